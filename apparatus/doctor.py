@@ -1,14 +1,16 @@
-"""`python -m internals doctor`: what this machine has, what each thing is needed for, and how to get what is absent.
+"""`python -m internals doctor`: what this machine has, what each thing is needed for, and how to
+get what is absent.
 
-Each line comes from one `Probe`: a question to the machine, answered with a short description, or None when the thing is
-absent. The exit status is 0 when everything that the notebooks need is there; the rest only adds to them. With `--workshop` it
-is also tried (`preflight.py`). Only the standard library is imported here, so `python -P apparatus/doctor.py` answers even
-where `import internals` fails.
+Each line comes from one `Probe`: a question to the machine, answered with a short description, or
+None when the thing is absent. The exit status is 0 when everything that the notebooks need is
+there; the rest only adds to them. With `--workshop` it is also tried (`preflight.py`). Only the
+standard library is imported here, so `python -P apparatus/doctor.py` answers even where `import
+internals` fails.
 
 Mirrors `torch/utils/collect_env.py`.
 
-How the real one differs: PyTorch's collects versions to paste into a bug report and judges nothing; this one says
-whether the notebooks will run, and what to do if not.
+How the real one differs: PyTorch's collects versions to paste into a bug report and judges nothing;
+this one says whether the notebooks will run, and what to do if not.
 """
 
 from __future__ import annotations
@@ -52,10 +54,20 @@ class Finding:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    parser = argparse.ArgumentParser(prog="python -m internals doctor", description="what is present and absent here")
+    parser = argparse.ArgumentParser(
+        prog="python -m internals doctor", description="what is present and absent here"
+    )
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    parser.add_argument("--workshop", action="store_true", help="also try it: a kernel, a picture, JupyterLab; for a workshop")
-    parser.add_argument("--gpu", action="store_true", help="try CUDA instead: one launch, and what else can go wrong")
+    parser.add_argument(
+        "--workshop",
+        action="store_true",
+        help="also try it: a kernel, a picture, JupyterLab; for a workshop",
+    )
+    parser.add_argument(
+        "--gpu",
+        action="store_true",
+        help="try CUDA instead: one launch, and what else can go wrong",
+    )
     options = parser.parse_args(list(arguments))
     if options.gpu:
         from apparatus.gpu_preflight import trials
@@ -65,7 +77,11 @@ def main(arguments: Sequence[str] = ()) -> int:
     findings = examine(probes())
     ready = not missing(findings)
     if options.json:
-        print(json.dumps({"notebooks_will_run": ready, "findings": [asdict(f) for f in findings]}, indent=2))
+        print(
+            json.dumps(
+                {"notebooks_will_run": ready, "findings": [asdict(f) for f in findings]}, indent=2
+            )
+        )
     else:
         print(as_text(findings))
     if options.workshop and ready and not options.json:
@@ -80,16 +96,40 @@ def probes() -> list[Probe]:
     """Everything the doctor asks, in the order in which it is told."""
     environment = "make setup, and then .venv/bin/python; or: pip install -e ."
     return [
-        Probe("Python", "everything", "Python 3.11 or newer, from python.org or your system", find_python, True),
-        Probe("numpy", "the notebooks: arrays to share memory with", environment, module("numpy"), True),
-        Probe("scipy", "linear algebra, special functions", environment, module("scipy", importing=False), True),
+        Probe(
+            "Python",
+            "everything",
+            "Python 3.11 or newer, from python.org or your system",
+            find_python,
+            True,
+        ),
+        Probe(
+            "numpy",
+            "the notebooks: arrays to share memory with",
+            environment,
+            module("numpy"),
+            True,
+        ),
+        Probe(
+            "scipy",
+            "linear algebra, special functions",
+            environment,
+            module("scipy", importing=False),
+            True,
+        ),
         Probe("numba", "compiled kernels, and the CUDA layer", environment, module("numba"), True),
         Probe("yaml", "reading native_functions", environment, module("yaml", "PyYAML"), True),
         Probe("graphviz", "pictures of graphs", environment, module("graphviz"), True),
         Probe("dot", "pictures of graphs", environment, find_layout, True),
         Probe("matplotlib", "plots", environment, module("matplotlib"), True),
         Probe("astpretty", "syntax trees as text", environment, module("astpretty"), True),
-        Probe("jupyterlab", "opening the notebooks (make lab)", environment, module("jupyterlab"), True),
+        Probe(
+            "jupyterlab",
+            "opening the notebooks (make lab)",
+            environment,
+            module("jupyterlab"),
+            True,
+        ),
         Probe("kernel", "running the notebooks", environment, module("ipykernel"), True),
         Probe(
             "grpc",
@@ -110,12 +150,30 @@ def probes() -> list[Probe]:
             how_to_get_cuda(),
             find_cuda,
         ),
-        Probe("torch", "side-by-side comparisons in the tests", "make oracle", module("torch", importing=False)),
         Probe(
-            "C compiler", "the cells that compile a C extension", "gcc or clang, with the Python headers", find_compiler
+            "torch",
+            "side-by-side comparisons in the tests",
+            "make oracle",
+            module("torch", importing=False),
         ),
-        Probe("g++", "the C++ runtime", "g++ or clang++, from your system", program("g++", "clang++", "c++")),
-        Probe("node", "the Node.js runtime", "Node.js, from nodejs.org or your system", program("node")),
+        Probe(
+            "C compiler",
+            "the cells that compile a C extension",
+            "gcc or clang, with the Python headers",
+            find_compiler,
+        ),
+        Probe(
+            "g++",
+            "the C++ runtime",
+            "g++ or clang++, from your system",
+            program("g++", "clang++", "c++"),
+        ),
+        Probe(
+            "node",
+            "the Node.js runtime",
+            "Node.js, from nodejs.org or your system",
+            program("node"),
+        ),
     ]
 
 
@@ -138,15 +196,21 @@ def as_text(findings: Sequence[Finding]) -> str:
         if finding.found is None:
             lines.append(f"{'':<{width}}    get it: {finding.how_to_get}")
     lacking = [finding.name for finding in missing(findings)]
-    verdict = f"The notebooks will not run: {', '.join(lacking)} missing." if lacking else "The notebooks will run."
+    verdict = (
+        f"The notebooks will not run: {', '.join(lacking)} missing."
+        if lacking
+        else "The notebooks will run."
+    )
     return "\n".join([*lines, "", verdict])
 
 
-def module(name: str, package: str | None = None, importing: bool = True) -> Callable[[], str | None]:
+def module(
+    name: str, package: str | None = None, importing: bool = True
+) -> Callable[[], str | None]:
     """A finder for a Python package. Importing it tells more than its being installed.
 
-    It is imported in a process of its own, unless it is here already: a notebook that asks does not keep 110 MiB of libraries
-    that it never uses, which in a class counts once for each student.
+    It is imported in a process of its own, unless it is here already: a notebook that asks does not
+    keep 110 MiB of libraries that it never uses, which in a class counts once for each student.
     """
 
     def find() -> str | None:
@@ -196,7 +260,9 @@ def find_compiler() -> str | None:
 
 def find_gpu() -> str | None:
     """Asks the driver itself, as `torch.cuda.device_count` does; nothing else is loaded for it."""
-    library = "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
+    library = (
+        "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
+    )
     try:
         driver = ctypes.CDLL(library)
     except OSError:
@@ -220,7 +286,9 @@ def find_cuda() -> str | None:
 
 
 def how_to_get_cuda() -> str:
-    """What to do where `find_cuda` finds none; the reason comes first, if it is what INTERNALS_CUDA says."""
+    """What to do where `find_cuda` finds none; the reason comes first, if it is what INTERNALS_CUDA
+    says.
+    """
     asked = os.environ.get("INTERNALS_CUDA", "")
     kind = asked.strip().lower().partition(":")[0]
     simulator = "set INTERNALS_CUDA=simulator for a simulated GPU"
@@ -234,7 +302,9 @@ def how_to_get_cuda() -> str:
 def first_line(*command: str) -> str | None:
     """The first line that a program prints, or None when it fails."""
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     lines = (run.stdout + run.stderr).strip().splitlines()

@@ -1,11 +1,13 @@
-"""`python -m internals doctor --workshop`: will this laptop get through the workshop? Tried, not guessed.
+"""`python -m internals doctor --workshop`: will this laptop get through the workshop? Tried, not
+guessed.
 
-Where the doctor asks what is there, this tries what a participant will do: start JupyterLab, start a kernel, run a cell, see a
-picture, compile a loop. Each trial says what it saw, or what went wrong and the command that mends it. The last line is short
-enough to be mailed to the instructor; it ends with a code of the versions, so that laptops that differ from the projector are
-found before Monday.
+Where the doctor asks what is there, this tries what a participant will do: start JupyterLab, start
+a kernel, run a cell, see a picture, compile a loop. Each trial says what it saw, or what went wrong
+and the command that mends it. The last line is short enough to be mailed to the instructor; it ends
+with a code of the versions, so that laptops that differ from the projector are found before Monday.
 
-How the real one differs: PyTorch has `torch.utils.collect_env`, which prints versions for a bug report and tries nothing.
+How the real one differs: PyTorch has `torch.utils.collect_env`, which prints versions for a bug
+report and tries nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """`run` returns what it saw, or raises; `fix` is what to do then. What is not `needed` only warns."""
+    """`run` returns what it saw, or raises; `fix` is what to do then. What is not `needed` only
+    warns.
+    """
 
     name: str
     run: Callable[[], str]
@@ -72,7 +76,11 @@ def preflight(trials: Sequence[Trial] | None = None) -> int:
             print(trial.run(), flush=True)
         except Exception as error:
             told = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
-            print(f"{'FAILED' if trial.needed else 'warning'}: {told}\n{'':<{width}}  do this: {trial.fix}", flush=True)
+            print(
+                f"{'FAILED' if trial.needed else 'warning'}: {told}\n{'':<{width}}  do this: "
+                f"{trial.fix}",
+                flush=True,
+            )
             lacking += [trial.name] if trial.needed else []
     print()
     if lacking:
@@ -84,9 +92,16 @@ def preflight(trials: Sequence[Trial] | None = None) -> int:
 
 def all_trials() -> list[Trial]:
     """What a participant will need, the quick things first."""
-    again = "make setup (or install.py of the offline bundle), then this again with .venv/bin/python"
+    again = (
+        "make setup (or install.py of the offline bundle), then this again with .venv/bin/python"
+    )
     return [
-        Trial("memory", enough_memory, "close other programs, or bring a machine with 4 GiB", needed=False),
+        Trial(
+            "memory",
+            enough_memory,
+            "close other programs, or bring a machine with 4 GiB",
+            needed=False,
+        ),
         Trial("disk", enough_disk, "free some space, or set TMPDIR to a folder on another disk"),
         Trial("packages", same_packages, again, needed=False),
         Trial("kernel", a_picture, again),
@@ -96,16 +111,31 @@ def all_trials() -> list[Trial]:
             f"{again}; if a folder cannot be written, set INTERNALS_CACHE_DIR to one that can",
         ),
         Trial("JupyterLab", the_lab, again),
-        Trial("notebooks", the_notebooks, "start this in the project's folder, where `notebooks/` is", needed=False),
-        Trial("browser", a_browser, "open the address that `make lab` prints, in any browser", needed=False),
+        Trial(
+            "notebooks",
+            the_notebooks,
+            "start this in the project's folder, where `notebooks/` is",
+            needed=False,
+        ),
+        Trial(
+            "browser",
+            a_browser,
+            "open the address that `make lab` prints, in any browser",
+            needed=False,
+        ),
     ]
 
 
 def verdict_code() -> str:
-    """One line for the instructor: the system, the Python, and a code that two machines share if their packages are the same."""
+    """One line for the instructor: the system, the Python, and a code that two machines share if
+    their packages are the same.
+    """
     versions = sorted((name, installed(name) or "-") for name in locked())
     digest = hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:6]
-    return f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores, code {digest}"
+    return (
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, code {digest}"
+    )
 
 
 def enough_memory() -> str:
@@ -137,14 +167,21 @@ def enough_disk() -> str:
 
 
 def same_packages() -> str:
-    """The notebooks' outputs are those of the locked versions; with others they may look different from the projector's."""
+    """The notebooks' outputs are those of the locked versions; with others they may look different
+    from the projector's.
+    """
     wanted = locked()
     if not wanted:
         return "no lock file here to compare with"
-    other = {name: have for name, version in wanted.items() if (have := installed(name)) not in (None, version)}
+    other = {
+        name: have
+        for name, version in wanted.items()
+        if (have := installed(name)) not in (None, version)
+    }
     if other:
         raise Failed(
-            f"not the versions of requirements.lock: {', '.join(f'{n} {v}' for n, v in sorted(other.items()))}"
+            "not the versions of requirements.lock: "
+            f"{', '.join(f'{n} {v}' for n, v in sorted(other.items()))}"
         )
     return f"{sum(installed(name) is not None for name in wanted)} as requirements.lock says"
 
@@ -152,7 +189,11 @@ def same_packages() -> str:
 def locked() -> dict[str, str]:
     """The versions that the project's outputs were made with, by package."""
     file = ROOT / "requirements.lock"
-    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", file.read_text(), re.M)) if file.exists() else {}
+    return (
+        dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", file.read_text(), re.M))
+        if file.exists()
+        else {}
+    )
 
 
 def installed(package: str) -> str | None:
@@ -164,7 +205,9 @@ def installed(package: str) -> str | None:
 
 
 def a_picture() -> str:
-    """Runs a cell in a kernel of its own, as a notebook would, and looks for the drawing that it shows."""
+    """Runs a cell in a kernel of its own, as a notebook would, and looks for the drawing that it
+    shows.
+    """
     with kernel() as run:
         shown = run(CELL)
     if "<svg" not in shown.get("text/html", ""):
@@ -181,7 +224,9 @@ def a_compiled_loop() -> str:
     squares = np.zeros(4, np.float32)
     machine_code(square).entry("*f4")(0, 4, squares.ctypes.data)
     if squares.tolist() != [0, 1, 4, 9]:
-        raise Failed(f"a compiled loop computed {squares.tolist()} instead of the squares of 0 to 3")
+        raise Failed(
+            f"a compiled loop computed {squares.tolist()} instead of the squares of 0 to 3"
+        )
     return "compiled a loop"
 
 
@@ -192,7 +237,9 @@ def square(begin, end, out):  # type: ignore[no-untyped-def]  # a kernel's argum
 
 @contextmanager
 def kernel() -> Iterator[Callable[[str], dict[str, str]]]:
-    """A fresh kernel; what is yielded runs a cell in it and returns what the cell shows, by MIME type."""
+    """A fresh kernel; what is yielded runs a cell in it and returns what the cell shows, by MIME
+    type.
+    """
     from jupyter_client.manager import start_new_kernel
 
     manager, client = start_new_kernel(
@@ -226,24 +273,38 @@ def the_lab() -> str:
     """Starts JupyterLab on a free port of this machine, asks it for its version, and stops it."""
     port, token = free_port(), secrets.token_hex(16)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--ServerApp.port_retries=0"]
+        command = [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            f"--port={port}",
+            "--ServerApp.port_retries=0",
+        ]
         command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
         command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         with open(Path(folder) / "log", "w+") as log:
             server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
             try:
-                return f"answers (server {answer_of(server, f'http://127.0.0.1:{port}/api?token={token}')})"
+                return (
+                    "answers (server "
+                    f"{answer_of(server, f'http://127.0.0.1:{port}/api?token={token}')})"
+                )
             except TimeoutError:
                 log.seek(0)
                 said = [line.strip() for line in log if line.strip()]
-                raise Failed(f"JupyterLab did not answer; it said: {' / '.join(said[-3:]) or 'nothing'}") from None
+                raise Failed(
+                    f"JupyterLab did not answer; it said: {' / '.join(said[-3:]) or 'nothing'}"
+                ) from None
             finally:
                 server.terminate()
                 server.wait(timeout=30)
 
 
 def answer_of(server: subprocess.Popen[bytes], address: str) -> str:
-    """The server's version, as soon as it answers. Raises TimeoutError when it ends, or lets one wait too long."""
+    """The server's version, as soon as it answers. Raises TimeoutError when it ends, or lets one
+    wait too long.
+    """
     directly = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     until = time.monotonic() + PATIENCE
     while server.poll() is None and time.monotonic() < until:

@@ -1,14 +1,16 @@
-"""The batcher without a server: who arrives when is written down, and a model's time is a formula instead of a wait.
+"""The batcher without a server: who arrives when is written down, and a model's time is a formula
+instead of a wait.
 
     r = rehearse([Arrival(0), Arrival(0.5), Arrival(9, rows=4)], a=5, b=1, max_batch=4, max_delay=2)
-    r.latencies                    # [9.0, 8.5, 9.0], in milliseconds; viz.batching(r.recorder) draws it
+    r.latencies                    # [9.0, 8.5, 9.0], in milliseconds; viz.batching(r.recorder)
+                                   # draws it
 
-It is the same `Batcher` as in a server, with its lanes, alarms and limits, on a clock that jumps (`two_https/clock.py`).
-The model is run when its batch starts; its results come `a + b * rows` milliseconds later. So an hour of requests is
-rehearsed in a second, and twice with the same events.
+It is the same `Batcher` as in a server, with its lanes, alarms and limits, on a clock that jumps
+(`two_https/clock.py`). The model is run when its batch starts; its results come `a + b * rows`
+milliseconds later. So an hour of requests is rehearsed in a second, and twice with the same events.
 
-How the real one differs: a real batch runs in a worker's thread and takes what it takes. To find settings for a real
-model, Triton's `model_analyzer` measures them all.
+How the real one differs: a real batch runs in a worker's thread and takes what it takes. To find
+settings for a real model, Triton's `model_analyzer` measures them all.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from internals.serving.settings import Settings
 class Arrival(NamedTuple):
     """A request. Times are in milliseconds: `at` from the beginning, the others from its arrival.
 
-    timeout: its deadline. patience: when the client goes away. inputs: None for one tensor of `rows` rows.
+    timeout: its deadline. patience: when the client goes away. inputs: None for one tensor of
+    `rows` rows.
     """
 
     at: float
@@ -45,7 +48,9 @@ class Arrival(NamedTuple):
 
 @dataclass
 class Rehearsal:
-    """What came of it. `outcomes` are outputs or what was raised, `latencies` milliseconds to an answer or None."""
+    """What came of it. `outcomes` are outputs or what was raised, `latencies` milliseconds to an
+    answer or None.
+    """
 
     recorder: Recorder
     outcomes: list[dict[str, Tensor] | BaseException] = field(default_factory=list)
@@ -60,11 +65,18 @@ class RehearsedBatcher(Batcher):
     b: float
 
     def _run(
-        self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
+        self,
+        batch: list[Waiting],
+        key: object,
+        number: int,
+        began: float,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         outcomes = self._compute(batch, key)
         rows = sum(rows_of(waiting.request.inputs) or 1 for waiting in batch)
-        loop.call_later((self.a + self.b * rows) / 1000, self._finish, batch, outcomes, number, began)
+        loop.call_later(
+            (self.a + self.b * rows) / 1000, self._finish, batch, outcomes, number, began
+        )
 
 
 class AtOnce:
@@ -77,19 +89,28 @@ class AtOnce:
         pass
 
 
-def rehearse(arrivals: Iterable[Arrival], a: float = 5, b: float = 1, model: Any = None, **settings: Any) -> Rehearsal:
-    """Lets these requests meet a batcher with `Settings(**settings)`. `model`: any that can be served; None gives back its input.
+def rehearse(
+    arrivals: Iterable[Arrival], a: float = 5, b: float = 1, model: Any = None, **settings: Any
+) -> Rehearsal:
+    """Lets these requests meet a batcher with `Settings(**settings)`. `model`: any that can be
+    served; None gives back its input.
 
     Raises ValueError for arrivals that are out of order or settings that make no sense.
     """
     arrivals = list(arrivals)
     if any(after.at < before.at for before, after in zip(arrivals, arrivals[1:])):
         raise ValueError("arrivals must be in order of time")
-    served = model if isinstance(model, ServedModel) else ServedModel.from_module(model or same, "rehearsed")
+    served = (
+        model
+        if isinstance(model, ServedModel)
+        else ServedModel.from_module(model or same, "rehearsed")
+    )
     return run(_rehearse(arrivals, a, b, served, Settings(**settings)))
 
 
-async def _rehearse(arrivals: list[Arrival], a: float, b: float, model: ServedModel, settings: Settings) -> Rehearsal:
+async def _rehearse(
+    arrivals: list[Arrival], a: float, b: float, model: ServedModel, settings: Settings
+) -> Rehearsal:
     batcher = RehearsedBatcher(model, settings, Metrics())
     batcher.workers.stop()
     batcher.workers, batcher.a, batcher.b = AtOnce(), a, b  # type: ignore[assignment]

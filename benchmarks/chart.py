@@ -1,8 +1,8 @@
-"""The chart of `docs/performance.md`: our time over PyTorch's for every case, on a logarithmic scale, drawn with `viz`'s own
-canvas.
+"""The chart of `docs/performance.md`: our time over PyTorch's for every case, on a logarithmic
+scale, drawn with `viz`'s own canvas.
 
-A bar runs from quartile to quartile, a dot marks what is held against the goal, a tick the goal. The same run gives the same
-bytes.
+A bar runs from quartile to quartile, a dot marks what is held against the goal, a tick the goal.
+The same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,13 @@ def sheet(found: Record) -> Canvas:
     height = LINE * sum(len(entries) + 1.6 for _, entries in groups)
     for tick in ticks(low, high):
         strong = tick == 1
-        canvas.line([(x(tick), 0), (x(tick), height)], "ink" if strong else "line", 1.2 if strong else 0.8)
+        canvas.line(
+            [(x(tick), 0), (x(tick), height)], "ink" if strong else "line", 1.2 if strong else 0.8
+        )
         canvas.text(x(tick), -5, f"{tick:g}", SIZE, anchor="middle", paint="muted")
-    canvas.text(left, -20, "our time / PyTorch's, logarithmic; left of 1 we are faster", SIZE, paint="muted")
+    canvas.text(
+        left, -20, "our time / PyTorch's, logarithmic; left of 1 we are faster", SIZE, paint="muted"
+    )
     y = 0.0
     for title, entries in groups:
         canvas.text(0, y + LINE, title, SIZE + 1, bold=True)
@@ -54,14 +58,20 @@ def sheet(found: Record) -> Canvas:
             entry(canvas, name, ratio, x, y, left)
             y += LINE
         y += 0.2 * LINE
-    canvas.key(left, y + 8, [("copied", "goal met"), ("warning", "goal missed"), ("view", "no goal")])
+    canvas.key(
+        left, y + 8, [("copied", "goal met"), ("warning", "goal missed"), ("view", "no goal")]
+    )
     return canvas
 
 
 def entry(canvas: Canvas, name: str, ratio: dict[str, Any], x: Any, y: float, left: float) -> None:
     role = {True: "copied", False: "warning", None: "view"}[ratio["met"]]
     middle = y + LINE / 2
-    verdict = "" if ratio["goal"] is None else f", goal {number(ratio['goal'])}: {'met' if ratio['met'] else 'missed'}"
+    verdict = (
+        ""
+        if ratio["goal"] is None
+        else f", goal {number(ratio['goal'])}: {'met' if ratio['met'] else 'missed'}"
+    )
     tip = f"{name}: {number(ratio['judged'])}{verdict}"
     canvas.text(left - 10, middle + 3.5, name, SIZE, anchor="end")
     from_, to = x(ratio["lower"]), x(ratio["upper"])
@@ -84,7 +94,9 @@ def rows(group: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def limits(ratios: list[dict[str, Any]]) -> tuple[float, float]:
     """Powers of ten as exponents, in halves; 1 is always inside."""
-    values = [r[key] for r in ratios for key in ("lower", "upper", "judged")] + [r["goal"] for r in ratios if r["goal"]]
+    values = [r[key] for r in ratios for key in ("lower", "upper", "judged")] + [
+        r["goal"] for r in ratios if r["goal"]
+    ]
     logs = [log10(v) for v in values if v > 0]
     return min(floor(2 * min(logs)) / 2, -0.5), max(ceil(2 * max(logs)) / 2, 0.5)
 

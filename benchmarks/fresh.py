@@ -1,7 +1,8 @@
-"""`python -m benchmarks.fresh WORK SIDE FILE`: one build in a fresh process; writes its seconds and its error to FILE.
+"""`python -m benchmarks.fresh WORK SIDE FILE`: one build in a fresh process; writes its seconds and
+its error to FILE.
 
-Run by `cases/builds.py`, which chooses the folder of the cache. The clock runs from asking for the compiled program to its first
-result: importing the library is not in it, importing the compiler is.
+Run by `cases/builds.py`, which chooses the folder of the cache. The clock runs from asking for the
+compiled program to its first result: importing the library is not in it, importing the compiler is.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def main(work: str, side: str, file: str) -> int:
     if side == OURS:
         compiled = peers.optimized(program, inputs)
     else:
-        compiled = peers.torch_compiled(program, inputs, freezing=work == "resnet18")  # type: ignore[assignment]
+        compiled = peers.torch_compiled(program, inputs, freezing=work == ("resnet18"))  # type: ignore[assignment]
         compiled()
     seconds = time.perf_counter() - start
     far = error(compiled(), right())

@@ -1,13 +1,15 @@
-"""Times the sides of a comparison so that the machine's mood cancels out, and only after each has shown that it is right.
+"""Times the sides of a comparison so that the machine's mood cancels out, and only after each has
+shown that it is right.
 
-A `Case` does the same thing in several ways, its sides. First each side runs once, and its result is compared with one
-computed in float64: whoever is wrong stops the case. Then the sides take turns, round after round, so that whatever slows
-the machine down slows all of them; each round gives one ratio of our time to each other side's. Reported are the median of
-these ratios with its quartiles, and the ratio of the fastest rounds. Seconds are never reported: they tell about the
+A `Case` does the same thing in several ways, its sides. First each side runs once, and its result
+is compared with one computed in float64: whoever is wrong stops the case. Then the sides take
+turns, round after round, so that whatever slows the machine down slows all of them; each round
+gives one ratio of our time to each other side's. Reported are the median of these ratios with its
+quartiles, and the ratio of the fastest rounds. Seconds are never reported: they tell about the
 machine.
 
-How the real one differs: `torch.utils.benchmark` times one statement after the other, in blocks, and leaves comparing, and
-whether the results are right, to the reader.
+How the real one differs: `torch.utils.benchmark` times one statement after the other, in blocks,
+and leaves comparing, and whether the results are right, to the reader.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import NamedTuple
 from benchmarks.correctness import WrongResult, error
 
 ROUND_SECONDS = 0.005  # how long one side runs in one round, at least
-SETTLE_SECONDS = 0.02  # between turns on several threads: OpenMP's threads go on spinning for some milliseconds
+# between turns on several threads: OpenMP's threads go on spinning for some milliseconds
+SETTLE_SECONDS = 0.02
 LEAST_ROUNDS = 5  # however long they take, unless the case itself asks for fewer
 OURS = "internals"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -37,7 +40,9 @@ class Absent:
 
 
 class Timed(NamedTuple):
-    """What a side of a `self_timed` case returns: the seconds to count (or bytes), and the result to check."""
+    """What a side of a `self_timed` case returns: the seconds to count (or bytes), and the result
+    to check.
+    """
 
     seconds: float
     result: object = None
@@ -47,15 +52,17 @@ class Timed(NamedTuple):
 class Case:
     """One comparison.
 
-    `sides()` maps "internals", "numpy", "torch" ... to a call that does the work once and returns its result. It is called
-    just before the case is timed, so a case that is not chosen costs nothing. `reference()` is what the first call of each
-    side should return, computed in float64; a side may be off by `tolerance`, measured as `correctness.error` does. Where
-    there is nothing to check, `unchecked` says why.
+    `sides()` maps "internals", "numpy", "torch" ... to a call that does the work once and returns
+    its result. It is called just before the case is timed, so a case that is not chosen costs
+    nothing. `reference()` is what the first call of each side should return, computed in float64; a
+    side may be off by `tolerance`, measured as `correctness.error` does. Where there is nothing to
+    check, `unchecked` says why.
 
-    `goals` says how large our ratio to a side may be; missing one is reported, and never fails a test. With `clock` "cpu"
-    the processor's time is counted instead of the wall's, and the fastest rounds are what is held against a goal: for work
-    on one thread that other programs disturb. A side of a `self_timed` case returns `Timed`, for work that cannot be
-    repeated in one process. With `full` it runs only in `make bench-full`. `note` is printed with the results.
+    `goals` says how large our ratio to a side may be; missing one is reported, and never fails a
+    test. With `clock` "cpu" the processor's time is counted instead of the wall's, and the fastest
+    rounds are what is held against a goal: for work on one thread that other programs disturb. A
+    side of a `self_timed` case returns `Timed`, for work that cannot be repeated in one process.
+    With `full` it runs only in `make bench-full`. `note` is printed with the results.
     """
 
     name: str
@@ -75,7 +82,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What came of a case: seconds of each round and errors of each side, by its name, and who could not take part."""
+    """What came of a case: seconds of each round and errors of each side, by its name, and who
+    could not take part.
+    """
 
     case: Case
     seconds: dict[str, list[float]]
@@ -85,7 +94,9 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Our time over another side's: median and quartiles of the rounds, and the ratio of the fastest rounds."""
+    """Our time over another side's: median and quartiles of the rounds, and the ratio of the
+    fastest rounds.
+    """
 
     against: str
     rounds: int
@@ -102,13 +113,16 @@ class Ratio:
 
 
 def run(case: Case, budget: float = 10.0) -> Measurement:
-    """Checks a case, then measures it: as many rounds as it asks for, or as fit into `budget` seconds.
+    """Checks a case, then measures it: as many rounds as it asks for, or as fit into `budget`
+    seconds.
 
     Raises ValueError when our side is missing, `WrongResult` when a side's result is not right.
     """
     made = case.sides()
     if OURS not in made:
-        raise ValueError(f"benchmark case '{case.name}' has no side '{OURS}'; it has: {', '.join(made)}")
+        raise ValueError(
+            f"benchmark case '{case.name}' has no side '{OURS}'; it has: {', '.join(made)}"
+        )
     absent = {name: side.reason for name, side in made.items() if isinstance(side, Absent)}
     sides = {name: side for name, side in made.items() if not isinstance(side, Absent)}
     results = {}
@@ -132,11 +146,15 @@ def run(case: Case, budget: float = 10.0) -> Measurement:
 
 
 def errors_of(case: Case, results: Mapping[str, object]) -> dict[str, float]:
-    """How far each side's first result is from the reference. Raises `WrongResult` beyond the case's tolerance."""
+    """How far each side's first result is from the reference. Raises `WrongResult` beyond the
+    case's tolerance.
+    """
     if case.reference is None:
         return {}
     right = case.reference()
-    found = {name: error(r.result if isinstance(r, Timed) else r, right) for name, r in results.items()}
+    found = {
+        name: error(r.result if isinstance(r, Timed) else r, right) for name, r in results.items()
+    }
     wrong = {name: far for name, far in found.items() if not far <= case.tolerance}
     if wrong:
         said = ", ".join(f"{name} is off by {far:.3g}" for name, far in wrong.items())
@@ -164,16 +182,26 @@ def ratios(measurement: Measurement) -> list[Ratio]:
 
 
 def ratio(
-    against: str, ours: list[float], theirs: list[float], goal: float | None = None, by_fastest: bool = False
+    against: str,
+    ours: list[float],
+    theirs: list[float],
+    goal: float | None = None,
+    by_fastest: bool = False,
 ) -> Ratio:
     each = [a / b for a, b in zip(ours, theirs, strict=True)]
-    lower, median, upper = statistics.quantiles(each, n=4, method="inclusive") if len(each) > 1 else each * 3
+    lower, median, upper = (
+        statistics.quantiles(each, n=4, method="inclusive") if len(each) > 1 else each * 3
+    )
     fastest = min(ours) / min(theirs)
-    return Ratio(against, len(each), median, lower, upper, fastest, fastest if by_fastest else median, goal)
+    return Ratio(
+        against, len(each), median, lower, upper, fastest, fastest if by_fastest else median, goal
+    )
 
 
 def timer(call: Call, case: Case) -> Callable[[], float]:
-    """A function that gives the seconds of one call, averaged over as many calls as make the clock reliable."""
+    """A function that gives the seconds of one call, averaged over as many calls as make the clock
+    reliable.
+    """
     if case.self_timed:
         return lambda: call().seconds  # type: ignore[attr-defined]
     clock = CLOCKS[case.clock]

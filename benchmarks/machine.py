@@ -1,6 +1,7 @@
 """What the figures were measured on: the machine, the libraries, the moment.
 
-pyperf collects what it can about the machine; of that only what cannot name a person or a place is kept.
+pyperf collects what it can about the machine; of that only what cannot name a person or a place is
+kept.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from typing import Any
 
 KEPT = {"cpu_model_name": "cpu", "cpu_count": "cores", "cpu_affinity": "affinity"}
 PACKAGES = ("numpy", "numba", "llvmlite", "torch", "micrograd", "tinygrad", "pyperf")
-SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "INTERNALS_COMPILED_KERNELS", "NUMBA_CPU_FEATURES")
+SETTINGS = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "INTERNALS_COMPILED_KERNELS",
+    "NUMBA_CPU_FEATURES",
+)
 
 
 def describe(load: float | None = None) -> dict[str, Any]:
-    """Of this machine: processor, cores, system, and settings of the environment that change what is measured.
+    """Of this machine: processor, cores, system, and settings of the environment that change what
+    is measured.
 
     `load`: how many programs wanted to run before the benchmarks began, if that is known.
     """
@@ -52,7 +59,10 @@ def instructions() -> str:
         flags = Path("/proc/cpuinfo").read_text()
     except OSError:
         return "unknown"
-    return next((name for name in ("avx512f", "avx2", "avx", "asimd", "neon") if f" {name}" in flags), "unknown")
+    return next(
+        (name for name in ("avx512f", "avx2", "avx", "asimd", "neon") if f" {name}" in flags),
+        "unknown",
+    )
 
 
 def versions() -> dict[str, str]:

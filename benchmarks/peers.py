@@ -1,10 +1,12 @@
 """With whom we are compared, and how each of them is given the same work.
 
-A program is a function of tensors, or a module with weights; a peer that is not installed, or lacks a compiler, is `Absent`
-with the reason, which the report repeats. Nothing is imported before a case needs it.
+A program is a function of tensors, or a module with weights; a peer that is not installed, or lacks
+a compiler, is `Absent` with the reason, which the report repeats. Nothing is imported before a case
+needs it.
 
-Our optimised side is `internals.jit.optimize`. Its kernels are compiled in the background, so it is called until they are
-ready: what is timed is the compiled program. How long that takes is timed elsewhere (`cases/builds.py`).
+Our optimised side is `internals.jit.optimize`. Its kernels are compiled in the background, so it is
+called until they are ready: what is timed is the compiled program. How long that takes is timed
+elsewhere (`cases/builds.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def not_installed(name: str) -> Absent:
 
 
 def set_threads(number: int) -> None:
-    """Ours and PyTorch's; that of BLAS is set by the environment before anything is imported (`__main__.py`)."""
+    """Ours and PyTorch's; that of BLAS is set by the environment before anything is imported
+    (`__main__.py`).
+    """
     internals.set_num_threads(number)
     if torch := library("torch"):
         torch.set_num_threads(number)
@@ -81,7 +85,9 @@ def optimized(program: Any, inputs: Sequence[Any]) -> Call:
 
 
 def wait_until_compiled(call: Call) -> None:
-    """Calls it, and waits for the compiler, as often as plans are made: for the first call, and for one that has been seen."""
+    """Calls it, and waits for the compiler, as often as plans are made: for the first call, and for
+    one that has been seen.
+    """
     from internals.jit.fuser import background
 
     for _ in range(3):
@@ -91,7 +97,9 @@ def wait_until_compiled(call: Call) -> None:
 
 
 def torch_compiled(program: Any, inputs: Sequence[Any], freezing: bool = False) -> Call | Absent:
-    """`torch.compile`, which writes C++ on a CPU; with `freezing` weights become constants of the program."""
+    """`torch.compile`, which writes C++ on a CPU; with `freezing` weights become constants of the
+    program.
+    """
     if (torch := library("torch")) is None:
         return not_installed("torch")
     if not has_cpp_compiler():

@@ -1,8 +1,9 @@
-"""`python -m benchmarks.report`: writes `docs/performance.md` and its chart from what `make bench-full` left in
-`benchmarks/results`.
+"""`python -m benchmarks.report`: writes `docs/performance.md` and its chart from what `make
+bench-full` left in `benchmarks/results`.
 
-Every figure on the page comes from the newest full run: nothing is written by hand but the texts below and in the cases'
-modules. With a path, that run is shown instead. The same run gives the same bytes.
+Every figure on the page comes from the newest full run: nothing is written by hand but the texts
+below and in the cases' modules. With a path, that run is shown instead. The same run gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ PAGE, CHART = DOCS / "performance.md", DOCS / "performance.svg"
 
 HEAD = """# Performance
 
-How long we take over how long others take, for the same work in the same run; below 1 we are faster. `make bench` measures
-most of this in minutes, `make bench-full` all of it in an hour, and writes this page (`python -m benchmarks.report`). `make
-bench ARGS="kernels softmax"` chooses cases by words.
+How long we take over how long others take, for the same work in the same run; below 1 we are
+faster. `make bench` measures most of this in minutes, `make bench-full` all of it in an hour, and
+writes this page (`python -m benchmarks.report`). `make bench ARGS="kernels softmax"` chooses cases
+by words.
 
-- **What is compared** has shown before that it is right: the first result of every side is held against one computed in
-  float64. The column *error* is the largest difference found on our side, over the largest value; a side that is wrong stops
-  its case.
-- **Sides take turns**, round after round, in one process, so that whatever slows the machine down slows all of them. Each
-  round gives one ratio; the table has their median, the quartiles, and the ratio of the fastest rounds.
-- **A goal is held against the median**, and against the fastest rounds (in bold) for work on one thread that is counted in
-  the processor's time. Goals are the project's promises; a missed one is said to be missed.
-- **In `benchmarks/results`** is every figure with the machine and the versions, and every round's seconds in pyperf's
-  format: `python -m pyperf hist`, `check` and `compare_to` read it.
+- **What is compared** has shown before that it is right: the first result of every side is held
+  against one computed in float64. The column *error* is the largest difference found on our side,
+  over the largest value; a side that is wrong stops its case.
+- **Sides take turns**, round after round, in one process, so that whatever slows the machine down
+  slows all of them. Each round gives one ratio; the table has their median, the quartiles, and the
+  ratio of the fastest rounds.
+- **A goal is held against the median**, and against the fastest rounds (in bold) for work on one
+  thread that is counted in the processor's time. Goals are the project's promises; a missed one is
+  said to be missed.
+- **In `benchmarks/results`** is every figure with the machine and the versions, and every round's
+  seconds in pyperf's format: `python -m pyperf hist`, `check` and `compare_to` read it.
 """
 
 EMPTY = """
@@ -42,14 +46,18 @@ No run is kept in `benchmarks/results` yet: `make bench-full` leaves one.
 GPU = """
 ## On a GPU
 
-`make bench-gpu` prints the table that belongs here, with the date, the command and the GPU: each operator's share of the
-bandwidth of a copy that takes its turns with it, and its speed against PyTorch's, on the device's own clock. It has not been
-run on a GPU yet, so there are no figures. What an operator costs the host is measured without one, on a driver that does
-nothing: `python -m benchmarks.cuda.launches`. Packing a launch's arguments ourselves (`internals/cuda/gpu_launch.py`) took about
-a sixth of the time of numba's own way.
+`make bench-gpu` prints the table that belongs here, with the date, the command and the GPU: each
+operator's share of the bandwidth of a copy that takes its turns with it, and its speed against
+PyTorch's, on the device's own clock. It has not been run on a GPU yet, so there are no figures.
+What an operator costs the host is measured without one, on a driver that does nothing: `python -m
+benchmarks.cuda.launches`. Packing a launch's arguments ourselves (`internals/cuda/gpu_launch.py`)
+took about a sixth of the time of numba's own way.
 """
 
-TABLE_HEAD = "| case | beside | median | quartiles | fastest | error | goal | |\n|---|---|---:|---:|---:|---:|---:|---|"
+TABLE_HEAD = (
+    "| case | beside | median | quartiles | fastest | error | goal | "
+    "|\n|---|---|---:|---:|---:|---:|---:|---|"
+)
 NAMES = {"torch": "PyTorch", "torch.compile": "`torch.compile`"}
 
 
@@ -82,14 +90,17 @@ def body(found: Record) -> Iterator[str]:
 def setting(found: Record) -> str:
     """What was measured, when, how and on what."""
     machine, versions = found["machine"], found["versions"]
-    libraries = ", ".join(f"{name} {versions[name]}" for name in versions if name not in ("internals", "python"))
+    libraries = ", ".join(
+        f"{name} {versions[name]}" for name in versions if name not in ("internals", "python")
+    )
     settings = " ".join(f"{name}={value}" for name, value in machine.get("settings", {}).items())
     load = machine.get("load")
     day = str(found.get("measured", found["date"]))[:10]
     sentences = [
         f"Measured on {day} with `{found['command']}` at commit {versions['internals']}: "
-        f"{machine.get('cpu', 'an unnamed processor')}, {machine.get('cores', '?')} cores, {machine.get('instructions')}, "
-        f"{machine.get('system')}; Python {versions['python']}, {libraries}.",
+        f"{machine.get('cpu', 'an unnamed processor')}, {machine.get('cores', '?')} cores, "
+        f"{machine.get('instructions')}, {machine.get('system')}; Python {versions['python']}, "
+        f"{libraries}.",
     ]
     again: dict[str, list[str]] = {}
     for case in (case for group in found["groups"] for case in group["cases"] if case["again"]):
@@ -98,7 +109,10 @@ def setting(found: Record) -> str:
     if settings:
         sentences.append(f"The environment had `{settings}`.")
     if load is not None and load > 0.7:
-        sentences.append(f"The machine was not idle (load {load} before the run): ratios on two threads say little.")
+        sentences.append(
+            f"The machine was not idle (load {load} before the run): ratios on two threads say "
+            "little."
+        )
     return " ".join(sentences)
 
 
@@ -107,9 +121,16 @@ def summary(found: Record) -> Iterator[str]:
     promises = list(results.against_goals(found))
     missed = [(case, ratio) for _, case, ratio in promises if not ratio["met"]]
     failed = [case for group in found["groups"] for case in group["cases"] if case["error"]]
-    yield f"**{len(promises) - len(missed)} of {len(promises)} goals are met.**" + (" Missed:" if missed else "") + "\n"
+    yield (
+        f"**{len(promises) - len(missed)} of {len(promises)} goals are met.**"
+        + (" Missed:" if missed else "")
+        + "\n"
+    )
     for case, ratio in missed:
-        yield f"- {escaped(case['name'])}: {number(ratio['judged'])} of {beside(ratio)}, goal {number(ratio['goal'])}"
+        yield (
+            f"- {escaped(case['name'])}: {number(ratio['judged'])} of {beside(ratio)}, goal "
+            f"{number(ratio['goal'])}"
+        )
     if failed:
         yield "\nNot measured:\n" if missed else "Not measured:\n"
     for case in failed:
@@ -151,7 +172,9 @@ def remarks(cases: list[dict[str, Any]]) -> Iterator[str]:
     """Who could not take part, once for each reason; notes."""
     absent = {(side, reason): None for case in cases for side, reason in case["absent"].items()}
     notes = {case["note"]: None for case in cases if case["note"]}
-    unchecked = {f"{case['name']}: {case['unchecked']}": None for case in cases if case["unchecked"]}
+    unchecked = {
+        f"{case['name']}: {case['unchecked']}": None for case in cases if case["unchecked"]
+    }
     for side, reason in absent:
         yield f"\nWithout {NAMES.get(side, side)} in some cases: {escaped(reason)}."
     for note in notes:

@@ -1,8 +1,10 @@
-"""What a run of the benchmarks leaves: two files in `benchmarks/results`, each written whole or not at all.
+"""What a run of the benchmarks leaves: two files in `benchmarks/results`, each written whole or not
+at all.
 
-`DATE.json` is what the report is made of: when, with which command, on what machine, with which versions, and for every case
-the ratios with their spread, the largest errors, who was absent and what went wrong. `DATE-seconds.json` has every round of
-every side in pyperf's format: `python -m pyperf hist`, `check` and `compare_to` read it.
+`DATE.json` is what the report is made of: when, with which command, on what machine, with which
+versions, and for every case the ratios with their spread, the largest errors, who was absent and
+what went wrong. `DATE-seconds.json` has every round of every side in pyperf's format: `python -m
+pyperf hist`, `check` and `compare_to` read it.
 """
 
 from __future__ import annotations
@@ -63,13 +65,22 @@ class NotAResult(ValueError):
     """A file is no result of a benchmark run; the message says where and why."""
 
 
-def record(command: str, full: bool, groups: Sequence[Mapping[str, Any]], load: float | None = None) -> Record:
-    """A run, as it is kept. `groups` are as in `GROUP`, their cases as `worker.measured` gives them.
+def record(
+    command: str, full: bool, groups: Sequence[Mapping[str, Any]], load: float | None = None
+) -> Record:
+    """A run, as it is kept. `groups` are as in `GROUP`, their cases as `worker.measured` gives
+    them.
 
     `load` is the machine's before the run began.
     """
     kept = [
-        {**group, "cases": [{key: value for key, value in case.items() if key != "seconds"} for case in group["cases"]]}
+        {
+            **group,
+            "cases": [
+                {key: value for key, value in case.items() if key != "seconds"}
+                for case in group["cases"]
+            ],
+        }
         for group in groups
     ]
     return checked(
@@ -86,7 +97,9 @@ def record(command: str, full: bool, groups: Sequence[Mapping[str, Any]], load: 
 
 
 def updated(old: Record, new: Record) -> Record:
-    """The old run with what the new one measured again in it; each such case says when. New cases are added."""
+    """The old run with what the new one measured again in it; each such case says when. New cases
+    are added.
+    """
     again = f"{new['date'][:10]} at commit {new['versions']['internals']}"
     groups = {group["module"]: {**group, "cases": list(group["cases"])} for group in old["groups"]}
     for group in new["groups"]:
@@ -96,7 +109,12 @@ def updated(old: Record, new: Record) -> Record:
             place = places.get(case["name"], len(cases))
             cases[place : place + 1] = [{**case, "again": again}]
     return checked(
-        {**old, "date": new["date"], "measured": old.get("measured", old["date"]), "groups": list(groups.values())}
+        {
+            **old,
+            "date": new["date"],
+            "measured": old.get("measured", old["date"]),
+            "groups": list(groups.values()),
+        }
     )
 
 
@@ -152,14 +170,20 @@ def write(path: Path, text: str) -> None:
 
 
 def suite(groups: Sequence[Mapping[str, Any]], date: str) -> str:
-    """All rounds as pyperf's JSON: a benchmark for each side of each case. Empty when there is none."""
+    """All rounds as pyperf's JSON: a benchmark for each side of each case. Empty when there is
+    none.
+    """
     import pyperf
 
     benchmarks = []
     for group in groups:
         for case in group["cases"]:
             for side, seconds in case["seconds"].items():
-                about = {"name": f"{group['title']}: {case['name']}: {side}", "unit": case["unit"], "date": date}
+                about = {
+                    "name": f"{group['title']}: {case['name']}: {side}",
+                    "unit": case["unit"],
+                    "date": date,
+                }
                 run = pyperf.Run(rounded(seconds), metadata=about, collect_metadata=False)
                 benchmarks.append(pyperf.Benchmark([run]))
     if not benchmarks:
@@ -180,7 +204,11 @@ def read(path: Path) -> Record:
 
 def newest(folder: Path | None = None) -> Path | None:
     """The last full run; where there is none, the last run."""
-    paths = [path for path in sorted((folder or FOLDER).glob("*.json")) if not path.stem.endswith("-seconds")]
+    paths = [
+        path
+        for path in sorted((folder or FOLDER).glob("*.json"))
+        if not path.stem.endswith("-seconds")
+    ]
     found = [(read(path), path) for path in paths]
     return max(found, key=lambda pair: (pair[0]["full"], pair[0]["date"]))[1] if found else None
 
@@ -195,9 +223,14 @@ def lines(case: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name:<48}  {case['error']}"
     for r in case["ratios"]:
         spread = f"{number(r['lower'])} to {number(r['upper'])}"
-        verdict = "" if r["goal"] is None else f"   goal {number(r['goal'])}: {'met' if r['met'] else 'MISSED'}"
+        verdict = (
+            ""
+            if r["goal"] is None
+            else f"   goal {number(r['goal'])}: {'met' if r['met'] else 'MISSED'}"
+        )
         yield (
-            f"{name:<48}  {number(r['median']):>7}  {spread:<16} {number(r['fastest']):>7}   x {r['against']}{verdict}"
+            f"{name:<48}  {number(r['median']):>7}  {spread:<16} {number(r['fastest']):>7}   x "
+            f"{r['against']}{verdict}"
         )
     for side, reason in case["absent"].items():
         yield f"{name:<48}  without {side}: {reason}"

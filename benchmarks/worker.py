@@ -1,8 +1,10 @@
-"""`python -m benchmarks.worker TASK`: the cases of one module that use one number of threads, in a process of their own.
+"""`python -m benchmarks.worker TASK`: the cases of one module that use one number of threads, in a
+process of their own.
 
-TASK is a file that `__main__.py` wrote: the module, the names of its cases, the number of threads, the seconds for each
-case, and the file for what was found, to which a line of JSON is added after every case. So a crash costs one case, and
-nothing that one library does to the process (threads, compilers, memory) reaches the cases of another module.
+TASK is a file that `__main__.py` wrote: the module, the names of its cases, the number of threads,
+the seconds for each case, and the file for what was found, to which a line of JSON is added after
+every case. So a crash costs one case, and nothing that one library does to the process (threads,
+compilers, memory) reaches the cases of another module.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def main(task_file: str) -> int:
 
 
 def measured(case: Case, budget: float) -> dict[str, Any]:
-    """What there is to keep of a case: an entry of the results, and the seconds of all rounds under "seconds"."""
+    """What there is to keep of a case: an entry of the results, and the seconds of all rounds under
+    "seconds".
+    """
     entry: dict[str, Any] = {
         "name": case.name,
         "threads": case.threads,

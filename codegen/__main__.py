@@ -1,4 +1,5 @@
-"""`python -m codegen` writes the generated files; `python -m codegen --check` exits 1 when one is stale.
+"""`python -m codegen` writes the generated files; `python -m codegen --check` exits 1 when one is
+stale.
 
 How the real one differs: see `codegen/__init__.py`.
 """
@@ -29,7 +30,8 @@ def generate() -> dict[str, str]:
     derivatives = load_derivatives(functions)
     if silent := [f.schema.full_name for f in functions if is_missing(f, derivatives)]:
         raise ValueError(
-            f"{', '.join(silent)}: what is the gradient? Say it in internals/autograd/derivatives, or there that there is none: "
+            f"{', '.join(silent)}: what is the gradient? Say it in internals/autograd/derivatives, "
+            "or there that there is none: "
             "output_differentiability: [False]"
         )
     return {
@@ -51,7 +53,10 @@ def generate() -> dict[str, str]:
         "nn_functions.pyi": write_function_stubs(functions, "nn"),
         "methods.pyi": write_method_stubs(functions),
         **{f"{module}_functions.py": write_functions(functions, module) for module in NAMESPACES},
-        **{f"{module}_functions.pyi": write_function_stubs(functions, module) for module in NAMESPACES},
+        **{
+            f"{module}_functions.pyi": write_function_stubs(functions, module)
+            for module in NAMESPACES
+        },
     }
 
 
@@ -73,7 +78,11 @@ def main(arguments: list[str]) -> int:
             temporary.write_text(text)
             os.replace(temporary, path)
     if "--check" in arguments:
-        print("stale: " + ", ".join(stale) + "; run `python -m codegen`" if stale else "generated files are fresh")
+        print(
+            "stale: " + ", ".join(stale) + "; run `python -m codegen`"
+            if stale
+            else "generated files are fresh"
+        )
         return 1 if stale else 0
     print("wrote " + ", ".join(stale) if stale else "nothing to do: generated files are fresh")
     return 0

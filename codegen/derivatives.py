@@ -1,10 +1,12 @@
 """What codegen knows about one derivative: an entry of a file in derivatives, parsed and analysed
 (`tools/autograd/load_derivatives.py`).
 
-The formula of an entry mentions arguments and results of the operator. Which ones decides what the node has to save: a tensor
-that is mentioned itself is kept; of `self.shape` or `self.dim()` only the value is.
+The formula of an entry mentions arguments and results of the operator. Which ones decides what the
+node has to save: a tensor that is mentioned itself is kept; of `self.shape` or `self.dim()` only
+the value is.
 
-How the real one differs: its formulas are C++ and are searched with regular expressions; it also derives forward-mode formulas.
+How the real one differs: its formulas are C++ and are searched with regular expressions; it also
+derives forward-mode formulas.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ METHODS = ("dim", "numel", "stride", "storage_offset")
 
 @dataclass(frozen=True)
 class Saved:
-    """One thing a node keeps: `of` an argument or output; `detail` ("shape", ...) if only that is kept of it."""
+    """One thing a node keeps: `of` an argument or output; `detail` ("shape", ...) if only that is
+    kept of it.
+    """
 
     of: str
     detail: str = ""
@@ -40,7 +44,9 @@ class Saved:
 
 @dataclass(frozen=True)
 class Formula:
-    """`names` are the arguments it gives gradients for; `text` the expression, with details replaced by their saved names."""
+    """`names` are the arguments it gives gradients for; `text` the expression, with details
+    replaced by their saved names.
+    """
 
     names: tuple[str, ...]
     text: str
@@ -71,7 +77,9 @@ class Derivative:
 
 
 def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Derivative]:
-    """Every entry by the full name of its operator. Raises ValueError naming the entry that is wrong."""
+    """Every entry by the full name of its operator. Raises ValueError naming the entry that is
+    wrong.
+    """
     declared = {f.schema.full_name: f for f in functions}
     entries: dict[str, Derivative] = {}
     count: dict[str, int] = {}
@@ -81,7 +89,9 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
         schema = parse_schema(text)
         f = declared.get(schema.full_name)
         if f is None or str(f.schema) != str(schema):
-            raise ValueError(f"derivatives: {text} is not declared like this: {f.schema if f else 'not at all'}")
+            raise ValueError(
+                f"derivatives: {text} is not declared like this: {f.schema if f else 'not at all'}"
+            )
         if f.is_composite:
             raise ValueError(f"derivatives: {text} is composite; autograd sees through it")
         if schema.full_name in entries:
@@ -96,10 +106,19 @@ def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Deri
         for key, expression in entry.items():
             names = tuple(n.strip() for n in key.split(","))
             if not set(names) <= known:
-                hint = "; a formula for a result is PyTorch's forward mode, which is not here" if "result" in key else ""
-                raise ValueError(f"derivatives: {text}: no argument called {', '.join(sorted(set(names) - known))}{hint}")
+                hint = (
+                    "; a formula for a result is PyTorch's forward mode, which is not here"
+                    if "result" in key
+                    else ""
+                )
+                raise ValueError(
+                    f"derivatives: {text}: no argument called "
+                    f"{', '.join(sorted(set(names) - known))}{hint}"
+                )
             formulas.append(_formula(schema, names, str(expression)))
-        entries[schema.full_name] = Derivative(schema, node_name(schema.name, index), tuple(formulas), flags, place)
+        entries[schema.full_name] = Derivative(
+            schema, node_name(schema.name, index), tuple(formulas), flags, place
+        )
     return entries
 
 
@@ -110,18 +129,21 @@ def node_name(op: str, index: int) -> str:
 
 
 def function_homes(functions: list[NativeFunction]) -> dict[str, str]:
-    """Where the functions that formulas may call are defined: name → module, or "module: its_name as name".
+    """Where the functions that formulas may call are defined: name → module, or "module: its_name
+    as name".
 
     The helpers come before the operators.
     """
-    homes = {f.identifier: "internals._generated.ops" for f in functions}  # called with all arguments
+    # called with all arguments
+    homes = {f.identifier: "internals._generated.ops" for f in functions}
     homes |= {
         f.schema.name: "internals._generated.nn_functions"
         for f in functions
         if f.python_module == "nn" and "function" in f.variants
     }
+    home = "internals._generated.{}_functions: {} as {}"
     homes |= {
-        f.schema.name: f"internals._generated.{f.python_module}_functions: {f.python_name} as {f.schema.name}"
+        f.schema.name: home.format(f.python_module, f.python_name, f.schema.name)
         for f in functions
         if f.python_module in NAMESPACES and "function" in f.variants
     }
@@ -130,7 +152,12 @@ def function_homes(functions: list[NativeFunction]) -> dict[str, str]:
         for f in functions
         if not f.python_module and "function" in f.variants
     }
-    homes |= {"inf": "math", "pi": "math", "nan": "math", "is_grad_enabled": "internals.core.grad_mode"}
+    homes |= {
+        "inf": "math",
+        "pi": "math",
+        "nan": "math",
+        "is_grad_enabled": "internals.core.grad_mode",
+    }
     for file in sorted((AUTOGRAD / "formulas").glob("*.py")):
         for statement in ast.parse(file.read_text()).body:
             if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
@@ -153,7 +180,12 @@ class _Details(ast.NodeTransformer):
 
     def visit_Call(self, call: ast.Call) -> Any:
         f = call.func
-        if isinstance(f, ast.Attribute) and f.attr in METHODS and not call.args and self._is_tensor(f.value):
+        if (
+            isinstance(f, ast.Attribute)
+            and f.attr in METHODS
+            and not call.args
+            and self._is_tensor(f.value)
+        ):
             return self._saved(f)
         return self.generic_visit(call)
 
@@ -179,9 +211,15 @@ def _formula(schema: FunctionSchema, names: tuple[str, ...], expression: str) ->
     try:
         tree = details.visit(ast.parse(expression.strip(), mode="eval"))
     except SyntaxError as error:
-        raise ValueError(f"derivatives: {schema.full_name}: {expression!r} is no Python expression: {error.msg}") from None
-    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    mentioned = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in bound)
+        raise ValueError(
+            f"derivatives: {schema.full_name}: {expression!r} is no Python expression: {error.msg}"
+        ) from None
+    bound = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    mentioned = dict.fromkeys(
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in bound
+    )
     arguments = {a.name for a in schema.arguments}
     saved, functions, uses = [], [], set()
     for name in mentioned:
@@ -200,12 +238,14 @@ def _formula(schema: FunctionSchema, names: tuple[str, ...], expression: str) ->
 
 
 def home(name: str, homes: dict[str, str], where: str) -> str | None:
-    """The module to import `name` from, None for a builtin. Raises ValueError when there is no such function."""
+    """The module to import `name` from, None for a builtin. Raises ValueError when there is no such
+    function.
+    """
     if name in homes:
         return homes[name]
     if hasattr(builtins, name):
         return None
     raise ValueError(
-        f"derivatives: {where}: nothing is called {name!r}; a formula calls operators and the public functions of "
-        "internals/autograd/formulas"
+        f"derivatives: {where}: nothing is called {name!r}; a formula calls operators and the "
+        "public functions of internals/autograd/formulas"
     )

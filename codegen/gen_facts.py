@@ -1,9 +1,9 @@
 """Writes `op_facts.py`: what is true of operators besides how they are called (`torchgen`, which
 writes tags into schemas).
 
-An entry of native_functions says some of it (`tags`), the rest follows: second names from `same_as`,
-gradients from the derivatives, what changes a view in place from what is a view. Passes of the JIT,
-the check of devices and the server ask there, and have no such lists of their own.
+An entry of native_functions says some of it (`tags`), the rest follows: second names from
+`same_as`, gradients from the derivatives, what changes a view in place from what is a view. Passes
+of the JIT, the check of devices and the server ask there, and have no such lists of their own.
 
 How the real one differs: each operator handle carries its tags; the JIT's passes have lists in C++.
 """
@@ -36,9 +36,7 @@ def write_facts(functions: list[NativeFunction], derivatives: dict[str, Derivati
     lines |= {_name(d): d for d in derivatives.values() if _name(d) in BEYOND}
     names = {f.identifier: _name(f) for f in functions}
     second = {_name(f): names[_target(f)] for f in functions if f.same_as}
-    formulas = {
-        name: {", ".join(f.names): f.text for f in d.formulas} for name, d in lines.items()
-    }
+    formulas = {name: {", ".join(f.names): f.text for f in d.formulas} for name, d in lines.items()}
     outputs = {name: output_names(d.schema) for name, d in lines.items()}
     sets = [
         _set(t.upper(), [f for f in functions if t in f.tags], f"PyTorch's tag `{t}`.")

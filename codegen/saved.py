@@ -1,6 +1,7 @@
 """What a node keeps, and where: shared by the writers of nodes and of kernels.
 
-How the real one differs: `tools/autograd/gen_autograd_functions.py` keeps it in the C++ members of each node class.
+How the real one differs: `tools/autograd/gen_autograd_functions.py` keeps it in the C++ members of
+each node class.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from codegen.derivatives import Derivative, Saved
 from codegen.model import NativeFunction
 from internals.core.schema import Argument
 
-# To PyTorch's operators Python's numbers are 0-d tensors: `x * 2` is recorded by the node of mul.Tensor, with an edge to nowhere.
+# To PyTorch's operators Python's numbers are 0-d tensors: `x * 2` is recorded by the node of
+# mul.Tensor, with an edge to nowhere.
 NUMBERS_AS_TENSORS = ("add", "sub", "mul", "div", "floor_divide")
 # Kernels written by hand in internals/autograd/manual.py (`VariableTypeManual.cpp`).
 MANUAL = ("copy_", "detach_", "resize_", "set_")
@@ -30,7 +32,9 @@ def derivative_of(f: NativeFunction, entries: dict[str, Derivative]) -> Derivati
 
 
 def is_missing(f: NativeFunction, entries: dict[str, Derivative]) -> bool:
-    """Whether nobody says what the gradient of this operator is. Composites are seen through, out= is not differentiated."""
+    """Whether nobody says what the gradient of this operator is. Composites are seen through, out=
+    is not differentiated.
+    """
     seen_through = f.schema.is_out or f.is_composite or f.schema.name in MANUAL
     return not seen_through and derivative_of(f, entries) is None
 
@@ -46,8 +50,12 @@ def copy_node(d: Derivative) -> str:
     return f"{d.node}_copy"
 
 
-def twin_node(f: NativeFunction, functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
-    """The node of `t_`: PyTorch numbers those of in-place views after those of the views themselves."""
+def twin_node(
+    f: NativeFunction, functions: list[NativeFunction], entries: dict[str, Derivative]
+) -> str:
+    """The node of `t_`: PyTorch numbers those of in-place views after those of the views
+    themselves.
+    """
     d = derivative_of(f, entries)
     assert d is not None
     same = [e for e in entries.values() if e.schema.name == d.schema.name and e.formulas]
@@ -56,7 +64,10 @@ def twin_node(f: NativeFunction, functions: list[NativeFunction], entries: dict[
 
 
 def node_of(
-    f: NativeFunction, d: Derivative, functions: list[NativeFunction], entries: dict[str, Derivative]
+    f: NativeFunction,
+    d: Derivative,
+    functions: list[NativeFunction],
+    entries: dict[str, Derivative],
 ) -> str:
     """The node that records `f`: that of the entry, or, of the twins of a view, one of its own."""
     if is_inplace_view(f):
@@ -67,7 +78,9 @@ def node_of(
 def is_tensor(d: Derivative, s: Saved) -> bool:
     if s.detail:
         return False
-    return s.is_output or any(a.name == s.of and a.type.base == "Tensor" for a in d.schema.arguments)
+    return s.is_output or any(
+        a.name == s.of and a.type.base == "Tensor" for a in d.schema.arguments
+    )
 
 
 def slot(d: Derivative, s: Saved) -> str:

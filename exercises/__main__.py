@@ -1,5 +1,5 @@
-"""`python -m exercises list | selftest | insert | misconceptions | release`: what there is, whether the checkers are right,
-writing the notebooks, what people believe, and a course for nbgrader."""
+"""`python -m exercises list | selftest | insert | misconceptions | release`: what there is, whether
+the checkers are right, writing the notebooks, what people believe, and a course for nbgrader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m exercises", description="the exercises of the notebooks")
+    parser = argparse.ArgumentParser(
+        prog="python -m exercises", description="the exercises of the notebooks"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, what in (
         ("list", "what there is"),
@@ -25,18 +27,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("misconceptions", "what people believe, and what the checkers answer"),
     ):
         command = commands.add_parser(name, help=what, description=what)
-        command.add_argument("names", nargs="*", help="beginnings of exercises, topics or notebooks; default: all")
+        command.add_argument(
+            "names", nargs="*", help="beginnings of exercises, topics or notebooks; default: all"
+        )
         if name == "list":
-            command.add_argument("--json", action="store_true", help="as JSON, with questions and hints")
+            command.add_argument(
+                "--json", action="store_true", help="as JSON, with questions and hints"
+            )
     command = commands.add_parser(
         "release", help="write a course for nbgrader", description="write a course for nbgrader"
     )
     command.add_argument("folder", type=Path, help="the course's folder")
     command.add_argument("names", nargs="*", help="beginnings of notebooks; default: all")
-    command.add_argument("--course", default="internals", help="its name in the exchange (default: internals)")
+    command.add_argument(
+        "--course", default="internals", help="its name in the exchange (default: internals)"
+    )
     options = parser.parse_args(arguments)
     commands_run = {
-        "list": show, "selftest": selftest, "insert": insert, "misconceptions": misconceptions, "release": release
+        "list": show, "selftest": selftest, "insert": insert, "misconceptions": misconceptions,
+        "release": release
     }  # fmt: skip
     try:
         return commands_run[options.command](options)
@@ -53,7 +62,10 @@ def chosen(names: Sequence[str]) -> list[Exercise]:
     """The exercises of these names. Raises Unknown for a name with which nothing begins."""
     for name in names:
         if not any(everything([name])):
-            raise Unknown(f"no exercise, topic or notebook begins with {name!r}; there are {', '.join(NOTEBOOK_OF)}")
+            raise Unknown(
+                f"no exercise, topic or notebook begins with {name!r}; there are "
+                f"{', '.join(NOTEBOOK_OF)}"
+            )
     return list(everything(names))
 
 
@@ -61,10 +73,17 @@ def show(options: argparse.Namespace) -> int:
     """`list`: a line each, or JSON."""
     exercises = chosen(options.names)
     if options.json:
-        print(json.dumps([described(exercise) for exercise in exercises], indent=1, ensure_ascii=False))
+        print(
+            json.dumps(
+                [described(exercise) for exercise in exercises], indent=1, ensure_ascii=False
+            )
+        )
         return 0
     for exercise in exercises:
-        print(f"{exercise.name:22} level {exercise.level}  {NOTEBOOK_OF[exercise.topic]:36} {exercise.title}")
+        print(
+            f"{exercise.name:22} level {exercise.level}  {NOTEBOOK_OF[exercise.topic]:36} "
+            f"{exercise.title}"
+        )
     print(f"{len(exercises)} exercises")
     return 0
 
@@ -97,7 +116,11 @@ def selftest(options: argparse.Namespace) -> int:
         for problem in found:
             print(f"{exercise.name}: {problem}", flush=True)
         if not found:
-            print(f"{exercise.name}: solution passes, blank and {len(exercise.mistakes)} mistakes do not", flush=True)
+            print(
+                f"{exercise.name}: solution passes, blank and {len(exercise.mistakes)} mistakes do "
+                "not",
+                flush=True,
+            )
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
@@ -106,10 +129,17 @@ def insert(options: argparse.Namespace) -> int:
     """`insert`: writes the cells into the notebooks, which keep everything else."""
     from exercises.cells import insert as insert_into
 
-    wanted = {NOTEBOOK_OF[exercise.topic] for exercise in chosen(options.names)} if options.names else set(NOTEBOOKS)
+    wanted = (
+        {NOTEBOOK_OF[exercise.topic] for exercise in chosen(options.names)}
+        if options.names
+        else set(NOTEBOOKS)
+    )
     for notebook in (name for name in NOTEBOOKS if name in wanted):
         changed = insert_into(FOLDER / f"{notebook}.ipynb")
-        print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
+        print(
+            f"{notebook}: {len(of_notebook(notebook))} exercises, "
+            f"{'written' if changed else 'unchanged'}"
+        )
     return 0
 
 

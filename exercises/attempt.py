@@ -24,7 +24,9 @@ def attempt(exercise: Exercise, answer: str | None = None) -> Verdict:
 
 
 def run(source: str, names: dict[str, Any]) -> None:
-    """Executes a text whose lines can be looked up afterwards, as those of a notebook's cell: scripting reads them."""
+    """Executes a text whose lines can be looked up afterwards, as those of a notebook's cell:
+    scripting reads them.
+    """
     file = f"<exercise {next(_count)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)

@@ -1,6 +1,8 @@
-"""Which exercises there are: a topic for each notebook, and six tracks of "build it yourself" in the notebooks they belong to.
+"""Which exercises there are: a topic for each notebook, and six tracks of "build it yourself" in
+the notebooks they belong to.
 
-A topic's module is imported when one of its exercises is asked for, so that `from exercises import check` costs nothing.
+A topic's module is imported when one of its exercises is asked for, so that `from exercises import
+check` costs nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ NOTEBOOK_OF = {topic: notebook for notebook, topics in NOTEBOOKS.items() for top
 
 
 def find(name: str) -> Exercise:
-    """The exercise of a name such as "zero_copy_1". Raises LookupError, and says what there is, when it has no such name."""
+    """The exercise of a name such as "zero_copy_1". Raises LookupError, and says what there is,
+    when it has no such name.
+    """
     topic = name if name in NOTEBOOK_OF else name.rpartition("_")[0]
     if topic in NOTEBOOK_OF:
         for exercise in of_topic(topic):
@@ -60,7 +64,11 @@ def find(name: str) -> Exercise:
 def of_topic(topic: str) -> list[Exercise]:
     """The exercises of a topic in their order; none if its file is not written."""
     module = importlib.import_module(f"exercises.topics.{topic}")
-    return [value for value in vars(module).values() if isinstance(value, Exercise) and value.topic == topic]
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, Exercise) and value.topic == topic
+    ]
 
 
 def of_notebook(notebook: str) -> list[Exercise]:
@@ -68,7 +76,9 @@ def of_notebook(notebook: str) -> list[Exercise]:
 
 
 def everything(names: Iterable[str] = ()) -> Iterator[Exercise]:
-    """All exercises in the order of the notebooks, or those whose name, topic or notebook starts with one of `names`."""
+    """All exercises in the order of the notebooks, or those whose name, topic or notebook starts
+    with one of `names`.
+    """
     wanted = tuple(names)
     for notebook in NOTEBOOKS:
         for exercise in of_notebook(notebook):

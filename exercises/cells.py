@@ -1,7 +1,9 @@
-"""Writes the exercises into the notebooks: for each a question with folded hints, a cell to fill, and the folded solution.
+"""Writes the exercises into the notebooks: for each a question with folded hints, a cell to fill,
+and the folded solution.
 
-The cells are tagged `exercise`. Those that are there are taken out first, so this can be repeated; everything else in the
-notebook stays as it is. They stand at the end, before a last cell that leads on ("Next: ...").
+The cells are tagged `exercise`. Those that are there are taken out first, so this can be repeated;
+everything else in the notebook stays as it is. They stand at the end, before a last cell that leads
+on ("Next: ...").
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ TAG = "exercise"
 LEVELS = {1: "look and tell", 2: "use it", 3: "build it"}
 OPENING = """## Exercises
 
-Replace each `...` and run the cell: it is checked at once, and a wrong answer is told what is wrong with it. Hints and
-solutions are folded away; `check.progress()` counts."""
+Replace each `...` and run the cell: it is checked at once, and a wrong answer is told what is wrong
+with it. Hints and solutions are folded away; `check.progress()` counts."""
 
 
 def insert(path: Path) -> bool:
-    """Writes the exercises of one notebook into it; whether that changed anything. Outputs of cells that stay are kept."""
+    """Writes the exercises of one notebook into it; whether that changed anything. Outputs of cells
+    that stay are kept.
+    """
     import nbformat
 
     from viz.scene import write_atomically
@@ -67,7 +71,9 @@ def question(exercise: Exercise) -> str:
     if exercise.track:
         where += f"; build it yourself: {exercise.track.replace('_', ' ')}"
     hints = [folded(f"Hint {n}", hint) for n, hint in enumerate(exercise.hints, 1)]
-    return "\n\n".join([f"### {exercise.title}", f"`{exercise.name}` ({where})", exercise.ask, *hints])
+    return "\n\n".join(
+        [f"### {exercise.title}", f"`{exercise.name}` ({where})", exercise.ask, *hints]
+    )
 
 
 def folded_solution(exercise: Exercise) -> str:

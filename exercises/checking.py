@@ -1,4 +1,5 @@
-"""`check`: a name for every exercise. Its verdict is the value of the cell, so the notebook shows it.
+"""`check`: a name for every exercise. Its verdict is the value of the cell, so the notebook shows
+it.
 
 check.zero_copy_1(answer)       the verdict
 check.zero_copy_1.hint()        a hint; the second time the second one
@@ -74,7 +75,10 @@ class Check:
         return ["progress", *(exercise.name for exercise in everything())]
 
     def __repr__(self) -> str:
-        return "check.zero_copy_1(answer) judges an answer, check.progress() counts; the exercises: check.<TAB>"
+        return (
+            "check.zero_copy_1(answer) judges an answer, check.progress() counts; the exercises: "
+            "check.<TAB>"
+        )
 
     def progress(self) -> Said:
         """A line for each notebook of which something was tried since this kernel started."""

@@ -3,7 +3,8 @@
     @exercise(
         level=1,
         title="Which of these copy?",
-        ask="...", given="...", start="answer = ...", hints=("...", "..."), solution="answer = ...", why="...",
+        ask="...", given="...", start="answer = ...", hints=("...", "..."),
+        solution="answer = ...", why="...",
         mistakes=[Mistake("A slice copies, as a list's does.", "answer = 2", "is a view")],
     )
     def zero_copy_1(answer):
@@ -11,7 +12,8 @@
             raise Wrong("a slice is a view: ...")
         return "what the reader has seen by this"
 
-The checker gets the reader's objects. It raises `Wrong` with words that name the mistake, or returns what to remember.
+The checker gets the reader's objects. It raises `Wrong` with words that name the mistake, or
+returns what to remember.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that people give: what they believe, what they would type, and words that the verdict on it must contain."""
+    """A wrong answer that people give: what they believe, what they would type, and words that the
+    verdict on it must contain.
+    """
 
     belief: str
     answer: str
@@ -43,11 +47,12 @@ class Mistake:
 
 @dataclass
 class Exercise:
-    """`start` is the cell as the reader finds it, with `...` to be replaced; `given` are lines before it that stay as they are.
+    """`start` is the cell as the reader finds it, with `...` to be replaced; `given` are lines
+    before it that stay as they are.
 
-    `level` is 1 (look and tell), 2 (use it) or 3 (build it). `hints` are two: where to look, then how to begin. `passes` names
-    the variables that the checker gets. `why` stands below the folded solution. `solution` and each mistake's `answer` replace
-    `start`.
+    `level` is 1 (look and tell), 2 (use it) or 3 (build it). `hints` are two: where to look, then
+    how to begin. `passes` names the variables that the checker gets. `why` stands below the folded
+    solution. `solution` and each mistake's `answer` replace `start`.
     """
 
     name: str
@@ -66,8 +71,13 @@ class Exercise:
     def __post_init__(self) -> None:
         for text in ("ask", "start", "solution", "given", "why"):
             setattr(self, text, textwrap.dedent(getattr(self, text)).strip())
-        self.hints = (textwrap.dedent(self.hints[0]).strip(), textwrap.dedent(self.hints[1]).strip())
-        self.mistakes = [Mistake(m.belief, textwrap.dedent(m.answer).strip(), m.says) for m in self.mistakes]
+        self.hints = (
+            textwrap.dedent(self.hints[0]).strip(),
+            textwrap.dedent(self.hints[1]).strip(),
+        )
+        self.mistakes = [
+            Mistake(m.belief, textwrap.dedent(m.answer).strip(), m.says) for m in self.mistakes
+        ]
 
     @property
     def topic(self) -> str:
@@ -75,7 +85,9 @@ class Exercise:
 
     @property
     def track(self) -> str | None:
-        """The track of "build it yourself" that it belongs to, if it does: `strides` for `build_strides_1`."""
+        """The track of "build it yourself" that it belongs to, if it does: `strides` for
+        `build_strides_1`.
+        """
         return self.topic.removeprefix("build_") if self.topic.startswith("build_") else None
 
     @property
@@ -89,7 +101,9 @@ class Exercise:
         return "\n\n".join(part for part in parts if part)
 
     def judge(self, *answers: Any) -> Verdict:
-        """The verdict on the reader's objects. Whatever they do, this raises nothing but what interrupts."""
+        """The verdict on the reader's objects. Whatever they do, this raises nothing but what
+        interrupts.
+        """
         if len(answers) != len(self.passes):
             return Verdict(self.name, False, f"is called as {self.call}")
         if hole := missing_part(dict(zip(self.passes, answers))):
@@ -99,16 +113,23 @@ class Exercise:
         except Wrong as mistake:
             return Verdict(self.name, False, str(mistake))
         except NotImplementedError as error:
-            return Verdict(self.name, None, f"not answered yet: {error or 'it raises NotImplementedError'}")
+            return Verdict(
+                self.name, None, f"not answered yet: {error or 'it raises NotImplementedError'}"
+            )
         except Exception as error:
-            return Verdict(self.name, False, self._stopped(f"{type(error).__name__}: {error}", place_in_answer(error)))
+            return Verdict(
+                self.name,
+                False,
+                self._stopped(f"{type(error).__name__}: {error}", place_in_answer(error)),
+            )
         return Verdict(self.name, True, remembered or "right")
 
     def _stopped(self, told: str, place: str) -> str:
         if place:
             return f"your answer stopped with {told}{place}"
         return (
-            f"the check stopped with {told}, outside the lines of your cell: does your answer give what is asked for?"
+            f"the check stopped with {told}, outside the lines of your cell: does your answer give "
+            "what is asked for?"
         )
 
 
@@ -129,7 +150,18 @@ def exercise(
 
     def make(checker: Callable[..., str | None]) -> Exercise:
         return Exercise(
-            checker.__name__, checker, level, title, ask, start, hints, solution, list(mistakes), given, why, passes
+            checker.__name__,
+            checker,
+            level,
+            title,
+            ask,
+            start,
+            hints,
+            solution,
+            list(mistakes),
+            given,
+            why,
+            passes,
         )
 
     return make

@@ -1,7 +1,8 @@
-"""What people believe, and what the checkers answer: workshop/misconceptions.md, from the exercises' own wrong answers.
+"""What people believe, and what the checkers answer: workshop/misconceptions.md, from the
+exercises' own wrong answers.
 
-Each `Mistake` of an exercise is a belief and an answer that somebody gives who holds it. The verdicts here are not copied from
-anywhere: the answers are given, and the checkers asked.
+Each `Mistake` of an exercise is a belief and an answer that somebody gives who holds it. The
+verdicts here are not copied from anywhere: the answers are given, and the checkers asked.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from exercises.exercise import Exercise
 OPENING = """\
 # What people believe, and what the checker answers
 
-For each notebook: what participants say or type, and what the exercise answers to it. Read the pages of your path the evening
-before; then you will have heard most of Monday's wrong answers already. A belief in the left column is a good question to the
-room. Written by `python -m exercises misconceptions`, which gives the wrong answers and notes the verdicts.
+For each notebook: what participants say or type, and what the exercise answers to it. Read the
+pages of your path the evening before; then you will have heard most of Monday's wrong answers
+already. A belief in the left column is a good question to the room. Written by
+`python -m exercises misconceptions`, which gives the wrong answers and notes the verdicts.
 """
 HEAD = "| somebody believes | the checker answers | exercise |\n|---|---|---|"
 
@@ -41,7 +43,9 @@ def rows(exercise: Exercise) -> Iterator[str]:
 
 
 def in_cell(text: str) -> str:
-    """On one line, as Markdown that shows the text as it is; only what stands in backticks is code."""
+    """On one line, as Markdown that shows the text as it is; only what stands in backticks is
+    code.
+    """
     plain, *rest = re.split(r"(`[^`]+`)", " ".join(text.split()))
     shown = [escaped(plain), *(part if part.startswith("`") else escaped(part) for part in rest)]
     return "".join(shown).replace("|", "\\|")

@@ -1,7 +1,9 @@
-"""Reads an answer of level 1 as it was meant: the question is what somebody believes, not how they typed it.
+"""Reads an answer of level 1 as it was meant: the question is what somebody believes, not how they
+typed it.
 
-numpy's numbers, tensors and fractions become Python's numbers, arrays become lists, "400" becomes 400 and "True" True, and blanks
-around a word go. True stays True: that is an answer to another question. Answers of the other levels are judged as they are.
+numpy's numbers, tensors and fractions become Python's numbers, arrays become lists, "400" becomes
+400 and "True" True, and blanks around a word go. True stays True: that is an answer to another
+question. Answers of the other levels are judged as they are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What the checkers of the JIT's notebooks share: programs compiled anew, passes put into the executor and taken out again.
+"""What the checkers of the JIT's notebooks share: programs compiled anew, passes put into the
+executor and taken out again.
 
-How the real one differs: PyTorch's tests do the same with `freeze_rng_state` and `RegisterPass`; nothing there takes a pass out.
+How the real one differs: PyTorch's tests do the same with `freeze_rng_state` and `RegisterPass`;
+nothing there takes a pass out.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def first_pass(function: Callable[[Any], Any]) -> Iterator[None]:
 
 
 def verified(function: Callable[[Any], Any], graph: Any) -> Any:
-    """Runs a reader's pass on a graph; what it did. Raises Wrong for a graph that is not well formed afterwards."""
+    """Runs a reader's pass on a graph; what it did. Raises Wrong for a graph that is not well
+    formed afterwards.
+    """
     from internals.jit import run_pass
     from internals.jit.passes import Pass
 
@@ -66,11 +70,17 @@ def verified(function: Callable[[Any], Any], graph: Any) -> Any:
         if not text.startswith("the pass 'yours'"):
             raise
         if "changed nothing" in text:
-            raise Wrong("your pass changed the graph and did not say so: it has to return True then") from None
+            raise Wrong(
+                "your pass changed the graph and did not say so: it has to return True then"
+            ) from None
         what = text.partition("verification failed, ")[2] or text
-        raise Wrong(f"your pass leaves a graph that is not well formed: {' '.join(what.split())}") from None
+        raise Wrong(
+            f"your pass leaves a graph that is not well formed: {' '.join(what.split())}"
+        ) from None
     if said[-1] is None:
-        raise Wrong("your pass returned None: it has to say whether it changed the graph, True or False")
+        raise Wrong(
+            "your pass returned None: it has to say whether it changed the graph, True or False"
+        )
     return record
 
 
@@ -96,8 +106,12 @@ def blank(answers: Mapping[str, Any]) -> str:
     return "answer = {\n" + "".join(f'    "{key}": ...,\n' for key in answers) + "}"
 
 
-def compare(answer: Any, truth: Mapping[str, Any], because: Callable[[str, Any], str], what: str) -> None:
-    """Raises Wrong for the first part of a dict that is not the true one, with the words that `because` has for it."""
+def compare(
+    answer: Any, truth: Mapping[str, Any], because: Callable[[str, Any], str], what: str
+) -> None:
+    """Raises Wrong for the first part of a dict that is not the true one, with the words that
+    `because` has for it.
+    """
     if not isinstance(answer, dict) or answer.keys() != truth.keys():
         raise Wrong(f"the answer is the dict above, with {what} for each of its {len(truth)} keys")
     for key, true in truth.items():

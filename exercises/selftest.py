@@ -1,7 +1,8 @@
-"""Tests the checkers: the solution passes; the untouched cell, every known mistake, and anything arbitrary do not.
+"""Tests the checkers: the solution passes; the untouched cell, every known mistake, and anything
+arbitrary do not.
 
-A checker that says the same to every wrong answer names no mistake, so the messages must differ; and each must contain the words
-that its `Mistake` asks for.
+A checker that says the same to every wrong answer names no mistake, so the messages must differ;
+and each must contain the words that its `Mistake` asks for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ LEAST_MISTAKES = 3
 
 def problems(exercise: Exercise) -> list[str]:
     """What is wrong with an exercise, in words; an empty list if nothing is."""
-    return [*form(exercise), *solution(exercise), *untouched(exercise), *mistakes(exercise), *strangers(exercise)]
+    return [
+        *form(exercise),
+        *solution(exercise),
+        *untouched(exercise),
+        *mistakes(exercise),
+        *strangers(exercise),
+    ]
 
 
 def form(exercise: Exercise) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a check shows, and what counts as not answered yet.
 
-An untouched cell is neither right nor wrong: its verdict is `○`, so that a notebook whose exercises nobody has done runs from
-top to bottom.
+An untouched cell is neither right nor wrong: its verdict is `○`, so that a notebook whose exercises
+nobody has done runs from top to bottom.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ BODY_OF_NOTHING = {"RESUME", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "NOP"
 
 @dataclass(frozen=True)
 class Verdict:
-    """`passed` is None for an exercise that was not answered yet. A verdict is true if the answer was right."""
+    """`passed` is None for an exercise that was not answered yet. A verdict is true if the answer
+    was right.
+    """
 
     exercise: str
     passed: bool | None
@@ -45,20 +47,31 @@ def _hole(answer: Any, where: str) -> str | None:
     if answer is ...:
         return f"replace the ... of {where}"
     if isinstance(answer, dict):
-        return next((hole for key, value in answer.items() if (hole := _hole(value, f"{where}[{key!r}]"))), None)
+        return next(
+            (hole for key, value in answer.items() if (hole := _hole(value, f"{where}[{key!r}]"))),
+            None,
+        )
     if type(answer) in (list, tuple):
-        return next((hole for n, value in enumerate(answer) if (hole := _hole(value, f"{where}[{n}]"))), None)
+        return next(
+            (hole for n, value in enumerate(answer) if (hole := _hole(value, f"{where}[{n}]"))),
+            None,
+        )
     if isinstance(answer, types.FunctionType) and does_nothing(answer):
         return f"write the body of {where}"
     if isinstance(answer, type):
-        parts = ((name, inspect.unwrap(getattr(part, "__func__", part))) for name, part in vars(answer).items())
+        parts = (
+            (name, inspect.unwrap(getattr(part, "__func__", part)))
+            for name, part in vars(answer).items()
+        )
         methods = ((name, m) for name, m in parts if isinstance(m, types.FunctionType))
         return next((f"write `{name}` of {where}" for name, m in methods if does_nothing(m)), None)
     return None
 
 
 def does_nothing(function: types.FunctionType) -> bool:
-    """Whether a function's body is `...`, `pass` or a docstring: its bytecode returns None, and that is all."""
+    """Whether a function's body is `...`, `pass` or a docstring: its bytecode returns None, and
+    that is all.
+    """
     instructions = list(dis.get_instructions(function))
     if {i.opname for i in instructions} - BODY_OF_NOTHING:
         return False

@@ -1,7 +1,9 @@
-"""PyTorch's layers, re-implemented so that they can be read, run, changed and seen. `import internals as torch`.
+"""PyTorch's layers, re-implemented so that they can be read, run, changed and seen. `import
+internals as torch`.
 
-The floors, from the bottom: `internals.core` (memory, geometry, dispatch), `internals.aten` (operators), `internals.Tensor` and
-the functions of this module, `internals.nn`. `docs/architecture.md` has the map.
+The floors, from the bottom: `internals.core` (memory, geometry, dispatch), `internals.aten`
+(operators), `internals.Tensor` and the functions of this module, `internals.nn`.
+`docs/architecture.md` has the map.
 
 How the real one differs: every module says so at the end of its docstring.
 """
@@ -11,7 +13,8 @@ from __future__ import annotations
 import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
-import numpy as _numpy  # first: loaded later, it has Python's collector walk our modules, too: a tenth of the import
+# first: loaded later, it has Python's collector walk our modules, too: a tenth of the import
+import numpy as _numpy
 from internals import cpu
 from internals._generated import functions as _functions
 
@@ -63,21 +66,37 @@ from internals.core.generator import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler
+    from internals import (
+        accelerator,
+        autograd,
+        cuda,
+        export,
+        fft,
+        func,
+        jit,
+        library,
+        linalg,
+        models,
+        nn,
+        optim,
+        profiler,
+    )
     from internals import signal, source_map, special
     from internals.construction.dlpack import from_dlpack
     from internals.functional.lowrank import pca_lowrank, svd_lowrank
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "_C", "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim",
-    "profiler", "return_types", "serialization", "signal", "source_map", "special", "utils",
+    "_C", "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg",
+    "models", "nn", "optim", "profiler", "return_types", "serialization", "signal", "source_map",
+    "special", "utils",
 )  # fmt: skip
 
 _LATER = {"from_dlpack": "internals.construction.dlpack"}
 _LATER |= dict.fromkeys(("pca_lowrank", "svd_lowrank"), "internals.functional.lowrank")
 
-# Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
+# Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from
+# inside our loops.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")
 
 
@@ -108,7 +127,9 @@ def __dir__() -> list[str]:
 
 
 def _dispatch_trace() -> Any:
-    """Context manager: the list of dispatcher steps taken while it is open (see `internals.core.dispatcher.trace_dispatch`)."""
+    """Context manager: the list of dispatcher steps taken while it is open (see
+    `internals.core.dispatcher.trace_dispatch`).
+    """
     from internals.core.dispatcher import trace_dispatch
 
     return trace_dispatch()

@@ -1,4 +1,5 @@
-"""Seeds and states of the default generators (`torch/random.py`). What draws is in `core/generator.py`.
+"""Seeds and states of the default generators (`torch/random.py`). What draws is in
+`core/generator.py`.
 
 How the real one differs: `fork_rng` knows other accelerators too.
 """
@@ -14,7 +15,9 @@ from internals.core.tensor_impl import TensorImpl
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generators of all devices; everything random after it is reproducible. Returns that of the CPU."""
+    """Seed the default generators of all devices; everything random after it is reproducible.
+    Returns that of the CPU.
+    """
     from internals.cuda import random as cuda_random
 
     default_generator.manual_seed(int(seed))
@@ -43,8 +46,11 @@ def set_rng_state(new_state: TensorImpl) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None means all.
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda"
+) -> Iterator[None]:
+    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None
+    means all.
 
     With a `device_type` other than "cuda" only the CPU's generator is put back.
     """

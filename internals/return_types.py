@@ -1,7 +1,8 @@
 """`internals.return_types.max` and the other types of results with names (`torch/return_types.py`).
 
-They are made in `internals.core.return_types`, on demand: when an operator first returns one, or when somebody asks for it by
-name, as pickle does. This is the name by which users and pickle know them.
+They are made in `internals.core.return_types`, on demand: when an operator first returns one, or
+when somebody asks for it by name, as pickle does. This is the name by which users and pickle know
+them.
 
 How the real one differs: `torch.return_types` lists them all when it is imported.
 """

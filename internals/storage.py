@@ -1,7 +1,7 @@
 """`TypedStorage`: a storage seen as numbers (`torch/storage.py`).
 
-`tensor.storage()` returns one. It is a pair, the untyped storage and a dtype, from the time when storages had dtypes; memory is
-owned by the untyped one.
+`tensor.storage()` returns one. It is a pair, the untyped storage and a dtype, from the time when
+storages had dtypes; memory is owned by the untyped one.
 
 How the real one differs: it warns at first use that typed storages are deprecated.
 """
@@ -24,7 +24,9 @@ from internals.core.tensor_impl import make
 
 
 class TypedStorage:
-    """`storage[i]` is element i as a Python number; assigning to it writes memory. Raises IndexError out of range."""
+    """`storage[i]` is element i as a Python number; assigning to it writes memory. Raises
+    IndexError out of range.
+    """
 
     __slots__ = ("_untyped", "dtype")
 
@@ -104,7 +106,10 @@ class TypedStorage:
     def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
         """The numbers of another storage, from any device, converted."""
         if source.size() != self.size():
-            raise RuntimeError(f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes instead")
+            raise RuntimeError(
+                f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes "
+                "instead"
+            )
         if source.dtype is self.dtype:
             self._untyped.copy_(source._untyped, non_blocking)
         else:
@@ -116,7 +121,9 @@ class TypedStorage:
 
     def to(self, dtype: dtype) -> TypedStorage:
         """The numbers converted into a new storage."""
-        return TypedStorage(Storage.allocate(self.size() * dtype.itemsize, self.device), dtype).copy_(self)
+        return TypedStorage(
+            Storage.allocate(self.size() * dtype.itemsize, self.device), dtype
+        ).copy_(self)
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
@@ -150,7 +157,9 @@ class TypedStorage:
 
 
 class storagetype(type):
-    """The type of `FloatStorage`, ...: `FloatStorage(3)` is uninitialised, `FloatStorage([1, 2])` holds numbers."""
+    """The type of `FloatStorage`, ...: `FloatStorage(3)` is uninitialised, `FloatStorage([1, 2])`
+    holds numbers.
+    """
 
     dtype: dtype
 
@@ -158,7 +167,10 @@ class storagetype(type):
         if isinstance(content, int):
             return TypedStorage(Storage.allocate(int64(content * cls.dtype.itemsize)), cls.dtype)
         if not isinstance(content, Sequence):
-            raise TypeError(f"{cls.__name__}(): expected a number of elements or a sequence, not {type(content).__name__}")
+            raise TypeError(
+                f"{cls.__name__}(): expected a number of elements or a sequence, not "
+                f"{type(content).__name__}"
+            )
         from internals.construction.tensor_new import copy_of
 
         return TypedStorage(copy_of(content, cls.dtype, None)._storage, cls.dtype)
@@ -172,15 +184,21 @@ class _untyped(type):
         if isinstance(content, int):
             return Storage.allocate(int64(content))
         if not isinstance(content, (Sequence, Storage, TypedStorage)):
-            raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(content).__name__}")
+            raise RuntimeError(
+                "torch.UntypedStorage(): Expected a sequence type, but got "
+                f"{type(content).__name__}"
+            )
         for item in content:
             if not isinstance(item, int):
                 raise RuntimeError(
-                    f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(content).__name__}), but one "
-                    f"of the items was of type {type(item).__name__} instead of int"
+                    "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                    f"({type(content).__name__}), but one of the items was of type "
+                    f"{type(item).__name__} instead of int"
                 )
         storage = Storage.allocate(len(content))
-        np.ndarray((len(content),), np.uint8, storage.memory())[...] = [item & 255 for item in content]
+        np.ndarray((len(content),), np.uint8, storage.memory())[...] = [
+            item & 255 for item in content
+        ]
         return storage
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -188,7 +206,9 @@ class _untyped(type):
 
 
 class UntypedStorage(metaclass=_untyped):
-    """`UntypedStorage(n)` is n uninitialised bytes, `UntypedStorage([1, 2])` those bytes; each is a `core.storage.Storage`."""
+    """`UntypedStorage(n)` is n uninitialised bytes, `UntypedStorage([1, 2])` those bytes; each is a
+    `core.storage.Storage`.
+    """
 
 
 STORAGE_TYPES = {

@@ -1,15 +1,18 @@
-"""How PyTorch made its functions in 2016 and 2017, as working models small enough to read. Used by notebook 06.
+"""How PyTorch made its functions in 2016 and 2017, as working models small enough to read. Used by
+notebook 06.
 
-    generic/THTensorMath.c     one C source for all types: `THTensor_(addmv)`, `real`       `specialise`, `split_types`
-    TensorMethods.cwrap        one YAML declaration per method, between [[ and ]]           `parse_cwrap`, `wrapper`
-    setup.py install           compile, generate, split, link, copy                         `Build`
+    generic/THTensorMath.c  one C source for all types           `specialise`, `split_types`
+    TensorMethods.cwrap     one YAML declaration for a method    `parse_cwrap`, `wrapper`
+    setup.py install        compile, generate, split, link, copy `Build`
 
-The files that these steps read are in before_codegen_files.py; each is a shortened version of the PyTorch file it is named
-after. The numbers are computed by a C library built from the template when a C compiler is there, and by a Python library
-made from the same template otherwise; both work on the memory of `internals` tensors.
+The files that these steps read are in before_codegen_files.py; each is a shortened version of the
+PyTorch file it is named after. The numbers are computed by a C library built from the template when
+a C compiler is there, and by a Python library made from the same template otherwise; both work on
+the memory of `internals` tensors.
 
-How the real one differs: `tools/cwrap` wrote C++ and had some twenty plugins; `tools/setup_helpers/split_types.py` split the
-bindings only (TH itself compiled all types in one file); and the result of it all was a C extension, `torch._C`.
+How the real one differs: `tools/cwrap` wrote C++ and had some twenty plugins;
+`tools/setup_helpers/split_types.py` split the bindings only (TH itself compiled all types in one
+file); and the result of it all was a C extension, `torch._C`.
 """
 
 from __future__ import annotations
@@ -26,11 +29,20 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from before_codegen_files import CWRAP, EXTENSION_HEAD, GENERIC_C, GENERIC_PY, INIT_PY, SOURCE_C, TH_H
+from before_codegen_files import (
+    CWRAP,
+    EXTENSION_HEAD,
+    GENERIC_C,
+    GENERIC_PY,
+    INIT_PY,
+    SOURCE_C,
+    TH_H,
+)
 
 import internals
 
-# Name of the type, as in THFloatTensor: what `real` and `accreal` stand for, and the dtype of its tensors.
+# Name of the type, as in THFloatTensor: what `real` and `accreal` stand for, and the dtype of its
+# tensors.
 TYPES = {
     "Float": ("float", "double", internals.float32),
     "Double": ("double", "double", internals.float64),
@@ -44,11 +56,13 @@ C_TYPES: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
 }
 
-# --- templates ---------------------------------------------------------------------------------------------------------
+# --- templates ------------------------------------------------------------------------------------
 
 
 def specialise(template: str, type_name: str) -> str:
-    """What the C preprocessor makes of a generic source for one type: every macro of TH replaced, nothing else."""
+    """What the C preprocessor makes of a generic source for one type: every macro of TH replaced,
+    nothing else.
+    """
     real, accreal, _ = TYPES[type_name]
     text = re.sub(r"\b(THP?)(Tensor|Utils)_\((\w+)\)", rf"\g<1>{type_name}\2_\3", template)
     text = re.sub(r"\b(THP?)Tensor\b", rf"\g<1>{type_name}Tensor", text)
@@ -57,7 +71,9 @@ def specialise(template: str, type_name: str) -> str:
 
 
 def split_types(source: str) -> dict[str, str]:
-    """One source per type, from a source with a line `//generic_include LIB FILE`. Raises RuntimeError without one."""
+    """One source per type, from a source with a line `//generic_include LIB FILE`. Raises
+    RuntimeError without one.
+    """
     match = re.search(r"^//generic_include (\S+) (\S+)$", source, re.M)
     if match is None:
         raise RuntimeError("generic include not found")
@@ -67,7 +83,9 @@ def split_types(source: str) -> dict[str, str]:
 
 
 def generate_header(type_name: str) -> str:
-    """THGenerateFloatType.h and its brothers: define the macros, include the template, forget the macros."""
+    """THGenerateFloatType.h and its brothers: define the macros, include the template, forget the
+    macros.
+    """
     real, accreal, _ = TYPES[type_name]
     return (
         f"#define real {real}\n#define accreal {accreal}\n#define Real {type_name}\n"
@@ -76,12 +94,14 @@ def generate_header(type_name: str) -> str:
     )
 
 
-# --- cwrap -------------------------------------------------------------------------------------------------------------
+# --- cwrap ----------------------------------------------------------------------------------------
 
 
 def parse_cwrap(text: str) -> list[dict[str, Any]]:
     """The declarations of a .cwrap file: the YAML between lines that are exactly `[[` and `]]`."""
-    declarations = [yaml.safe_load(block) for block in re.findall(r"^\[\[\n(.*?)^\]\]$", text, re.S | re.M)]
+    declarations = [
+        yaml.safe_load(block) for block in re.findall(r"^\[\[\n(.*?)^\]\]$", text, re.S | re.M)
+    ]
     for d in declarations:
         d.setdefault("cname", d["name"])
         d.setdefault("return", "void")
@@ -93,7 +113,9 @@ def parse_cwrap(text: str) -> list[dict[str, Any]]:
 
 
 def enumerate_options(declaration: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """Every way to call it: each argument with a default is either given or left out. The longest option comes first."""
+    """Every way to call it: each argument with a default is either given or left out. The longest
+    option comes first.
+    """
     choices = [[False, True] if "default" in a else [False] for a in declaration["arguments"]]
     options = [
         [{**a, "omitted": left_out} for a, left_out in zip(declaration["arguments"], chosen)]
@@ -103,7 +125,9 @@ def enumerate_options(declaration: dict[str, Any]) -> list[list[dict[str, Any]]]
 
 
 def given(option: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The arguments of an option that the caller passes: not `self`, not those left to their defaults."""
+    """The arguments of an option that the caller passes: not `self`, not those left to their
+    defaults.
+    """
     return [a for a in option if a["name"] != "self" and not a["omitted"]]
 
 
@@ -112,7 +136,8 @@ UNPACK = {"THTensor*": "THPTensor_(unpack)({})", "real": "THPUtils_(unpackReal)(
 
 
 def wrapper(declaration: dict[str, Any]) -> str:
-    """The source of the Python method: one `if` per option, with a count and a check per argument, then the call.
+    """The source of the Python method: one `if` per option, with a count and a check per argument,
+    then the call.
 
     It is itself a template, still to be specialised for each type.
     """
@@ -124,7 +149,8 @@ def wrapper(declaration: dict[str, Any]) -> str:
     lines += [f'    __kw_{k} = kwargs.get("{k}")' for k in keywords]
     for number, option in enumerate(options):
         place = {
-            a["name"]: f"args[{i}] if __tuplecount > {i} else __kw_{a['name']}" for i, a in enumerate(given(option))
+            a["name"]: f"args[{i}] if __tuplecount > {i} else __kw_{a['name']}"
+            for i, a in enumerate(given(option))
         }
         checks = [f"__argcount == {len(place)}"]
         checks += [
@@ -136,25 +162,44 @@ def wrapper(declaration: dict[str, Any]) -> str:
             )
         ]
         passed = [
-            a["default"] if a["omitted"] else UNPACK[a["type"]].format(place.get(a["name"], "self")) for a in option
+            a["default"] if a["omitted"] else UNPACK[a["type"]].format(place.get(a["name"], "self"))
+            for a in option
         ]
-        lines.append(f"    {'elif' if number else 'if'} (" + " and\n            ".join(checks) + "):")
-        lines.append(f"        THTensor_({declaration['cname']})(" + ",\n            ".join(map(str, passed)) + ")")
-        lines.append("        return self" if declaration["return"] == "self" else "        return None")
+        lines.append(
+            f"    {'elif' if number else 'if'} (" + " and\n            ".join(checks) + "):"
+        )
+        lines.append(
+            f"        THTensor_({declaration['cname']})("
+            + ",\n            ".join(map(str, passed))
+            + ")"
+        )
+        lines.append(
+            "        return self" if declaration["return"] == "self" else "        return None"
+        )
     lines.append(f'    THPUtils_invalidArguments("{name}", args, kwargs, [')
-    lines += [f'        "({", ".join(a["type"].rstrip("*") + " " + a["name"] for a in given(o))})",' for o in options]
+    lines += [
+        f'        "({", ".join(a["type"].rstrip("*") + " " + a["name"] for a in given(o))})",'
+        for o in options
+    ]
     lines.append("    ])")
     return "\n".join(lines) + "\n"
 
 
-# --- what the generated wrappers call (torch/csrc/utils.cpp) -------------------------------------------------------------
+# --- what the generated wrappers call (torch/csrc/utils.cpp) --------------------------------------
 
 
 def struct(type_name: str) -> type[ctypes.Structure]:
-    """The C struct of one tensor type: sizes, strides (of up to two dimensions), and a pointer to the elements."""
+    """The C struct of one tensor type: sizes, strides (of up to two dimensions), and a pointer to
+    the elements.
+    """
     element = C_TYPES[TYPES[type_name][0]]
     two = ctypes.c_int64 * 2
-    fields = [("nDimension", ctypes.c_int64), ("size", two), ("stride", two), ("data", ctypes.POINTER(element))]
+    fields = [
+        ("nDimension", ctypes.c_int64),
+        ("size", two),
+        ("stride", two),
+        ("data", ctypes.POINTER(element)),
+    ]
     return type(f"TH{type_name}Tensor", (ctypes.Structure,), {"_fields_": fields})
 
 
@@ -175,17 +220,24 @@ def runtime(type_name: str) -> dict[str, Callable[..., Any]]:
         data, two = ctypes.cast(t.data_ptr(), ctypes.POINTER(element)), ctypes.c_int64 * 2
         return layout(t.dim(), two(*sizes), two(*strides), data)
 
-    def invalid_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], options: list[str]) -> None:
-        got = ", ".join([spelled(a) for a in args] + [f"{k}={spelled(v)}" for k, v in kwargs.items()])
+    def invalid_arguments(
+        name: str, args: tuple[Any, ...], kwargs: dict[str, Any], options: list[str]
+    ) -> None:
+        got = ", ".join(
+            [spelled(a) for a in args] + [f"{k}={spelled(v)}" for k, v in kwargs.items()]
+        )
         listing = "\n".join(f" * {specialise(o, type_name)}" for o in options)
         raise TypeError(
-            f"{name} received an invalid combination of arguments - got ({got}), but expected one of:\n{listing}"
+            f"{name} received an invalid combination of arguments - got ({got}), but expected one "
+            f"of:\n{listing}"
         )
 
     return {
         f"THP{type_name}Tensor_Check": check,
         f"THP{type_name}Tensor_unpack": unpack,
-        f"THP{type_name}Utils_checkReal": lambda value: isinstance(value, number) and not isinstance(value, bool),
+        f"THP{type_name}Utils_checkReal": lambda value: (
+            isinstance(value, number) and not isinstance(value, bool)
+        ),
         f"THP{type_name}Utils_unpackReal": lambda value: element(value).value,
         "THPUtils_invalidArguments": invalid_arguments,
     }
@@ -194,16 +246,20 @@ def runtime(type_name: str) -> dict[str, Callable[..., Any]]:
 def spelled(value: Any) -> str:
     """The type of an argument as error messages of the time named it: `FloatTensor`, `float`."""
     if isinstance(value, internals.Tensor):
-        return next((f"{n}Tensor" for n, (_, _, d) in TYPES.items() if d is value.dtype), str(value.dtype))
+        return next(
+            (f"{n}Tensor" for n, (_, _, d) in TYPES.items() if d is value.dtype), str(value.dtype)
+        )
     return type(value).__name__
 
 
-# --- the library -------------------------------------------------------------------------------------------------------
+# --- the library ----------------------------------------------------------------------------------
 
 
 @cache
 def compiler() -> str | None:
-    """The C compiler of this machine, or None. One that cannot even say its version (macOS has such a stand-in) is none."""
+    """The C compiler of this machine, or None. One that cannot even say its version (macOS has such
+    a stand-in) is none.
+    """
     for name in ("cc", "gcc", "clang"):
         found = shutil.which(name)
         if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
@@ -212,15 +268,27 @@ def compiler() -> str | None:
 
 
 def compile_library(folder: Path, sources: list[Path], target: Path) -> None:
-    """Compile C sources into a shared library. Raises RuntimeError with what the compiler said if it refuses."""
-    command = [str(compiler()), "-O2", "-shared", "-fPIC", f"-I{folder}", *map(str, sources), "-o", str(target)]
+    """Compile C sources into a shared library. Raises RuntimeError with what the compiler said if
+    it refuses.
+    """
+    command = [
+        str(compiler()),
+        "-O2",
+        "-shared",
+        "-fPIC",
+        f"-I{folder}",
+        *map(str, sources),
+        "-o",
+        str(target),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the C compiler failed:\n{done.stderr}")
 
 
 def load_library(folder: Path) -> dict[str, Callable[..., Any]]:
-    """The functions of libTH by name: from the shared library in `folder`, or from the Python one that stands in for it.
+    """The functions of libTH by name: from the shared library in `folder`, or from the Python one
+    that stands in for it.
 
     They raise RuntimeError for sizes that do not match (`THError` in PyTorch).
     """
@@ -245,12 +313,15 @@ def checked(function: Callable[..., int]) -> Callable[..., None]:
 
     def call(*args: Any) -> None:
         if function(*args):
-            raise RuntimeError("size mismatch: addmv needs an m x n matrix, a vector of n and a result of m elements")
+            raise RuntimeError(
+                "size mismatch: addmv needs an m x n matrix, a vector of n and a result of m "
+                "elements"
+            )
 
     return call
 
 
-# --- setup.py install --------------------------------------------------------------------------------------------------
+# --- setup.py install -----------------------------------------------------------------------------
 
 
 class Build:
@@ -284,7 +355,9 @@ class Build:
             sources = [self.write(f"TH/THTensorMath{name}.c", text) for name, text in parts.items()]
             compile_library(self.root / "TH", sources, self.root / "toytorch/lib/libTH.so")
         else:
-            self.write("toytorch/lib/libTH.py", "\n".join(specialise(GENERIC_PY, name) for name in TYPES))
+            self.write(
+                "toytorch/lib/libTH.py", "\n".join(specialise(GENERIC_PY, name) for name in TYPES)
+            )
 
     def cwrap(self) -> None:
         """tools/cwrap: from declarations to the source of wrappers, still one for all types."""
@@ -292,20 +365,32 @@ class Build:
         self.write("csrc/generic/TensorMethods.py", "\n\n".join(map(wrapper, declarations)))
 
     def split_types(self) -> None:
-        """tools/setup_helpers/split_types.py: one source per type, so that they compile in parallel."""
+        """tools/setup_helpers/split_types.py: one source per type, so that they compile in
+        parallel.
+        """
         for name in TYPES:
-            self.write(f"csrc/generated/Tensor{name}.py", specialise(self.read("csrc/generic/TensorMethods.py"), name))
+            self.write(
+                f"csrc/generated/Tensor{name}.py",
+                specialise(self.read("csrc/generic/TensorMethods.py"), name),
+            )
 
     def build_ext(self) -> None:
-        """setuptools' build_ext: compile the bindings and link them against the libraries into one module, `_C`."""
+        """setuptools' build_ext: compile the bindings and link them against the libraries into one
+        module, `_C`.
+        """
         parts = [EXTENSION_HEAD]
         for name in TYPES:
-            parts.append(f"globals().update(runtime({name!r}))\n" + self.read(f"csrc/generated/Tensor{name}.py"))
+            parts.append(
+                f"globals().update(runtime({name!r}))\n"
+                + self.read(f"csrc/generated/Tensor{name}.py")
+            )
         self.write("toytorch/_C.py", "\n".join(parts))
 
     def install(self) -> None:
         """Copy the package, Python files and libraries alike, to where `import` looks."""
-        shutil.copytree(self.root / "toytorch", self.root / "site-packages/toytorch", dirs_exist_ok=True)
+        shutil.copytree(
+            self.root / "toytorch", self.root / "site-packages/toytorch", dirs_exist_ok=True
+        )
 
     STEPS = (build_deps, cwrap, split_types, build_ext, install)
 
@@ -316,7 +401,9 @@ class Build:
         return self.import_package()
 
     def import_package(self) -> Any:
-        """`import toytorch` from the folder it was installed in; an older one that was imported before is forgotten."""
+        """`import toytorch` from the folder it was installed in; an older one that was imported
+        before is forgotten.
+        """
         for name in [n for n in sys.modules if n.partition(".")[0] == "toytorch"]:
             del sys.modules[name]
         folder = str(self.root / "site-packages")
@@ -328,7 +415,13 @@ class Build:
         return toytorch
 
     def files(self) -> list[str]:
-        """Every file below `root` by name; the library without its suffix, which depends on how it was made."""
+        """Every file below `root` by name; the library without its suffix, which depends on how it
+        was made.
+        """
         paths = [p for p in self.root.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-        names = {re.sub(r"libTH\.\w+$", "libTH", p.relative_to(self.root).as_posix()) for p in paths}
-        return sorted(name for name in names if not re.match(r"TH/TH(Generate|TensorMath[A-Z])", name))
+        names = {
+            re.sub(r"libTH\.\w+$", "libTH", p.relative_to(self.root).as_posix()) for p in paths
+        }
+        return sorted(
+            name for name in names if not re.match(r"TH/TH(Generate|TensorMath[A-Z])", name)
+        )

@@ -1,6 +1,8 @@
-"""The files that the working models of before_codegen.py read, as they were in 2016 and 2017, shortened.
+"""The files that the working models of before_codegen.py read, as they were in 2016 and 2017,
+shortened.
 
-How the real ones differ: they have hundreds of functions and declarations where these have one or two, and C++ around them.
+How the real ones differ: they have hundreds of functions and declarations where these have one or
+two, and C++ around them.
 """
 
 TH_H = """\

@@ -1,4 +1,5 @@
-"""What holds in all tests, and `T`: a test that takes it runs with `internals`, and with real PyTorch where it is installed.
+"""What holds in all tests, and `T`: a test that takes it runs with `internals`, and with real
+PyTorch where it is installed.
 
 What such a test asserts is then known to be so in PyTorch, and is checked here without it.
 """
@@ -13,7 +14,8 @@ import pytest
 import internals
 from tests import answers
 
-os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")  # every graph is verified after every pass of the JIT
+# every graph is verified after every pass of the JIT
+os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")
 internals.set_warn_always(True)  # else a test would not see a warning that another test has had
 
 

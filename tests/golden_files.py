@@ -1,12 +1,14 @@
 """Expressions and what real PyTorch 2.13 makes of them, in `tests/golden/*.txt`.
 
-Each file starts with Python code (after `#` comments) that both sides run first, and goes on with entries
+Each file starts with Python code (after `#` comments) that both sides run first, and goes on with
+entries
 
     >>> torch.full((2,), 300, dtype=torch.uint8)
     RuntimeError: value cannot be converted to type uint8_t without overflow
 
-The expected text is the repr of the result or the type and first line of the error. A new entry needs only its `>>>` line:
-`python -m tests.golden_files` (with real PyTorch installed) writes what is expected below each.
+The expected text is the repr of the result or the type and first line of the error. A new entry
+needs only its `>>>` line: `python -m tests.golden_files` (with real PyTorch installed) writes what
+is expected below each.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class GoldenFile:
         self.path = path
         head, *rest = ("\n" + path.read_text()).split("\n>>> ")
         self.setup = head.strip("\n")
-        self.entries = [(entry.partition("\n")[0], entry.partition("\n")[2].rstrip("\n")) for entry in rest]
+        self.entries = [
+            (entry.partition("\n")[0], entry.partition("\n")[2].rstrip("\n")) for entry in rest
+        ]
 
     def namespace(self, module: Any) -> dict[str, Any]:
         """The names the expressions use, with `torch` being `module`."""
@@ -37,7 +41,11 @@ class GoldenFile:
     def rewrite(self, module: Any) -> None:
         """Replace what is expected by what `module` does."""
         names = self.namespace(module)
-        text = self.setup + "\n\n" + "".join(f">>> {e}\n{evaluate(e, names)}\n" for e, _ in self.entries)
+        text = (
+            self.setup
+            + "\n\n"
+            + "".join(f">>> {e}\n{evaluate(e, names)}\n" for e, _ in self.entries)
+        )
         temporary = self.path.with_suffix(".new")
         temporary.write_text(text)
         os.replace(temporary, self.path)

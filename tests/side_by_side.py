@@ -1,7 +1,8 @@
 """One expression, evaluated twice: with `internals` and with real PyTorch.
 
-A case is a function of `(T, x)`: `T` is the library, `x` makes its inputs. `x(2, 3)` is a float32 tensor of random numbers,
-the same in both libraries; `x(2, 3, dtype="int64")` of small integers; `x.of([1, 2])` of the given values.
+A case is a function of `(T, x)`: `T` is the library, `x` makes its inputs. `x(2, 3)` is a float32
+tensor of random numbers, the same in both libraries; `x(2, 3, dtype="int64")` of small integers;
+`x.of([1, 2])` of the given values.
 
     check(lambda T, x: T.mm(x(2, 3), x(3, 4)))
 
@@ -10,6 +11,7 @@ compares values, shape, dtype, or the error that both must raise.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +25,9 @@ Case = Callable[[Any, Any], Any]
 
 
 class Inputs:
-    """Makes tensors of one library from a seeded stream of numbers; two instances give the same numbers."""
+    """Makes tensors of one library from a seeded stream of numbers; two instances give the same
+    numbers.
+    """
 
     def __init__(self, from_numpy: Callable[[Any], Any]) -> None:
         self.from_numpy = from_numpy
@@ -44,7 +48,9 @@ class Inputs:
         return self.from_numpy(self.stream.uniform(0.05, 0.95, sizes).astype(dtype))
 
 
-def random_array(stream: np.random.Generator, sizes: tuple[int, ...], dtype: str, low: int = -5, high: int = 6) -> Any:
+def random_array(
+    stream: np.random.Generator, sizes: tuple[int, ...], dtype: str, low: int = -5, high: int = 6
+) -> Any:
     kind = np.dtype(dtype).kind
     if kind == "b":
         return stream.integers(0, 2, sizes).astype(bool)
@@ -72,12 +78,25 @@ def theirs() -> Inputs:
 def check(case: Case, **options: Any) -> None:
     """Both libraries give the same, or raise the same."""
     options = {"family": "expressions", "about": getattr(case, "text", None), **options}
-    assert_same_outcome(lambda: case(internals, ours()), lambda torch: case(torch, theirs()), **options)
+    assert_same_outcome(
+        lambda: case(internals, ours()), lambda torch: case(torch, theirs()), **options
+    )
 
 
 def cases(table: str) -> list[str]:
-    """The lines of a table of expressions in `T`, `F` (T.nn.functional) and `x`, blank lines and comments left out."""
-    return [line.strip() for line in table.splitlines() if line.strip() and not line.strip().startswith("#")]
+    """The lines of a table of expressions in `T`, `F` (T.nn.functional) and `x`, blank lines and
+    comments left out; a line that is indented further goes on with the expression above it.
+    """
+    found: list[str] = []
+    for line in textwrap.dedent(table).splitlines():
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        if line[0].isspace():
+            found[-1] += f" {content}"
+        else:
+            found.append(content)
+    return found
 
 
 def expression(text: str) -> Case:

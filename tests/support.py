@@ -1,4 +1,6 @@
-"""What the tests share: turning our tensors into torch's and back, comparing the two, how many examples to try."""
+"""What the tests share: turning our tensors into torch's and back, comparing the two, how many
+examples to try.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ DTYPES = ALL
 FLOATS = tuple(d for d in ALL if d.is_floating_point)
 COMPLEXES = tuple(d for d in ALL if d.is_complex)
 INTEGERS = tuple(d for d in ALL if d.category == 1)
-TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-10, "complex128": 1e-10}
+TOLERANCE = {
+    "float16": 1e-2,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float64": 1e-10,
+    "complex128": 1e-10,
+}
 
 
 def full() -> bool:
@@ -39,7 +47,9 @@ def to_numpy(t: Any) -> Any:
 
 
 def to_torch(x: Any) -> Any:
-    """One of our tensors as a real one with the same values and strides; containers and dtypes alike, the rest unchanged."""
+    """One of our tensors as a real one with the same values and strides; containers and dtypes
+    alike, the rest unchanged.
+    """
     import torch
 
     if isinstance(x, TensorImpl):
@@ -47,7 +57,9 @@ def to_torch(x: Any) -> Any:
         memory = torch.empty(size, dtype=to_torch(x.dtype))
         result = memory.as_strided(tuple(x.shape), x.stride())
         if x.numel():
-            target = np.lib.stride_tricks.as_strided(memory.numpy(), x.shape, [s * x.itemsize for s in x.stride()])
+            target = np.lib.stride_tricks.as_strided(
+                memory.numpy(), x.shape, [s * x.itemsize for s in x.stride()]
+            )
             target[...] = array(x)
         return result.requires_grad_(x.requires_grad)
     if isinstance(x, (internals.dtype, internals.memory_format, internals.layout)):
@@ -60,7 +72,8 @@ def to_torch(x: Any) -> Any:
 
 
 def from_torch(x: Any) -> Any:
-    """A real tensor as one of ours with the same values and strides; containers and dtypes alike, the rest unchanged.
+    """A real tensor as one of ours with the same values and strides; containers and dtypes alike,
+    the rest unchanged.
 
     It may be a `RealTensor`, which an answer holds.
     """
@@ -82,9 +95,14 @@ def dtype_named(dtype: Any) -> Any:
 
 
 def assert_same(
-    ours: Any, theirs: Any, rtol: float | None = None, atol: float | None = None, strides: bool = False
+    ours: Any,
+    theirs: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    strides: bool = False,
 ) -> None:
-    """Shape, dtype and values agree (strides too when asked). `theirs` is a real tensor, a numpy array, a number, or a sequence.
+    """Shape, dtype and values agree (strides too when asked). `theirs` is a real tensor, a numpy
+    array, a number, or a sequence.
 
     The default tolerances are those of the dtype; integers and bools must be equal. NaN equals NaN.
     """
@@ -96,24 +114,33 @@ def assert_same(
     if not isinstance(ours, TensorImpl):
         assert ours == theirs or (ours != ours and theirs != theirs), f"{ours!r} against {theirs!r}"
         return
-    assert tuple(ours.shape) == tuple(theirs.shape), f"shape {tuple(ours.shape)} against {tuple(theirs.shape)}"
+    assert tuple(ours.shape) == tuple(theirs.shape), (
+        f"shape {tuple(ours.shape)} against {tuple(theirs.shape)}"
+    )
     assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), (
         f"dtype {ours.dtype.name} against {theirs.dtype}"
     )
     if strides:
-        assert ours.stride() == tuple(theirs.stride()), f"strides {ours.stride()} against {tuple(theirs.stride())}"
+        assert ours.stride() == tuple(theirs.stride()), (
+            f"strides {ours.stride()} against {tuple(theirs.stride())}"
+        )
     expected = theirs if isinstance(theirs, (np.ndarray, np.generic)) else theirs.numpy(force=True)
     tolerance = TOLERANCE.get(ours.dtype.name)
     if tolerance is None:
         np.testing.assert_array_equal(array(ours), expected)
         return
     np.testing.assert_allclose(
-        array(ours), expected, rtol=tolerance if rtol is None else rtol, atol=tolerance if atol is None else atol
+        array(ours),
+        expected,
+        rtol=tolerance if rtol is None else rtol,
+        atol=tolerance if atol is None else atol,
     )
 
 
 def outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """What a call returned, or the exception it raised; numpy's and PyTorch's warnings are silenced."""
+    """What a call returned, or the exception it raised; numpy's and PyTorch's warnings are
+    silenced.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -132,7 +159,8 @@ def assert_same_outcome(
     family: str = "calls",
     **options: Any,
 ) -> None:
-    """Both calls return the same (`assert_same`), or both raise the same type of error, with the same first line if `message`.
+    """Both calls return the same (`assert_same`), or both raise the same type of error, with the
+    same first line if `message`.
 
     `theirs` takes real PyTorch: it is a question (tests/answers).
     """
@@ -151,11 +179,15 @@ def assert_same_outcome(
 
 def is_of_type(ours: Exception, theirs: Exception) -> bool:
     """Whether our error would be caught where PyTorch's is."""
-    wanted = internals.linalg.LinAlgError if type(theirs).__name__ == "_LinAlgError" else type(theirs)
+    wanted = (
+        internals.linalg.LinAlgError if type(theirs).__name__ == "_LinAlgError" else type(theirs)
+    )
     return isinstance(ours, wanted)
 
 
 def first_line(error: Exception) -> str:
-    """The part of an error message that is the same in both: one line, with one spelling of the package's name."""
+    """The part of an error message that is the same in both: one line, with one spelling of the
+    package's name.
+    """
     line = (str(error).strip().splitlines() or [""])[0].replace("torch.", "internals.")
     return line.partition("(Could this error message be improved?")[0].rstrip()

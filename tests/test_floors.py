@@ -1,16 +1,21 @@
-"""The house keeps its floors: the table of docs/architecture.md, read as data, against what the files import.
+"""The house keeps its floors: the table of docs/architecture.md, read as data, against what the
+files import.
 
-A file belongs to the row of the table that names it, its folder, or the nearest folder around it. Three rules:
+A file belongs to the row of the table that names it, its folder, or the nearest folder around it.
+Three rules:
 
 - No import at the top of a file points up.
-- One inside a function may point up if `UPWARD` says why; what is listed there must exist. Down it is free: that is laziness.
-- Files do not import each other in circles of more than `LARGEST`, imports inside functions counted.
+- One inside a function may point up if `UPWARD` says why; what is listed there must exist. Down it
+  is free: that is laziness.
+- Files do not import each other in circles of more than `LARGEST`, imports inside functions
+  counted.
 
-What counts: `from package import name` leads to the submodule of that name; else, as the name is not at home in
-`__init__.py`, to the file that the package took it from; to `__init__.py` itself only if that defines it. A package does not
-count as importing its own submodules: `__init__.py` is their table of contents. So nobody is in a circle for having read
-another file's package first. Imports under TYPE_CHECKING never run, and count for nothing. Operators' kernels and the hooks
-of a backend are registered by name (`core/dispatcher.py`, `core/backend_hooks.py`), which is no import.
+What counts: `from package import name` leads to the submodule of that name; else, as the name is
+not at home in `__init__.py`, to the file that the package took it from; to `__init__.py` itself
+only if that defines it. A package does not count as importing its own submodules: `__init__.py` is
+their table of contents. So nobody is in a circle for having read another file's package first.
+Imports under TYPE_CHECKING never run, and count for nothing. Operators' kernels and the hooks of a
+backend are registered by name (`core/dispatcher.py`, `core/backend_hooks.py`), which is no import.
 """
 
 from __future__ import annotations
@@ -28,38 +33,42 @@ MOST_UPWARD = 25  # imports in functions
 
 # "importer imported": why this one, in a function, points up.
 UPWARD = {
-    "internals._generated.fast_lane internals._generated.fast_lane_recorded":
-        "the lane of tensors that require grad, loaded when the first of them comes by",
-    "internals.cuda.activity internals.profiler.chrome_trace":
-        "the recording's own way to write itself as a trace, in the profiler's format",
-    "internals.functional internals.source_map":
-        "`where(what PyTorch refuses)` asks the map",
-    "internals.jit.ir.annotate_aliases internals.jit.operators.alias_analysis":
-        "the text of a graph with what may share memory",
-    "internals.jit.ir.graph internals.jit.operators.alias_analysis":
-        "`graph.alias_db()`, PyTorch's method",
-    "internals.jit.ir.node internals.jit.operators.properties":
-        "`node.hasSideEffects()` and `isNondeterministic()`, PyTorch's methods",
-    "internals.jit.ir.node internals.jit.operators.registry":
-        "`node.schema()`, PyTorch's method",
-    "internals.jit.ir.verifier_rules internals.jit.operators.registry":
-        "a graph is right only if its operators take what they are given",
-    "internals.jit.operators.prim internals.jit.runtime.errors":
-        "`prim::RaiseException` raises what the runtime's callers catch",
-    "internals.jit.passes.constant_propagation internals.jit.runtime.node_functions":
-        "what is constant is computed by running the node",
-    "internals.jit.passes.graph_fuser internals.jit.fuser.loops":
-        "the pass gathers what the fuser has loops for",
-    "internals.jit.runtime.node_functions internals.jit.script_object":
-        "`prim::CreateObject` makes what users hold",
-    "internals.jit.saving internals.serialization":
-        "`jit.save` and `jit.load` are doors to the floor above",
-    "internals.profiler.ranges internals.nn.modules.module":
-        "a profile hears of modules through their global hooks",
-    "internals.profiler.ranges internals.optim.optimizer":
-        "and of optimizers through theirs",
-    "internals.serialization.inspection.inspect viz.rooms.explore":
-        "the command draws its page, where `viz` is installed",
+    "internals._generated.fast_lane internals._generated.fast_lane_recorded": (
+        "the lane of tensors that require grad, loaded when the first of them comes by"
+    ),
+    "internals.cuda.activity internals.profiler.chrome_trace": (
+        "the recording's own way to write itself as a trace, in the profiler's format"
+    ),
+    "internals.functional internals.source_map": "`where(what PyTorch refuses)` asks the map",
+    "internals.jit.ir.annotate_aliases "
+    "internals.jit.operators.alias_analysis": "the text of a graph with what may share memory",
+    "internals.jit.ir.graph "
+    "internals.jit.operators.alias_analysis": "`graph.alias_db()`, PyTorch's method",
+    "internals.jit.ir.node internals.jit.operators.properties": (
+        "`node.hasSideEffects()` and `isNondeterministic()`, PyTorch's methods"
+    ),
+    "internals.jit.ir.node internals.jit.operators.registry": "`node.schema()`, PyTorch's method",
+    "internals.jit.ir.verifier_rules internals.jit.operators.registry": (
+        "a graph is right only if its operators take what they are given"
+    ),
+    "internals.jit.operators.prim internals.jit.runtime.errors": (
+        "`prim::RaiseException` raises what the runtime's callers catch"
+    ),
+    "internals.jit.passes.constant_propagation internals.jit.runtime.node_functions": (
+        "what is constant is computed by running the node"
+    ),
+    "internals.jit.passes.graph_fuser "
+    "internals.jit.fuser.loops": "the pass gathers what the fuser has loops for",
+    "internals.jit.runtime.node_functions "
+    "internals.jit.script_object": "`prim::CreateObject` makes what users hold",
+    "internals.jit.saving "
+    "internals.serialization": "`jit.save` and `jit.load` are doors to the floor above",
+    "internals.profiler.ranges "
+    "internals.nn.modules.module": "a profile hears of modules through their global hooks",
+    "internals.profiler.ranges internals.optim.optimizer": "and of optimizers through theirs",
+    "internals.serialization.inspection.inspect viz.rooms.explore": (
+        "the command draws its page, where `viz` is installed"
+    ),
 }
 
 
@@ -114,7 +123,9 @@ class Named(NamedTuple):
 
 @cache
 def written(module: str) -> tuple[Named, ...]:
-    """The imports of a file, as they are written but with dots resolved; none under TYPE_CHECKING."""
+    """The imports of a file, as they are written but with dots resolved; none under
+    TYPE_CHECKING.
+    """
     package = module.split(".")[: None if is_package(module) else -1]
 
     def walk(node: ast.AST, inside: bool) -> Iterator[Named]:
@@ -199,7 +210,9 @@ def reach(start: str, edges: dict[str, set[str]], within: set[str]) -> set[str]:
 
 
 def test_every_package_has_a_floor_and_every_floor_a_place() -> None:
-    assert not [name for name in floors() if name.partition(".")[0] in files() and name not in files()]
+    assert not [
+        name for name in floors() if name.partition(".")[0] in files() and name not in files()
+    ]
     packages = [name for name in files() if name.count(".") == 1 and is_package(name)]
     assert not [name for name in packages if name.startswith("internals.") and name not in floors()]
     assert {"internals", "viz", "codegen", "exercises", "apparatus"} <= set(floors())
@@ -223,7 +236,9 @@ def test_circles_of_files_are_small() -> None:
 
 
 def test_the_reader_sees_what_it_should() -> None:
-    """A circle across packages that re-export, an import in a function, and none under TYPE_CHECKING."""
+    """A circle across packages that re-export, an import in a function, and none under
+    TYPE_CHECKING.
+    """
     pairs = {(each.importer, each.imported): each.inside for each in imports()}
     assert home("internals", "Tensor") == "internals._tensor"
     assert home("internals.jit.ir", "Graph") == "internals.jit.ir.graph"

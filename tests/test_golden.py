@@ -1,4 +1,6 @@
-"""Hundreds of small expressions that must give what PyTorch 2.13 gives: values, shapes, errors (see `golden_files`)."""
+"""Hundreds of small expressions that must give what PyTorch 2.13 gives: values, shapes, errors (see
+`golden_files`).
+"""
 
 from __future__ import annotations
 

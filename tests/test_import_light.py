@@ -10,7 +10,18 @@ import pytest
 
 import internals as torch
 
-HEAVY = ("numba", "scipy", "llvmlite", "graphviz", "matplotlib", "yaml", "jupyterlab", "IPython", "torch", "viz")
+HEAVY = (
+    "numba",
+    "scipy",
+    "llvmlite",
+    "graphviz",
+    "matplotlib",
+    "yaml",
+    "jupyterlab",
+    "IPython",
+    "torch",
+    "viz",
+)
 
 
 def modules_after(statement: str) -> set[str]:
@@ -27,8 +38,12 @@ def test_import_loads_nothing_heavy() -> None:
 
 def test_import_loads_neither_layers_nor_the_jit() -> None:
     program = "import internals, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert "internals._tensor" in loaded and not {"internals.nn", "internals.jit"}.intersection(loaded)
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "internals._tensor" in loaded and not {"internals.nn", "internals.jit"}.intersection(
+        loaded
+    )
 
 
 def test_import_makes_no_operator_that_it_does_not_need() -> None:
@@ -36,13 +51,17 @@ def test_import_makes_no_operator_that_it_does_not_need() -> None:
 import internals as torch
 from internals.core.dispatcher import dispatcher
 from internals._generated.methods import METHODS, TensorMethods
-made = lambda: [n for n in METHODS.lines if isinstance(vars(TensorMethods)[n], type(torch.is_tensor))]
+function = type(torch.is_tensor)
+made = lambda: [n for n in METHODS.lines if isinstance(vars(TensorMethods)[n], function)]
 functions = lambda: [n for n in torch._functions.FUNCTIONS.lines if n in vars(torch)]
-print(dispatcher.operators.made, [n for n in made() if not n.startswith("__")], vars(torch).get("relu"))
+named = lambda: [n for n in made() if not n.startswith("__")]
+print(dispatcher.operators.made, named(), vars(torch).get("relu"))
 torch.ones(2).relu().relu()
-print(dispatcher.operators.made, [n for n in made() if not n.startswith("__")], "add" in vars(torch), "ones" in vars(torch))
+print(dispatcher.operators.made, named(), "add" in vars(torch), "ones" in vars(torch))
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     before, after = run.stdout.splitlines()
     assert before == "[] [] None"
     assert after == "['aten::ones', 'aten::ones.out', 'aten::relu'] ['relu'] False True"
@@ -51,8 +70,10 @@ print(dispatcher.operators.made, [n for n in made() if not n.startswith("__")], 
 def test_names_are_known_before_they_are_used() -> None:
     program = """
 import internals as torch, inspect, pickle, pydoc
-assert {"relu", "addmv", "tensor", "Tensor"} <= {*dir(torch)} and {"relu", "addmv_", "add"} <= {*dir(torch.Tensor)}
-assert hasattr(torch, "addmv") and hasattr(torch.Tensor, "addmv_") and not hasattr(torch.Tensor, "addmw")
+assert {"relu", "addmv", "tensor", "Tensor"} <= {*dir(torch)}
+assert {"relu", "addmv_", "add"} <= {*dir(torch.Tensor)}
+assert hasattr(torch, "addmv") and hasattr(torch.Tensor, "addmv_")
+assert not hasattr(torch.Tensor, "addmw")
 from internals import *
 assert relu is torch.relu and sum is torch.sum and "_conj" not in dir()
 for f in (torch.special.erf, torch.hypot, torch.Tensor.hypot, torch.ops.aten.hypot):
@@ -89,14 +110,21 @@ print(*loaded("numba", "llvmlite", "internals.cuda.kernels", "internals.cuda.nat
 torch.cuda.use_simulator()
 print(torch.ones(3, device="cuda").sum().item(), *loaded("numba", "llvmlite", "viz"))
 """
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     assert loaded.splitlines() == ["", "", "3.0"]
 
 
 def test_the_jit_loads_its_parts_when_they_are_used() -> None:
     program = "import internals.jit, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    parts = {f"internals.jit.{part}" for part in ("frontend", "operators", "passes", "runtime", "tracing")}
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    parts = {
+        f"internals.jit.{part}"
+        for part in ("frontend", "operators", "passes", "runtime", "tracing")
+    }
     assert "internals.jit.ir" in loaded and not parts.intersection(loaded)
 
 
@@ -104,14 +132,22 @@ def test_the_jit_loads_its_parts_when_they_are_used() -> None:
     "module, absent",
     [
         ("internals.jit", ("internals.serialization", "internals.export", "viz")),
-        ("internals.serialization.save_load", ("internals.jit", "internals.nn", "internals.export", "safetensors")),
-        ("internals.serialization.inspection.inspect", ("internals.jit", "internals.nn", "internals.export", "viz")),
+        (
+            "internals.serialization.save_load",
+            ("internals.jit", "internals.nn", "internals.export", "safetensors"),
+        ),
+        (
+            "internals.serialization.inspection.inspect",
+            ("internals.jit", "internals.nn", "internals.export", "viz"),
+        ),
         ("internals.export", ("viz",)),
     ],
 )
 def test_no_floor_loads_the_one_above_it(module: str, absent: tuple[str, ...]) -> None:
     program = f"import {module}, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert module in loaded and not [name for name in loaded if name.startswith(absent)]
 
 

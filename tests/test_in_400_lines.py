@@ -1,4 +1,6 @@
-"""The page that is PyTorch in little: the same numbers as the house, and nothing borrowed from it."""
+"""The page that is PyTorch in little: the same numbers as the house, and nothing borrowed from
+it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ from internals import in_400_lines as page
 from tests.answers import answer
 
 SOURCE = Path(page.__file__)
-CLASSES = [value for value in vars(page).values() if inspect.isclass(value) and value.__module__ == page.__name__]
+CLASSES = [
+    value
+    for value in vars(page).values()
+    if inspect.isclass(value) and value.__module__ == page.__name__
+]
 
 
 def test_it_learns_what_the_house_and_pytorch_learn() -> None:
@@ -29,7 +35,9 @@ def test_it_learns_what_the_house_and_pytorch_learn() -> None:
 
 
 def calls(T: Any) -> Any:
-    """Every operator of the page, with everything that is broadcast; the gradients of all leaves."""
+    """Every operator of the page, with everything that is broadcast; the gradients of all
+    leaves.
+    """
     a = T.tensor([[0.5, -1.0, 2.0], [1.5, 0.0, -0.5]], requires_grad=True)
     b = T.tensor([0.25, -2.0, 1.0], requires_grad=True)
     c = T.tensor([[1.0], [-1.0]], requires_grad=True)
@@ -50,7 +58,11 @@ def test_views_share_memory_and_count_writes() -> None:
     t = page.tensor([[1.0, 2.0], [3.0, 4.0]])
     row = t.T[1]
     row -= page.tensor([1.0, 1.0])
-    assert t.tolist() == [[1.0, 1.0], [3.0, 3.0]] and t.storage is row.storage and t.storage.version == 1
+    assert (
+        t.tolist() == [[1.0, 1.0], [3.0, 3.0]]
+        and t.storage is row.storage
+        and t.storage.version == 1
+    )
     assert (row.sizes, row.strides, row.offset) == ((2,), (2,), 1)
 
 
@@ -68,7 +80,9 @@ def test_what_was_written_to_since_has_no_gradient() -> None:
     loss = y.sum()
     with page.no_grad():
         y -= page.tensor([1.0, 1.0])
-    with pytest.raises(RuntimeError, match="modified by an inplace operation: tanh kept version 0, now it is 1"):
+    with pytest.raises(
+        RuntimeError, match="modified by an inplace operation: tanh kept version 0, now it is 1"
+    ):
         loss.backward()
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x -= y
@@ -78,7 +92,11 @@ def test_what_was_written_to_since_has_no_gradient() -> None:
     ("wrong", "error", "words"),
     [
         (lambda t: t[2], IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
-        (lambda t: page.expand(t, (5,)), RuntimeError, r"sizes \(2,\) cannot be repeated to \(5,\)"),
+        (
+            lambda t: page.expand(t, (5,)),
+            RuntimeError,
+            r"sizes \(2,\) cannot be repeated to \(5,\)",
+        ),
         (lambda t: t.__isub__(page.tensor([1.0, 2.0, 3.0])), RuntimeError, "cannot be repeated"),
         (lambda t: t.backward(), RuntimeError, "starts at one number"),
     ],
@@ -91,7 +109,10 @@ def test_mistakes_are_told(wrong: Any, error: type[Exception], words: str) -> No
 def test_a_graph_runs_again_on_other_numbers() -> None:
     w = page.tensor([0.5, -0.5], requires_grad=True)
     graph = page.trace(lambda x: (x * w).tanh() + 1.0, page.tensor([1.0, 2.0]))
-    assert str(graph) == "graph(%0):\n  %2 = mul(%0, %1)\n  %3 = tanh(%2)\n  %4 = add(%3, 1.0)\n  return %4"
+    assert (
+        str(graph)
+        == "graph(%0):\n  %2 = mul(%0, %1)\n  %3 = tanh(%2)\n  %4 = add(%3, 1.0)\n  return %4"
+    )
     result = page.Interpreter(graph)(page.tensor([3.0, 4.0]))
     result.sum().backward()
     x, v = internals.tensor([3.0, 4.0]), internals.tensor([0.5, -0.5], requires_grad=True)
@@ -118,5 +139,6 @@ def test_it_is_short_and_needs_numpy_alone() -> None:
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "internals").partition(".")[0])
     assert imported - sys.stdlib_module_names == {"numpy"}
-    run = subprocess.run([sys.executable, str(SOURCE)], capture_output=True, text=True, check=True)  # by itself
+    # by itself
+    run = subprocess.run([sys.executable, str(SOURCE)], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("step   0   loss 3.08") and "%3 = tanh(%2)" in run.stdout

@@ -1,12 +1,15 @@
 """`make bundle`: everything a classroom needs, in one file for a USB stick: no network on Monday.
 
-The file holds the project as committed, the wheels of its lock file, and `install.py`. That calls the project's own set-up, with
-pip told to look at the wheels only (`PIP_NO_INDEX`, `PIP_FIND_LINKS`), so offline and online installations are the same.
+The file holds the project as committed, the wheels of its lock file, and `install.py`. That calls
+the project's own set-up, with pip told to look at the wheels only (`PIP_NO_INDEX`,
+`PIP_FIND_LINKS`), so offline and online installations are the same.
 
     make bundle                                            for this system and Python
-    make bundle ARGS="--for win_amd64 --python 3.13"       for others, by pip's platform names; may be repeated
+    make bundle ARGS="--for win_amd64 --python 3.13"       for others, by pip's platform names; may
+                                                           be repeated
     make bundle ARGS=--workshop                            with the hub and grading
-    make bundle ARGS=--check                               and then install it in a temporary folder, without network
+    make bundle ARGS=--check                               and then install it in a temporary
+                                                           folder, without network
 """
 
 from __future__ import annotations
@@ -32,7 +35,14 @@ from tools.notebook_files import BUILD, ROOT
 NAME = "under-the-hood"
 LOCK, WORKSHOP_LOCK = "requirements.lock", "requirements-workshop.lock"
 # On Linux a wheel may be built for any of these; pip takes those that are named.
-LINUX = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_26", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
+LINUX = (
+    "manylinux_2_28",
+    "manylinux_2_27",
+    "manylinux_2_26",
+    "manylinux_2_24",
+    "manylinux_2_17",
+    "manylinux2014",
+)
 SYSTEMS = {
     "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
     "macosx": {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
@@ -40,7 +50,11 @@ SYSTEMS = {
 }
 MACHINES = {"win_amd64": "AMD64", "win_arm64": "ARM64"}
 
-INSTALL = '''"""Installs the workshop from this folder; nothing is fetched. Needs Python 3.11 or newer: python install.py"""
+INSTALL = '''\
+"""Installs the workshop from this folder; nothing is fetched. With Python 3.11 or newer:
+
+    python install.py
+"""
 
 import os
 import subprocess
@@ -50,10 +64,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 if sys.version_info < (3, 11):
     sys.exit(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
-offline = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": (HERE / "wheels").as_uri(), "PYTHON": sys.executable}
+wheels = (HERE / "wheels").as_uri()
+offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels, "PYTHON": sys.executable}
 project = HERE / "project"
-if subprocess.run([sys.executable, "tools/setup_env.py", *sys.argv[1:]], cwd=project, env=offline).returncode:
-    sys.exit("The installation failed. Is there a wheel for this Python in wheels/? Start here says which this bundle has.")
+install = [sys.executable, "tools/setup_env.py", *sys.argv[1:]]
+if subprocess.run(install, cwd=project, env={**os.environ, **offline}).returncode:
+    sys.exit("The installation failed. Is there a wheel for this Python in wheels/? "
+             "Start here says which this bundle has.")
 python = project / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 status = subprocess.run([python, "-m", "internals", "doctor", "--workshop"], cwd=project).returncode
 print()
@@ -73,23 +90,40 @@ Wheels in here: {wheels}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make bundle", description="the project and its wheels in one file")
+    parser = argparse.ArgumentParser(
+        prog="make bundle", description="the project and its wheels in one file"
+    )
     parser.add_argument(
         "--for", dest="platforms", metavar="SYSTEM", action="append", default=[], type=system_name,
         help="another system, such as win_amd64, linux_x86_64 or macosx_11_0_arm64",
     )  # fmt: skip
     parser.add_argument(
-        "--python", dest="pythons", metavar="VERSION", action="append", default=[], type=python_version,
-        help="another Python, such as 3.13",
+        "--python", dest="pythons", metavar="VERSION", action="append", default=[],
+        type=python_version, help="another Python, such as 3.13",
     )  # fmt: skip
-    parser.add_argument("--workshop", action="store_true", help="also the hub, nbgrader and the rest of make workshop")
-    parser.add_argument("--check", action="store_true", help="then install it in a temporary folder, without network")
-    parser.add_argument("--output", type=Path, help="the file to write; default: build/NAME-SYSTEM.zip")
+    parser.add_argument(
+        "--workshop",
+        action="store_true",
+        help="also the hub, nbgrader and the rest of make workshop",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="then install it in a temporary folder, without network",
+    )
+    parser.add_argument(
+        "--output", type=Path, help="the file to write; default: build/NAME-SYSTEM.zip"
+    )
     options = parser.parse_args()
     if not (ROOT / ".git").exists():
-        raise SystemExit("bundle: this is no git checkout; what is bundled is a commit: clone the project")
+        raise SystemExit(
+            "bundle: this is no git checkout; what is bundled is a commit: clone the project"
+        )
     if changed := git("status", "--porcelain"):
-        print(f"bundle: note: {len(changed)} files differ from the last commit; the bundle holds what is committed")
+        print(
+            f"bundle: note: {len(changed)} files differ from the last commit; the bundle holds "
+            "what is committed"
+        )
     output = options.output or BUILD / f"{NAME}-{label(options)}.zip"
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -98,12 +132,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bundle") as folder:
         wheels = Path(folder) / "wheels"
         for lock in (LOCK, WORKSHOP_LOCK) if options.workshop else (LOCK,):
-            for target in [Target(s, p) for s in options.platforms or [""] for p in options.pythons or [""]]:
+            for target in [
+                Target(s, p) for s in options.platforms or [""] for p in options.pythons or [""]
+            ]:
                 print(f"bundle: fetching what {lock} pins, for {target}", flush=True)
                 fetch(lock, wheels, target)
         write(output, sorted(wheels.iterdir()))
     size, digest = output.stat().st_size, hashlib.sha256(output.read_bytes()).hexdigest()
-    print(f"bundle: {output.relative_to(ROOT) if output.is_relative_to(ROOT) else output}: {size / 2**20:.0f} MiB")
+    print(
+        f"bundle: {output.relative_to(ROOT) if output.is_relative_to(ROOT) else output}: "
+        f"{size / 2**20:.0f} MiB"
+    )
     print(f"bundle: sha256 {digest}", flush=True)
     return check(output, ["--workshop"] if options.workshop else []) if options.check else 0
 
@@ -125,7 +164,8 @@ def python_version(text: str) -> str:
 def label(options: argparse.Namespace) -> str:
     """What a file for these systems is called."""
     if not options.platforms and not options.pythons:
-        return f"{platform.system().lower()}-{platform.machine().lower()}-py{sys.version_info[0]}{sys.version_info[1]}"
+        here = f"{platform.system().lower()}-{platform.machine().lower()}"
+        return f"{here}-py{sys.version_info[0]}{sys.version_info[1]}"
     pythons = "".join(f"-py{version.replace('.', '')}" for version in options.pythons)
     return "-".join(options.platforms or [platform.system().lower()]) + pythons
 
@@ -138,47 +178,78 @@ class Target:
     python: str = ""
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.system, self.python and f"Python {self.python}"))) or "this system"
+        return (
+            " ".join(filter(None, (self.system, self.python and f"Python {self.python}")))
+            or "this system"
+        )
 
     @property
     def arguments(self) -> list[str]:
-        """For pip. `linux_x86_64` stands for all the names under which its wheels go; other systems have one."""
+        """For pip. `linux_x86_64` stands for all the names under which its wheels go; other systems
+        have one.
+        """
         kind, _, machine = self.system.partition("_")
-        names = [f"{name}_{machine}" for name in LINUX] if kind == "linux" else [self.system] if self.system else []
+        names = (
+            [f"{name}_{machine}" for name in LINUX]
+            if kind == "linux"
+            else [self.system]
+            if self.system
+            else []
+        )
         chosen = [part for name in names for part in ("--platform", name)]
         chosen += ["--python-version", self.python] if self.python else []
         return [*chosen, "--only-binary=:all:"] if chosen else []
 
     @property
     def markers(self) -> dict[str, str]:
-        """What the lock file's conditions ask about. pip itself judges them for the system that it runs on."""
+        """What the lock file's conditions ask about. pip itself judges them for the system that it
+        runs on.
+        """
         told = dict(packaging.markers.default_environment())
         if self.python:
             told |= {"python_version": self.python, "python_full_version": f"{self.python}.0"}
         kind = next((kind for kind in SYSTEMS if self.system.startswith(kind)), None)
         if kind:
             told |= SYSTEMS[kind] | {
-                "platform_machine": MACHINES.get(self.system, re.sub(r"^[a-z]+_(\d+_\d+_)?", "", self.system))
+                "platform_machine": MACHINES.get(
+                    self.system, re.sub(r"^[a-z]+_(\d+_\d+_)?", "", self.system)
+                )
             }
         return {key: str(value) for key, value in told.items()}
 
 
 def fetch(lock: str, wheels: Path, target: Target) -> None:
-    """Has pip put what a lock file pins into the folder `wheels`. Raises SystemExit when it cannot."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--require-hashes"]
+    """Has pip put what a lock file pins into the folder `wheels`. Raises SystemExit when it
+    cannot.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "download",
+        "--quiet",
+        "--require-hashes",
+    ]
     with tempfile.TemporaryDirectory(prefix="bundle") as folder:
         wanted = Path(folder) / lock
         wanted.write_text(without_markers((ROOT / lock).read_text(), target.markers))
         try:
             subprocess.run(
-                [*command, "--no-deps", "-r", wanted, "--dest", wheels, *target.arguments], cwd=ROOT, check=True
+                [*command, "--no-deps", "-r", wanted, "--dest", wheels, *target.arguments],
+                cwd=ROOT,
+                check=True,
             )
         except subprocess.CalledProcessError:
-            raise SystemExit(f"bundle: pip could not fetch what {lock} pins for {target}; see above") from None
+            raise SystemExit(
+                f"bundle: pip could not fetch what {lock} pins for {target}; see above"
+            ) from None
 
 
 def without_markers(lock: str, environment: dict[str, str]) -> str:
-    """The entries of a lock file whose conditions hold in an environment, and without the conditions."""
+    """The entries of a lock file whose conditions hold in an environment, and without the
+    conditions.
+    """
     kept = []
     for entry in re.split(r"\n(?=[a-z0-9])", re.sub(r"(?m)^#.*\n", "", lock)):
         requirement, _, rest = entry.partition(" \\\n")
@@ -204,7 +275,9 @@ def write_zip(output: Path, wheels: list[Path]) -> None:
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr(f"{NAME}/START_HERE.md", START.format(wheels=", ".join(kinds(wheels))))
         bundle.writestr(f"{NAME}/install.py", INSTALL)
-        committed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+        committed = subprocess.run(
+            ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
+        ).stdout
         with tarfile.open(fileobj=io.BytesIO(committed)) as project:
             for file in filter(tarfile.TarInfo.isfile, project):
                 entry = zipfile.ZipInfo(f"{NAME}/project/{file.name}", time.gmtime(file.mtime)[:6])
@@ -225,7 +298,9 @@ def check(bundle: Path, arguments: list[str]) -> int:
         print("bundle: installing it in a temporary folder, without an index", flush=True)
         with zipfile.ZipFile(bundle) as archive:
             archive.extractall(folder)
-        return subprocess.run([sys.executable, "install.py", *arguments], cwd=Path(folder) / NAME).returncode
+        return subprocess.run(
+            [sys.executable, "install.py", *arguments], cwd=Path(folder) / NAME
+        ).returncode
 
 
 def git(*arguments: str) -> list[str]:

@@ -1,9 +1,10 @@
 """`make check`: lint, types, and the tests that are nearest to a change, in about a minute.
 
-A change is what is not committed, and the commits since origin/main or, where that is where you are, the last one;
-`make check ARGS=HEAD~3` looks further back. Changed tests and notebooks run. Other tests run if they import what changed, by
-however many steps; as that is nearly all of them, those run first that are near (`nearness`), and no more than BUDGET allows.
-The closing lines say what was left to `make test`, which knows how long each file takes.
+A change is what is not committed, and the commits since origin/main or, where that is where you
+are, the last one; `make check ARGS=HEAD~3` looks further back. Changed tests and notebooks run.
+Other tests run if they import what changed, by however many steps; as that is nearly all of them,
+those run first that are near (`nearness`), and no more than BUDGET allows. The closing lines say
+what was left to `make test`, which knows how long each file takes.
 """
 
 from __future__ import annotations
@@ -25,12 +26,22 @@ from tools.test import finished_well, known_seconds, report, run_tests, start_ch
 
 BUDGET = 40.0  # seconds of CPU time, of those files' tests that are not changed themselves
 GUESS = 2.0  # seconds, for a file whose tests have not run here yet
-FOLDERS = ["internals", "viz", "exercises", "apparatus", "codegen", "tools", "workshop", "benchmarks", "tests"]
+FOLDERS = [
+    "internals",
+    "viz",
+    "exercises",
+    "apparatus",
+    "codegen",
+    "tools",
+    "workshop",
+    "benchmarks",
+    "tests",
+]
 IMPORTS = BUILD / "imports.json"
 # Each has a case for every operator; those that have its name are run.
 OPERATORS = [
-    "tests/aten/test_op_fuzz.py", "tests/autograd/test_gradcheck_ops.py", "tests/autograd/test_gradients_side_by_side.py",
-    "tests/jit/operators/test_every_operator.py",
+    "tests/aten/test_op_fuzz.py", "tests/autograd/test_gradcheck_ops.py",
+    "tests/autograd/test_gradients_side_by_side.py", "tests/jit/operators/test_every_operator.py",
 ]  # fmt: skip
 COMMON = {"internals", "tests", "test", "init", "native", "functions", "of", "the", "and"}
 CASES = 30  # names of functions that are looked for, at most
@@ -40,7 +51,10 @@ def main() -> int:
     since = sys.argv[1] if len(sys.argv) > 1 else ""
     base = git("rev-parse", "--verify", f"{since}^{{commit}}") if since else start_of_change()
     if not base:
-        print(f"check: there is no commit {since or 'to compare with'}; make test runs everything", file=sys.stderr)
+        print(
+            f"check: there is no commit {since or 'to compare with'}; make test runs everything",
+            file=sys.stderr,
+        )
         return 1
     changed = changed_files(base)
     print(f"check: {len(changed)} files changed since {base[:12]}", flush=True)
@@ -52,22 +66,33 @@ def main() -> int:
     cases = [name for name in OPERATORS if name not in chosen]
     if names and any(name.startswith("internals/") for name in changed):
         lanes["cases"] = [*cases, "-k", " or ".join(f"[{name}" for name in names)]
-    problems = run_tests({lane: paths for lane, paths in lanes.items() if paths}, {**os.environ, "INTERNALS_TEST_FULL": "0"})
+    problems = run_tests(
+        {lane: paths for lane, paths in lanes.items() if paths},
+        {**os.environ, "INTERNALS_TEST_FULL": "0"},
+    )
     broken = [name for name, process in checks.items() if not finished_well(name, process)]
     status = report(problems, broken, list(checks)) if any(lanes.values()) else int(bool(broken))
-    print(f"check: {len(chosen)} files of tests were run; {len(left)} more that the change reaches are left to make test")
+    print(
+        f"check: {len(chosen)} files of tests were run; {len(left)} more that the change reaches "
+        "are left to make test"
+    )
     return status
 
 
 def start_of_change() -> str:
-    """Where this branch left origin/main; on origin/main, or without one, the commit before the last."""
+    """Where this branch left origin/main; on origin/main, or without one, the commit before the
+    last.
+    """
     head, base = git("rev-parse", "--verify", "HEAD"), git("merge-base", "HEAD", "origin/main")
     return base if base and base != head else git("rev-parse", "--verify", "HEAD~1") or head
 
 
 def changed_files(base: str) -> list[str]:
     """Deleted ones among them: what imported them is to be run."""
-    listed = git("diff", "--name-only", "--no-renames", base), git("ls-files", "--others", "--exclude-standard")
+    listed = (
+        git("diff", "--name-only", "--no-renames", base),
+        git("ls-files", "--others", "--exclude-standard"),
+    )
     return sorted({name for names in listed for name in names.splitlines()})
 
 
@@ -97,27 +122,47 @@ def choose(
     return own + chosen, [name for name in tests if name in reached and name not in {*own, *chosen}]
 
 
-def nearness(changed: list[str], names: list[str], imported: dict[str, list[str]], tests: list[str]) -> dict[str, float]:
-    """How near each test is to the change: few steps of imports, and rare words in common, of file names and of functions."""
+def nearness(
+    changed: list[str], names: list[str], imported: dict[str, list[str]], tests: list[str]
+) -> dict[str, float]:
+    """How near each test is to the change: few steps of imports, and rare words in common, of file
+    names and of functions.
+    """
     steps = distances(changed, imported)
-    words = {test: set(re.findall(r"[a-z0-9]+", test.removesuffix(".py"))) - COMMON for test in tests}
-    wanted = {*names, *(Path(name).name for name in changed if not name.endswith((".py", ".ipynb")))}
-    texts = {test: set(re.findall(r"[\w.]*\w", text)) | set(re.findall(r"\w+", text)) for test in tests for text in [read(test)]}
+    words = {
+        test: set(re.findall(r"[a-z0-9]+", test.removesuffix(".py"))) - COMMON for test in tests
+    }
+    wanted = {
+        *names,
+        *(Path(name).name for name in changed if not name.endswith((".py", ".ipynb"))),
+    }
+    texts = {
+        test: set(re.findall(r"[\w.]*\w", text)) | set(re.findall(r"\w+", text))
+        for test in tests
+        for text in [read(test)]
+    }
     often = Counter(word for some in words.values() for word in some)
     use = Counter(name for text in texts.values() for name in wanted if name in text)
     near = {}
     for test in tests:
         common = max(
-            (sum(1 / math.log2(1 + often[word]) for word in words[test] if word in split(name)) for name in changed),
+            (
+                sum(1 / math.log2(1 + often[word]) for word in words[test] if word in split(name))
+                for name in changed
+            ),
             default=0.0,
         )
-        mentioned = max((1 / math.log2(1 + use[name]) for name in wanted & texts[test]), default=0.0)
+        mentioned = max(
+            (1 / math.log2(1 + use[name]) for name in wanted & texts[test]), default=0.0
+        )
         near[test] = common + mentioned + (1 / steps[test] if test in steps else 0)
     return {test: value for test, value in near.items() if value}
 
 
 def distances(changed: list[str], imported: dict[str, list[str]]) -> dict[str, float]:
-    """Steps of imports from each module to the change. One that a tenth of all import, a hub as `internals`, is no way to it."""
+    """Steps of imports from each module to the change. One that a tenth of all import, a hub as
+    `internals`, is no way to it.
+    """
     importers = reverse(imported)
     hub = len(imported) / 10
     steps = dict.fromkeys(sources(changed, imported), 1.0)
@@ -144,12 +189,22 @@ def reach(changed: list[str], imported: dict[str, list[str]]) -> set[str]:
 
 
 def sources(changed: list[str], imported: dict[str, list[str]]) -> set[str]:
-    """The changed modules. Another file, a template or a list of operators, stands for the modules that name it or its folder."""
+    """The changed modules. Another file, a template or a list of operators, stands for the modules
+    that name it or its folder.
+    """
     found = {name for name in changed if name.endswith(".py")}
-    others = [Path(name) for name in changed if name.startswith(tuple(f"{folder}/" for folder in FOLDERS)) and name not in found]
-    wanted = {word for path in others if path.suffix != ".ipynb" for word in (path.name, path.parent.name)} - COMMON
+    others = [
+        Path(name)
+        for name in changed
+        if name.startswith(tuple(f"{folder}/" for folder in FOLDERS)) and name not in found
+    ]
+    wanted = {
+        word for path in others if path.suffix != ".ipynb" for word in (path.name, path.parent.name)
+    } - COMMON
     pattern = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in sorted(wanted)))
-    return found | {name for name in imported if wanted and not is_test(name) and pattern.search(read(name))}
+    return found | {
+        name for name in imported if wanted and not is_test(name) and pattern.search(read(name))
+    }
 
 
 def reverse(imported: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -161,7 +216,9 @@ def reverse(imported: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 def imports() -> dict[str, list[str]]:
-    """What each file of the project imports, inside of functions too. Kept in build, as reading all takes ten seconds."""
+    """What each file of the project imports, inside of functions too. Kept in build, as reading all
+    takes ten seconds.
+    """
     known: dict[str, Any] = json.loads(IMPORTS.read_text()) if IMPORTS.exists() else {}
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     names = {path.relative_to(ROOT).as_posix(): path for path in files}
@@ -171,7 +228,10 @@ def imports() -> dict[str, list[str]]:
         old = known.get(name)
         stored[name] = old if old and old[0] == stamp else [stamp, list(modules(path))]
     IMPORTS.write_text(json.dumps(stored))
-    return {name: [file for module in found for file in file_of(module, names)] for name, (_, found) in stored.items()}
+    return {
+        name: [file for module in found for file in file_of(module, names)]
+        for name, (_, found) in stored.items()
+    }
 
 
 def modules(path: Path) -> Iterator[str]:

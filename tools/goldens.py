@@ -1,9 +1,10 @@
-"""`make goldens`: asks real PyTorch every question of the tests, and keeps its answers for where it is not installed.
+"""`make goldens`: asks real PyTorch every question of the tests, and keeps its answers for where it
+is not installed.
 
 All tests run once; what each asked PyTorch is left by every worker in a folder, and written to
 `tests/golden/pytorch/` at the end. An answer that says what the recorded one says, but for a
-processor's rounding, stays as it was recorded, and so do those of a test that failed. Arguments
-are passed on to pytest: `make goldens ARGS=tests/aten/test_views.py` asks only what these tests ask.
+processor's rounding, stays as it was recorded, and so do those of a test that failed. Arguments are
+passed on to pytest: `make goldens ARGS=tests/aten/test_views.py` asks only what these tests ask.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def gathered(folder: Path) -> dict[str, files.Answers]:
         for family, answers in files.read(path).items():
             for key, said in answers.items():
                 if not agree(families[family].setdefault(key, said), said):
-                    raise ValueError(f"two tests are called {key}, and PyTorch answers them differently")
+                    raise ValueError(
+                        f"two tests are called {key}, and PyTorch answers them differently"
+                    )
     return families
 
 

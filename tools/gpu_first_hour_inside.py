@@ -1,4 +1,6 @@
-"""What `gpu_first_hour.py` runs in processes of their own: `python -m tools.gpu_first_hour_inside gemm`."""
+"""What `gpu_first_hour.py` runs in processes of their own: `python -m tools.gpu_first_hour_inside
+gemm`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SIDE, ROUNDS = 4096, 10
 
 
 def gemm(side: int = SIDE, rounds: int = ROUNDS) -> Iterator[str]:
-    """The large matrix product with room for two blocks on a multiprocessor, and for one; in turns, checked first."""
+    """The large matrix product with room for two blocks on a multiprocessor, and for one; in turns,
+    checked first.
+    """
     a, b = (torch.ones(side, side, device="cuda") * (0.5 + i) for i in range(2))
     clock = Clock(torch.cuda)
     times: dict[int, list[float]] = {2: [], 1: []}
@@ -31,7 +35,10 @@ def gemm(side: int = SIDE, rounds: int = ROUNDS) -> Iterator[str]:
             times[resident].append(clock.seconds(call, 3))
     for resident, found in times.items():
         median = statistics.median(found)
-        yield f"launch bounds (256, {resident}): {median * 1e3:.3f} ms, {2 * side**3 / median / 1e12:.2f} TFLOP/s"
+        yield (
+            f"launch bounds (256, {resident}): {median * 1e3:.3f} ms, "
+            f"{2 * side**3 / median / 1e12:.2f} TFLOP/s"
+        )
     ratio = statistics.median(one / two for two, one in zip(times[2], times[1]))
     yield f"(256, 1) takes {ratio:.2f} times as long as (256, 2)"
 
@@ -47,7 +54,20 @@ def product(a: Any, b: Any, resident: int) -> Any:
     launch = kernel[how.grid(side, side, 1), how.threads]
 
     def call() -> Any:
-        launch(flat(c), flat(a), flat(b), flat(c), side, side, side, side, 1, where, np.float32(1), np.float32(0))
+        launch(
+            flat(c),
+            flat(a),
+            flat(b),
+            flat(c),
+            side,
+            side,
+            side,
+            side,
+            1,
+            where,
+            np.float32(1),
+            np.float32(0),
+        )
         return c
 
     return call
@@ -83,5 +103,7 @@ def questions() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in {"gemm": gemm, "registers": registers, "rows": rows, "questions": questions}[sys.argv[1]]():
+    for line in {"gemm": gemm, "registers": registers, "rows": rows, "questions": questions}[
+        sys.argv[1]
+    ]():
         print(line, flush=True)

@@ -1,7 +1,9 @@
-"""`make handout`: the big picture on two pages of A4, for everybody's desk: build/handout.html, and .pdf if Chromium is here.
+"""`make handout`: the big picture on two pages of A4, for everybody's desk: build/handout.html, and
+.pdf if Chromium is here.
 
-Nothing on it is typed in: the picture is drawn from a live tensor, "shared or copied" is found by comparing addresses, the
-floors are those of docs/architecture.md, and what each picture shows is the first line of its docstring.
+Nothing on it is typed in: the picture is drawn from a live tensor, "shared or copied" is found by
+comparing addresses, the floors are those of docs/architecture.md, and what each picture shows is
+the first line of its docstring.
 """
 
 from __future__ import annotations
@@ -26,17 +28,25 @@ from tools.whole_file import write
 PAGE = ROOT / "workshop" / "handout" / "page.html"
 PICTURES = ("memory", "strides", "dispatch", "autograd", "graph", "step", "archive")
 WAYS = (
-    "torch.tensor(a)", "torch.as_tensor(a)", "torch.as_tensor(a, dtype=torch.float64)", "torch.from_numpy(a)[0]",
-    "torch.from_numpy(a).t()", "torch.from_numpy(a).reshape(6)", "torch.from_numpy(a).t().reshape(6)",
+    "torch.tensor(a)", "torch.as_tensor(a)", "torch.as_tensor(a, dtype=torch.float64)",
+    "torch.from_numpy(a)[0]", "torch.from_numpy(a).t()", "torch.from_numpy(a).reshape(6)",
+    "torch.from_numpy(a).t().reshape(6)",
 )  # fmt: skip
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make handout", description="the big picture on two pages")
-    parser.add_argument("--output", type=Path, default=BUILD / "handout.html", help="default: build/handout.html")
+    parser = argparse.ArgumentParser(
+        prog="make handout", description="the big picture on two pages"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=BUILD / "handout.html", help="default: build/handout.html"
+    )
     output = parser.parse_args().output
     if output.suffix != ".html":
-        parser.error(f"--output {output}: the page is HTML (the PDF lies beside it): give a name that ends in .html")
+        parser.error(
+            f"--output {output}: the page is HTML (the PDF lies beside it): give a name that ends "
+            "in .html"
+        )
     write(output, page())
     print(f"handout: {output}")
     if reason := missing():
@@ -59,7 +69,9 @@ def page() -> str:
 
 
 def floors() -> Iterator[str]:
-    """The rows of the table in docs/architecture.md about folders in `internals` that PyTorch has, too."""
+    """The rows of the table in docs/architecture.md about folders in `internals` that PyTorch has,
+    too.
+    """
     for line in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and re.match(r"`internals/(\w+/)?`", cells[1]) and cells[3] != "–":
@@ -70,7 +82,8 @@ def floors() -> Iterator[str]:
 def pictures() -> Iterator[str]:
     """A row for each picture of `viz`: how it is called, and what it shows."""
     for name in PICTURES:
-        yield f"<tr><td><code>viz.{name}</code></td><td>{prose(first_sentences(getattr(viz, name)))}</td></tr>"
+        about = prose(first_sentences(getattr(viz, name)))
+        yield f"<tr><td><code>viz.{name}</code></td><td>{about}</td></tr>"
 
 
 def shared() -> Iterator[str]:
@@ -79,7 +92,8 @@ def shared() -> Iterator[str]:
         a = np.arange(6, dtype=np.float32).reshape(2, 3)
         result = eval(way, {"torch": torch, "a": a})
         same = np.shares_memory(a, result if isinstance(result, np.ndarray) else result.numpy())
-        yield f"<tr><td>{'shared' if same else 'copied'}</td><td><code>{escape(way)}</code></td></tr>"
+        memory = "shared" if same else "copied"
+        yield f"<tr><td>{memory}</td><td><code>{escape(way)}</code></td></tr>"
 
 
 def first_sentences(thing: object) -> str:

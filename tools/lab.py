@@ -1,7 +1,8 @@
 """`make lab`: opens JupyterLab at the first notebook.
 
-JupyterLab shows pictures that are HTML only in notebooks that it trusts: those which ran here, or were signed here. So
-the project's notebooks are signed first; their pictures then show before anything has run.
+JupyterLab shows pictures that are HTML only in notebooks that it trusts: those which ran here, or
+were signed here. So the project's notebooks are signed first; their pictures then show before
+anything has run.
 """
 
 from __future__ import annotations
@@ -38,17 +39,25 @@ def main() -> int:
         *sys.argv[1:],
     ]
     if FIRST.exists():
-        # The server prints this as the address to open, and opens it itself where there is a browser.
+        # The server prints this as the address to open, and opens it itself where there is a
+        # browser.
         command.append(f"--LabApp.default_url=/lab/tree/{FIRST.relative_to(ROOT).as_posix()}")
-    print(f"lab: starting JupyterLab at {FIRST.name}; its address follows; stop it with Ctrl-C", flush=True)
+    print(
+        f"lab: starting JupyterLab at {FIRST.name}; its address follows; stop it with Ctrl-C",
+        flush=True,
+    )
     try:
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, **kernel_environment()}).returncode
+        return subprocess.run(
+            command, cwd=ROOT, env={**os.environ, **kernel_environment()}
+        ).returncode
     except KeyboardInterrupt:
         return 0
 
 
 def trust(paths: list[Path]) -> None:
-    """Signs the notebooks as `jupyter trust` does, in the store of this user; signed ones are left alone."""
+    """Signs the notebooks as `jupyter trust` does, in the store of this user; signed ones are left
+    alone.
+    """
     notary = NotebookNotary()
     for path in paths:
         notebook = nbformat.read(path, as_version=4)
@@ -58,8 +67,12 @@ def trust(paths: list[Path]) -> None:
 
 
 def has_browser() -> bool:
-    """Whether opening a page would show a window (on Linux a text browser would take over the terminal instead)."""
-    if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))):
+    """Whether opening a page would show a window (on Linux a text browser would take over the
+    terminal instead).
+    """
+    if sys.platform.startswith("linux") and not any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    ):
         return False
     try:
         webbrowser.get()

@@ -1,7 +1,7 @@
 """Where the notebooks are, and the environment in which their kernels run.
 
-Stored outputs are compared with new ones, so every run (`make notebooks`, `make test`, `make tour`, `make lab`) has to
-start its kernels alike.
+Stored outputs are compared with new ones, so every run (`make notebooks`, `make test`, `make tour`,
+`make lab`) has to start its kernels alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ CELL_TIMEOUT = 120  # seconds
 
 
 def notebook_paths(names: list[str] | None = None) -> list[Path]:
-    """All notebooks in order, or those whose file names start with one of `names` (as in `make notebooks ARGS=03`)."""
+    """All notebooks in order, or those whose file names start with one of `names` (as in `make
+    notebooks ARGS=03`).
+    """
     paths = sorted(FOLDER.glob("*.ipynb"))
     if names:
         wanted = tuple(Path(name).name for name in names)
@@ -40,5 +42,8 @@ def kernel_environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":  # for a shell: eval "$(python -m tools.notebook_files)"
-    for name, value in {"INTERNALS_CACHE_DIR": str(BUILD / "machine_code"), **kernel_environment()}.items():
+    for name, value in {
+        "INTERNALS_CACHE_DIR": str(BUILD / "machine_code"),
+        **kernel_environment(),
+    }.items():
         print(f"export {name}={shlex.quote(os.environ.get(name, value))}")

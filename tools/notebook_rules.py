@@ -1,7 +1,7 @@
 """What a notebook of this project has to keep to: each rule returns what breaks it, in words.
 
-Strict nbval compares stored outputs with new ones, so it compares nothing where nothing is stored. These rules, which
-tests/tools/test_notebooks_guard.py applies, make sure that something is.
+Strict nbval compares stored outputs with new ones, so it compares nothing where nothing is stored.
+These rules, which tests/tools/test_notebooks_guard.py applies, make sure that something is.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from tools.notebooks import KEPT_CELL_METADATA, METADATA, is_exempt
 
 MAX_EXEMPT = 0.05
 # Calls that change something and return None: a cell may end with one and show nothing.
-SILENT_CALLS = set("append extend insert remove clear sort reverse add update discard close save".split())
-MACHINE = re.compile(r"/(root|home|Users|tmp|work|private|var/folders|opt)/\w|[A-Z]:\\Users|\b0x[0-9a-f]{8,16}\b")
+SILENT_CALLS = set(
+    "append extend insert remove clear sort reverse add update discard close save".split()
+)
+MACHINE = re.compile(
+    r"/(root|home|Users|tmp|work|private|var/folders|opt)/\w|[A-Z]:\\Users|\b0x[0-9a-f]{8,16}\b"
+)
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -35,7 +39,10 @@ def executed_in_order(notebook: NotebookNode) -> Iterator[str]:
 def stored_outputs(notebook: NotebookNode) -> Iterator[str]:
     for number, cell in enumerate(code_cells(notebook), 1):
         if shows_something(cell.source) and not cell.outputs:
-            yield f"cell {number} shows something, but no output is stored (end it with ';' if it shows nothing)"
+            yield (
+                f"cell {number} shows something, but no output is stored (end it with ';' if it "
+                "shows nothing)"
+            )
 
 
 def shows_something(source: str) -> bool:
@@ -52,8 +59,19 @@ def shows_something(source: str) -> bool:
 
 
 def top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run when the cell runs: not the bodies of functions, classes, branches and handlers."""
-    sometimes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.If, ast.IfExp, ast.Try, ast.For)
+    """The nodes that run when the cell runs: not the bodies of functions, classes, branches and
+    handlers.
+    """
+    sometimes = (
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Lambda,
+        ast.If,
+        ast.IfExp,
+        ast.Try,
+        ast.For,
+    )
     for child in ast.iter_child_nodes(tree):
         if not isinstance(child, sometimes):
             yield child
@@ -68,7 +86,11 @@ def is_call_of(node: ast.AST, *names: str) -> bool:
 
 
 def without_comment(source: str) -> str:
-    lines = [line for line in source.rstrip().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [
+        line
+        for line in source.rstrip().splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     return re.sub(r";\s*#[^'\"]*$", ";", lines[-1]).rstrip() if lines else ""
 
 
@@ -80,7 +102,10 @@ def few_exemptions(notebook: NotebookNode) -> Iterator[str]:
         yield f"cells {exempt} of {len(cells)} are not compared; at most 5 % may be"
     for number in exempt:
         if not reason(cells[number - 1]):
-            yield f"cell {number} is not compared and does not say why: add a line '# not compared: REASON'"
+            yield (
+                f"cell {number} is not compared and does not say why: add a line '# not compared: "
+                "REASON'"
+            )
 
 
 def reason(cell: NotebookNode) -> str:
@@ -91,7 +116,11 @@ def reason(cell: NotebookNode) -> str:
 def nothing_of_this_machine(notebook: NotebookNode) -> Iterator[str]:
     for number, cell in enumerate(code_cells(notebook), 1):
         for output in cell.outputs:
-            texts = [output.get("text", ""), *map(str, output.get("data", {}).values()), *output.get("traceback", [])]
+            texts = [
+                output.get("text", ""),
+                *map(str, output.get("data", {}).values()),
+                *output.get("traceback", []),
+            ]
             if found := next((match for text in texts if (match := MACHINE.search(text))), None):
                 yield f"cell {number} shows a folder or an address of one machine: {found.group()}"
 
@@ -107,7 +136,9 @@ def no_volatile_metadata(notebook: NotebookNode) -> Iterator[str]:
 
 
 def opens_well(notebook: NotebookNode) -> Iterator[str]:
-    """A title, the question it answers, how long it takes, and the PyTorch files that it mirrors."""
+    """A title, the question it answers, how long it takes, and the PyTorch files that it
+    mirrors.
+    """
     first = notebook.cells[0]
     if first.cell_type != "markdown" or not re.match(r"#\s+\S", first.source):
         yield "the first cell is not text that starts with a title"
@@ -123,9 +154,15 @@ def opens_well(notebook: NotebookNode) -> Iterator[str]:
 
 def ends_well(notebook: NotebookNode) -> Iterator[str]:
     """A recap, how the real one differs, something to try; behind that only the exercises."""
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown" and not is_exercise(cell)]
+    texts = [
+        cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "markdown" and not is_exercise(cell)
+    ]
     ending = "\n".join(texts[-6:]).lower()
-    headings = "\n".join(line for line in ending.splitlines() if re.match(r"\s*(#|\*\*|<summary>)", line))
+    headings = "\n".join(
+        line for line in ending.splitlines() if re.match(r"\s*(#|\*\*|<summary>)", line)
+    )
     for what, pattern in (
         ("recap", r"recap|what you (saw|have seen)|in short|summary"),
         ("how the real one differs", r"real (one|thing|pytorch).*differ|differ.*real"),

@@ -1,7 +1,9 @@
-"""`make notebooks`: runs the notebooks and stores what they show, in a form that only changes when something changed.
+"""`make notebooks`: runs the notebooks and stores what they show, in a form that only changes when
+something changed.
 
-A notebook file holds more than its author wrote: time stamps, the Python version, random cell ids, folders of this
-machine. `normalise` takes all of that out, so that running a notebook again gives the same bytes.
+A notebook file holds more than its author wrote: time stamps, the Python version, random cell ids,
+folders of this machine. `normalise` takes all of that out, so that running a notebook again gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -28,13 +30,16 @@ METADATA = {
     "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
 }
 EXEMPTIONS = ("nbval-ignore-output", "nbval-skip")
-MEASURED = r"(?m)(?<=^≈).*$"  # what follows this sign differs from run to run; nbval_sanitize.cfg knows it too
+# what follows this sign differs from run to run; nbval_sanitize.cfg knows it too
+MEASURED = r"(?m)(?<=^≈).*$"
 KEPT_CELL_METADATA = ("tags", "slideshow", "jupyter", "editable", "deletable", "nbval_reason")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="run notebooks and store their outputs")
-    parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03; default: all")
+    parser.add_argument(
+        "names", nargs="*", help="beginnings of file names, such as 03; default: all"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     options = parser.parse_args()
     os.environ.update(kernel_environment())
@@ -49,7 +54,9 @@ def main() -> int:
 
 
 def refresh(path: Path) -> tuple[bool, str]:
-    """Runs one notebook and writes it if anything changed. A notebook that fails is left as it was."""
+    """Runs one notebook and writes it if anything changed. A notebook that fails is left as it
+    was.
+    """
     before = path.read_text(encoding="utf-8")
     try:
         notebook = nbformat.reads(before, as_version=4)
@@ -64,7 +71,8 @@ def refresh(path: Path) -> tuple[bool, str]:
 
 
 def execute(notebook: nbformat.NotebookNode, folder: Path, **settings: Any) -> None:
-    """Runs the notebook in a fresh kernel in `folder` and fills its outputs in, up to a cell that fails.
+    """Runs the notebook in a fresh kernel in `folder` and fills its outputs in, up to a cell that
+    fails.
 
     Raises `CellExecutionError` for that cell.
     """
@@ -74,7 +82,8 @@ def execute(notebook: nbformat.NotebookNode, folder: Path, **settings: Any) -> N
         timeout=CELL_TIMEOUT,
         record_timing=False,
         coalesce_streams=True,
-        extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, which is not part of the notebook
+        # of the kernel's own log, which is not part of the notebook
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
         **settings,
     )
@@ -89,7 +98,9 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     seen: dict[str, int] = {}
     for cell in notebook.cells:
         cell.id = stable_id(cell, seen)
-        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k in KEPT_CELL_METADATA})
+        cell.metadata = nbformat.from_dict(
+            {k: v for k, v in cell.metadata.items() if k in KEPT_CELL_METADATA}
+        )
         for output in cell.get("outputs", []):
             if output.output_type == "stream":
                 output.text = without_machine_paths(output.text)
@@ -100,7 +111,9 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def compared(text: str) -> str:
-    """A notebook's text without the outputs that are never compared, such as times: they alone are no change."""
+    """A notebook's text without the outputs that are never compared, such as times: they alone are
+    no change.
+    """
     notebook = nbformat.reads(text, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_exempt(cell):
@@ -114,20 +127,27 @@ def compared(text: str) -> str:
 def is_exempt(cell: nbformat.NotebookNode) -> bool:
     """Whether nbval leaves this cell uncompared, by a tag or by a comment line."""
     lines = [line.strip() for line in cell.source.splitlines()]
-    marks = {line.lstrip("#").strip() for line in lines if line.startswith("#")} | set(cell.metadata.get("tags", []))
+    marks = {line.lstrip("#").strip() for line in lines if line.startswith("#")} | set(
+        cell.metadata.get("tags", [])
+    )
     return any(name in marks or name.upper().replace("-", "_") in marks for name in EXEMPTIONS)
 
 
 def stable_id(cell: nbformat.NotebookNode, seen: dict[str, int]) -> str:
-    """A cell id made from the cell's text, so that inserting a cell changes no other id; twins are numbered."""
+    """A cell id made from the cell's text, so that inserting a cell changes no other id; twins are
+    numbered.
+    """
     digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
     seen[digest] = seen.get(digest, 0) + 1
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
 
 def without_machine_paths(text: str) -> str:
-    """Names of this machine's folders, as tracebacks and warnings show them, made the same for everybody."""
-    text = re.sub(r"[^\s'\"]*ipykernel_\d+[/\\]\d+\.py", "<cell>", text)  # nbval_sanitize.cfg has the same rule
+    """Names of this machine's folders, as tracebacks and warnings show them, made the same for
+    everybody.
+    """
+    # nbval_sanitize.cfg has the same rule
+    text = re.sub(r"[^\s'\"]*ipykernel_\d+[/\\]\d+\.py", "<cell>", text)
     for folder, name in (
         (str(ROOT) + os.sep, ""),
         (os.path.join(sys.prefix, ""), ".venv/"),

@@ -1,14 +1,16 @@
 """`make runtimes-test`: the saved model in other languages.
 
-Writes the corpus (`runtimes/corpus`) with `internals`, and with real PyTorch where it is installed; builds the C++ programs; then
-lets Python, C++, Node.js and, where PyTorch is, libtorch run every archive and compare. What is not on this machine is named and
-left out. Closes with `N passed, N failed`.
+Writes the corpus (`runtimes/corpus`) with `internals`, and with real PyTorch where it is installed;
+builds the C++ programs; then lets Python, C++, Node.js and, where PyTorch is, libtorch run every
+archive and compare. What is not on this machine is named and left out. Closes with `N passed, N
+failed`.
 
 `--full` also makes many single calls of each operator of both runtimes, hostile ones among them
-(`tests/runtimes/runtime_calls.py`). The C++ runtime is built for it with the sanitizers that find reads outside of memory and
-undefined behaviour.
+(`tests/runtimes/runtime_calls.py`). The C++ runtime is built for it with the sanitizers that find
+reads outside of memory and undefined behaviour.
 
-How the real one differs: PyTorch's CI builds libtorch and runs its C++ tests on models that Python has just saved.
+How the real one differs: PyTorch's CI builds libtorch and runs its C++ tests on models that Python
+has just saved.
 """
 
 from __future__ import annotations
@@ -28,17 +30,27 @@ from tools.notebook_files import BUILD, ROOT
 
 RUNTIMES = ROOT / "runtimes"
 CPP = BUILD / "runtimes" / "cpp"
-SANITIZED = BUILD / "runtimes" / "cpp_tests" / "sanitized"  # where tests/runtimes/test_cpp.py has it, too
-SANITIZERS = "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS"
+# where tests/runtimes/test_cpp.py has it, too
+SANITIZED = BUILD / "runtimes" / "cpp_tests" / "sanitized"
+SANITIZERS = (
+    "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all "
+    "-D_GLIBCXX_ASSERTIONS"
+)
 CALLS = 200  # of each operator
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="run the corpus of archives in Python, C++ and Node.js")
+    parser = argparse.ArgumentParser(
+        description="run the corpus of archives in Python, C++ and Node.js"
+    )
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--small", action="store_true", help="without ResNet-18")
-    parser.add_argument("--full", action="store_true", help="also single calls of all operators, hostile ones among them")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="also single calls of all operators, hostile ones among them",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of those calls")
     options = parser.parse_args()
     passed = failed = 0
@@ -59,7 +71,16 @@ def main() -> int:
 
 def corpus_steps(folder: Path, only: str, large: bool) -> Iterator[tuple[str, list[str]]]:
     for library in ["internals", *["torch"] * has_torch()]:
-        command = [sys.executable, "-m", "runtimes.corpus", str(folder), "--with", library, "--only", only]
+        command = [
+            sys.executable,
+            "-m",
+            "runtimes.corpus",
+            str(folder),
+            "--with",
+            library,
+            "--only",
+            only,
+        ]
         yield f"write the corpus with {library}", command + ["--large"] * large
 
 
@@ -69,7 +90,10 @@ def check_steps(corpus: Path) -> Iterator[tuple[str, list[str]]]:
         make = ["make", "--no-print-directory", "-C", str(RUNTIMES / "cpp")]
         yield "build the C++ runtime", make
         yield "C++ runs the corpus", [str(CPP / "check"), str(corpus)]
-        yield "C++ runs the corpus in 4 threads at once", [str(CPP / "check"), "--threads", "4", str(corpus)]
+        yield (
+            "C++ runs the corpus in 4 threads at once",
+            [str(CPP / "check"), "--threads", "4", str(corpus)],
+        )
         if has_torch():
             yield "build the programs for libtorch", [*make, "libtorch", f"TORCH={torch_folder()}"]
             yield "libtorch runs the corpus", [str(CPP / "check_libtorch"), str(corpus)]
@@ -80,20 +104,45 @@ def check_steps(corpus: Path) -> Iterator[tuple[str, list[str]]]:
 
 def call_steps(seed: int) -> Iterator[tuple[str, list[str]]]:
     """Single calls, which tests/runtimes/runtime_calls.py makes up."""
-    calls = [sys.executable, "-m", "tests.runtimes.runtime_calls", "--calls", str(CALLS), "--seed", str(seed)]
+    calls = [
+        sys.executable,
+        "-m",
+        "tests.runtimes.runtime_calls",
+        "--calls",
+        str(CALLS),
+        "--seed",
+        str(seed),
+    ]
     if has_sanitizers():
         program = str(SANITIZED / "check")
-        make = ["make", "--no-print-directory", "-C", str(RUNTIMES / "cpp"), f"OUT={SANITIZED}", f"CXXFLAGS={SANITIZERS}"]
+        make = [
+            "make",
+            "--no-print-directory",
+            "-C",
+            str(RUNTIMES / "cpp"),
+            f"OUT={SANITIZED}",
+            f"CXXFLAGS={SANITIZERS}",
+        ]
         yield "build the C++ runtime with sanitizers", [*make, program]
         yield "C++ answers or refuses any call of its operators", [*calls, program]
     if has_node():
-        yield "Node.js answers or refuses any call of its operators", [*calls, "node", str(RUNTIMES / "node" / "check.js")]
+        yield (
+            "Node.js answers or refuses any call of its operators",
+            [*calls, "node", str(RUNTIMES / "node" / "check.js")],
+        )
 
 
 def run(command: list[str]) -> tuple[int, int]:
-    """Runs it, prints what went wrong; how many passed and failed, a step without such a count being one."""
+    """Runs it, prints what went wrong; how many passed and failed, a step without such a count
+    being one.
+    """
     process = subprocess.run(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": "."}
+        command,
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": "."},
     )
     found = SUMMARY.findall(process.stdout)
     good, bad = map(int, found[-1]) if found else (0, 0)
@@ -110,7 +159,9 @@ def run(command: list[str]) -> tuple[int, int]:
 
 
 def has_compiler() -> bool:
-    return shutil.which(os.environ.get("CXX", "g++")) is not None and shutil.which("make") is not None
+    return (
+        shutil.which(os.environ.get("CXX", "g++")) is not None and shutil.which("make") is not None
+    )
 
 
 def has_sanitizers() -> bool:
@@ -120,8 +171,17 @@ def has_sanitizers() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "empty.cpp", Path(folder) / "empty"
         source.write_text("int main() {}\n")
-        command = [os.environ.get("CXX", "g++"), *SANITIZERS.split(), str(source), "-o", str(program)]
-        return subprocess.run(command, capture_output=True).returncode == 0 and subprocess.run([program]).returncode == 0
+        command = [
+            os.environ.get("CXX", "g++"),
+            *SANITIZERS.split(),
+            str(source),
+            "-o",
+            str(program),
+        ]
+        return (
+            subprocess.run(command, capture_output=True).returncode == 0
+            and subprocess.run([program]).returncode == 0
+        )
 
 
 def has_node() -> bool:
@@ -140,7 +200,10 @@ def torch_folder() -> Path:
 
 def absent(full: bool) -> Iterator[str]:
     if full and not has_sanitizers():
-        yield "hostile calls in C++ (no compiler with -fsanitize=address,undefined; CXX names another than g++)"
+        yield (
+            "hostile calls in C++ (no compiler with -fsanitize=address,undefined; CXX names "
+            "another than g++)"
+        )
     if not has_compiler():
         yield "C++ (no g++ and make; CXX names another compiler)"
     if not has_node():

@@ -1,8 +1,9 @@
-"""Which cases of a test marked `sampled(share)` run at a commit: another part at each, all of them in a row of commits.
+"""Which cases of a test marked `sampled(share)` run at a commit: another part at each, all of them
+in a row of commits.
 
-A case belongs to one of N parts by its name, N being 1 / share, and the n-th commit runs part n modulo N. So any N commits
-that follow each other run every case once, by construction, and N is at most 16. Commits are counted along first parents, where
-each is one more than the one before.
+A case belongs to one of N parts by its name, N being 1 / share, and the n-th commit runs part n
+modulo N. So any N commits that follow each other run every case once, by construction, and N is at
+most 16. Commits are counted along first parents, where each is one more than the one before.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def seed(revision: str = "") -> Seed:
             raise SystemExit(f"--sample: there is no commit {revision} here")
         return Seed(0, "a fixed one, as there is no commit here")
     if git("rev-parse", "--is-shallow-repository") == "true":
-        return Seed(int(commit, 16), f"{commit}; in a shallow clone it is by the hash, and some cases may wait longer")
+        return Seed(
+            int(commit, 16),
+            f"{commit}; in a shallow clone it is by the hash, and some cases may wait longer",
+        )
     return Seed(int(git("rev-list", "--count", "--first-parent", commit)), commit)
 
 
@@ -39,7 +43,10 @@ def in_sample(name: str, share: float, turn: int) -> bool:
     """Whether the case is run in this turn."""
     parts = round(1 / share)
     if not 1 <= parts <= LONGEST:
-        raise ValueError(f"sampled({share}): a case would wait for {parts} commits; at most {LONGEST} (1/{LONGEST})")
+        raise ValueError(
+            f"sampled({share}): a case would wait for {parts} commits; at most {LONGEST} "
+            f"(1/{LONGEST})"
+        )
     return zlib.crc32(name.encode()) % parts == turn % parts
 
 

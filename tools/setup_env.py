@@ -1,14 +1,18 @@
-"""Makes and keeps up the project's environments, `.venv` and `.venv-bench`, from nothing but a plain Python.
+"""Makes and keeps up the project's environments, `.venv` and `.venv-bench`, from nothing but a
+plain Python.
 
-    python3 tools/setup_env.py            what `make setup` does
-    python3 tools/setup_env.py --oracle   also real PyTorch, to compare with: `make oracle`
-    python3 tools/setup_env.py --cuda     also numba's CUDA compiler: `make cuda`
-    python3 tools/setup_env.py --workshop also a hub, grading, a browser's driver, Sphinx: `make workshop`
-    python3 tools/setup_env.py --bench    instead `.venv-bench`, with whom the benchmarks compare us: `make bench`
+    python3 tools/setup_env.py             what `make setup` does
+    python3 tools/setup_env.py --oracle    also real PyTorch, to compare with: `make oracle`
+    python3 tools/setup_env.py --cuda      also numba's CUDA compiler: `make cuda`
+    python3 tools/setup_env.py --workshop  also a hub, grading, a browser's driver, Sphinx:
+                                           `make workshop`
+    python3 tools/setup_env.py --bench     instead `.venv-bench`, with the libraries that the
+                                           benchmarks compare with: `make bench`
 
-When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock files, pyproject.toml,
-Python and folder the environment was made. It is removed before any work and written last, by renaming, so an
-interrupted installation leaves no stamp, and the next run starts from an empty folder.
+When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock files,
+pyproject.toml, Python and folder the environment was made. It is removed before any work and
+written last, by renaming, so an interrupted installation leaves no stamp, and the next run starts
+from an empty folder.
 
 Only the standard library is used here, because nothing else is there yet.
 """
@@ -53,8 +57,13 @@ class Environment:
 
 
 MAIN = Environment(".venv", ("requirements.lock",), "a minute or two")
-# The peers have one of their own: whatever they install, the project's environment stays what its lock file says.
-BENCH = Environment(".venv-bench", ("requirements.lock", "requirements-bench.lock"), "several minutes, PyTorch is large")
+# The peers have one of their own: whatever they install, the project's environment stays what its
+# lock file says.
+BENCH = Environment(
+    ".venv-bench",
+    ("requirements.lock", "requirements-bench.lock"),
+    "several minutes, PyTorch is large",
+)
 ORACLE_LOCK = "requirements-oracle.lock"
 CUDA_LOCK = "requirements-cuda.lock"
 WORKSHOP_LOCK = "requirements-workshop.lock"
@@ -62,11 +71,25 @@ WORKSHOP_LOCK = "requirements-workshop.lock"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="make or update the project's environments")
-    parser.add_argument("--oracle", action="store_true", help="also install real PyTorch, for side-by-side tests")
-    parser.add_argument("--cuda", action="store_true", help="also what compiles for a GPU (450 MB; not on macOS)")
-    parser.add_argument("--workshop", action="store_true", help="also what a classroom, its tests and the pages need")
-    parser.add_argument("--bench", action="store_true", help="the benchmarks' .venv-bench instead, with PyTorch too")
-    parser.add_argument("--pip-args", default="", help="more arguments for the pip that fetches PyTorch: an index, say")
+    parser.add_argument(
+        "--oracle", action="store_true", help="also install real PyTorch, for side-by-side tests"
+    )
+    parser.add_argument(
+        "--cuda", action="store_true", help="also what compiles for a GPU (450 MB; not on macOS)"
+    )
+    parser.add_argument(
+        "--workshop",
+        action="store_true",
+        help="also what a classroom, its tests and the pages need",
+    )
+    parser.add_argument(
+        "--bench", action="store_true", help="the benchmarks' .venv-bench instead, with PyTorch too"
+    )
+    parser.add_argument(
+        "--pip-args",
+        default="",
+        help="more arguments for the pip that fetches PyTorch: an index, say",
+    )
     options = parser.parse_args()
     try:
         with only_one_at_a_time():
@@ -78,7 +101,10 @@ def main() -> int:
             if options.workshop:
                 ensure_workshop()
     except subprocess.CalledProcessError as error:
-        print(f"setup failed: {' '.join(map(str, error.cmd))} ended with status {error.returncode}", file=sys.stderr)
+        print(
+            f"setup failed: {' '.join(map(str, error.cmd))} ended with status {error.returncode}",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
@@ -87,10 +113,12 @@ def ensure_environment(environment: Environment = MAIN, pip_args: list[str] | No
     wanted = fingerprint(environment)
     found = read_stamp(environment)
     if found is not None and not os.environ.get("PYTHON"):
-        wanted["python"] = found.get("python", "")  # whoever names no Python is content with the one that is there
+        # whoever names no Python is content with the one that is there
+        wanted["python"] = found.get("python", "")
     if found == wanted and environment.python.exists():
         return
-    # A changed lock file is installed over what is there (which keeps the oracle); anything else starts afresh.
+    # A changed lock file is installed over what is there (which keeps the oracle); anything else
+    # starts afresh.
     same_python = found is not None and all(found.get(k) == wanted[k] for k in ("python", "folder"))
     environment.stamp.unlink(missing_ok=True)
     if not (same_python and environment.python.exists()):
@@ -103,8 +131,16 @@ def ensure_environment(environment: Environment = MAIN, pip_args: list[str] | No
     for lock in environment.locks[1:]:
         pip(environment, "install", *(pip_args or []), "-r", lock)
     say("installing this project into it, editable")
-    # "compat" puts this folder itself on the path, so that a package added later is found without a new installation.
-    editable = ("--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "--editable", ".")
+    # "compat" puts this folder itself on the path, so that a package added later is found without a
+    # new installation.
+    editable = (
+        "--no-deps",
+        "--no-build-isolation",
+        "--config-settings",
+        "editable_mode=compat",
+        "--editable",
+        ".",
+    )
     pip(environment, "install", *editable)
     write_stamp(environment, wanted)
     say(f"{environment.name} is ready")
@@ -112,7 +148,8 @@ def ensure_environment(environment: Environment = MAIN, pip_args: list[str] | No
 
 def ensure_oracle(pip_args: list[str]) -> None:
     version = pinned_torch()
-    wanted = version.rpartition(".")[0]  # a patch release or a local build such as 2.13.0+cpu serves as well
+    # a patch release or a local build such as 2.13.0+cpu serves as well
+    wanted = version.rpartition(".")[0]
     found = installed_torch()
     if found is not None and (found + ".").startswith(wanted + "."):
         return
@@ -120,13 +157,18 @@ def ensure_oracle(pip_args: list[str]) -> None:
     pip(MAIN, "install", *pip_args, "-r", ORACLE_LOCK)
     found = installed_torch()
     if found is None or not (found + ".").startswith(wanted + "."):
-        raise SystemExit(f"setup failed: the oracle has to be PyTorch {wanted}, pip installed {found}")
+        raise SystemExit(
+            f"setup failed: the oracle has to be PyTorch {wanted}, pip installed {found}"
+        )
     say(f"PyTorch {found} is there")
 
 
 def ensure_cuda() -> None:
     if sys.platform == "darwin":
-        raise SystemExit("setup failed: there is no CUDA on macOS; the simulated device needs nothing to be installed")
+        raise SystemExit(
+            "setup failed: there is no CUDA on macOS; the simulated device needs nothing to be "
+            "installed"
+        )
     wanted = pinned(CUDA_LOCK, "numba-cuda")
     if installed("numba-cuda") == wanted:
         return
@@ -136,7 +178,9 @@ def ensure_cuda() -> None:
 
 
 def ensure_workshop() -> None:
-    """What is there is told by a copy of the lock file beside the stamp: several packages may have changed."""
+    """What is there is told by a copy of the lock file beside the stamp: several packages may have
+    changed.
+    """
     wanted = (ROOT / WORKSHOP_LOCK).read_text()
     have = MAIN.folder / WORKSHOP_LOCK
     if have.exists() and have.read_text() == wanted:
@@ -187,13 +231,24 @@ def installed_torch() -> str | None:
 
 
 def installed(package: str) -> str | None:
-    ask = f"import importlib.metadata as m\ntry: print(m.version('{package}'))\nexcept m.PackageNotFoundError: pass"
+    ask = (
+        f"import importlib.metadata as m\ntry: print(m.version('{package}'))\nexcept "
+        "m.PackageNotFoundError: pass"
+    )
     answer = subprocess.run([MAIN.python, "-c", ask], capture_output=True, text=True, check=True)
     return answer.stdout.strip() or None
 
 
 def pip(environment: Environment, *arguments: str) -> None:
-    command = [str(environment.python), "-m", "pip", "--disable-pip-version-check", arguments[0], "--quiet", *arguments[1:]]
+    command = [
+        str(environment.python),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        arguments[0],
+        "--quiet",
+        *arguments[1:],
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
 
 

@@ -1,14 +1,16 @@
 """From a notebook to the cells of its slides: what the room sees, and what the speaker says.
 
-A notebook is prose that explains, and a slide is what stands behind somebody who explains. So each section begins a slide with
-its heading and the beginning of its text; each code cell is a slide below it, with its output, under the sentence that leads to
-it; and the whole prose is in the speaker notes. The first exercise of each level 1 asks the room, with the solution in the
-notes, and what people usually get wrong.
+A notebook is prose that explains, and a slide is what stands behind somebody who explains. So each
+section begins a slide with its heading and the beginning of its text; each code cell is a slide
+below it, with its output, under the sentence that leads to it; and the whole prose is in the
+speaker notes. The first exercise of each level 1 asks the room, with the solution in the notes, and
+what people usually get wrong.
 
-The cells carry `slideshow.slide_type`, which nbconvert's slides, RISE and JupyterLab's property panel all understand.
+The cells carry `slideshow.slide_type`, which nbconvert's slides, RISE and JupyterLab's property
+panel all understand.
 
-How the real one differs: RISE wants these types to be set by hand, cell by cell. Here they follow from the notebook's form, so
-that slides and notebook never disagree.
+How the real one differs: RISE wants these types to be set by hand, cell by cell. Here they follow
+from the notebook's form, so that slides and notebook never disagree.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ def deck(notebook: Any, exercises: Sequence[Any] = ()) -> Any:
             *before, last = chunks(cell.source)
             for chunk in before:
                 slides.cells += section(
-                    Chunk(chunk.heading, joined(told, chunk.text) if not chunk.heading else chunk.text), told
+                    Chunk(
+                        chunk.heading, joined(told, chunk.text) if not chunk.heading else chunk.text
+                    ),
+                    told,
                 )
                 told = ""
             if last.heading:
@@ -78,7 +83,9 @@ def chunks(source: str) -> list[Chunk]:
 
 
 def section(chunk: Chunk, told: str) -> Iterator[Any]:
-    """A slide for a heading and the beginning of its text. `told` belongs to what was before, and is only said."""
+    """A slide for a heading and the beginning of its text. `told` belongs to what was before, and
+    is only said.
+    """
     if told:
         yield notes(told)
     if not chunk.heading:
@@ -92,7 +99,9 @@ def section(chunk: Chunk, told: str) -> Iterator[Any]:
 
 
 def shown(cell: Any, told: str, alone: bool) -> Iterator[Any]:
-    """A code cell and its output, on a slide with the sentence that leads to it; or, if `alone`, on the heading's slide."""
+    """A code cell and its output, on a slide with the sentence that leads to it; or, if `alone`, on
+    the heading's slide.
+    """
     if not cell.outputs and len(cell.source.splitlines()) > LINES_OF_CODE:
         first = cell.source.splitlines()[0]
         yield notes(joined(told, f"(Not shown: the cell that begins with `{first}`.)"))
@@ -107,10 +116,16 @@ def shown(cell: Any, told: str, alone: bool) -> Iterator[Any]:
 
 
 def bare(cells: list[Any]) -> bool:
-    """Whether the last slide has only a heading and a few words, so that there is room for a cell."""
+    """Whether the last slide has only a heading and a few words, so that there is room for a
+    cell.
+    """
     kinds = [cell.metadata.slideshow.slide_type for cell in cells]
     begin = max((n for n, kind in enumerate(kinds) if kind in ("slide", "subslide")), default=-1)
-    last = [cell for cell in cells[begin:] if cell.metadata.slideshow.slide_type != "notes"] if begin > 0 else []
+    last = (
+        [cell for cell in cells[begin:] if cell.metadata.slideshow.slide_type != "notes"]
+        if begin > 0
+        else []
+    )
     return len(last) == 1 and last[0].cell_type == "markdown" and len(last[0].source) < LEAD
 
 
@@ -119,7 +134,10 @@ def asked(exercise: Any) -> Iterator[Any]:
     yield text(f"## {ASK.format('Ask the room')}: {exercise.title}\n\n{exercise.ask}", "slide")
     yield text(f"```python\n{exercise.cell()}\n```", "-")
     believed = "\n".join(f"- {mistake.belief}" for mistake in exercise.mistakes)
-    yield notes(f"```python\n{exercise.solution}\n```\n\n{exercise.why}\n\nWhat people believe:\n\n{believed}")
+    yield notes(
+        f"```python\n{exercise.solution}\n```\n\n{exercise.why}\n\nWhat people "
+        f"believe:\n\n{believed}"
+    )
 
 
 def to_do(exercises: Sequence[Any]) -> Iterator[Any]:
@@ -130,7 +148,9 @@ def to_do(exercises: Sequence[Any]) -> Iterator[Any]:
 
 
 def lead(prose: str) -> str:
-    """The beginning of a text: its first paragraph, cut after a sentence, and a quotation, list or table if one follows."""
+    """The beginning of a text: its first paragraph, cut after a sentence, and a quotation, list or
+    table if one follows.
+    """
     paragraphs = [part for part in re.split(r"\n\s*\n", plain(prose).strip()) if part.strip()]
     if not paragraphs:
         return ""
@@ -143,7 +163,9 @@ def lead(prose: str) -> str:
 
 
 def caption(prose: str) -> str:
-    """What leads to a cell: the last paragraph of the prose before it, its last sentences if it is long; or a block."""
+    """What leads to a cell: the last paragraph of the prose before it, its last sentences if it is
+    long; or a block.
+    """
     paragraphs = [part for part in re.split(r"\n\s*\n", plain(prose).strip()) if part.strip()]
     if not paragraphs:
         return ""
@@ -175,7 +197,9 @@ def is_block(paragraph: str) -> bool:
 
 
 def plain(prose: str) -> str:
-    """Without links: to other notebooks they lead to their slides, to files of the project nowhere."""
+    """Without links: to other notebooks they lead to their slides, to files of the project
+    nowhere.
+    """
     prose = re.sub(r"\]\((\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.slides.html)", prose)
     return re.sub(r"\[([^\]]+)\]\((?!\d\d_|https?:)[^)]*\)", r"\1", prose)
 

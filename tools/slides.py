@@ -1,7 +1,9 @@
-"""`make slides`: every notebook as slides with speaker notes, in build/slides. Press S for the notes, F for the whole screen.
+"""`make slides`: every notebook as slides with speaker notes, in build/slides. Press S for the
+notes, F for the whole screen.
 
-nbconvert writes them, with reveal.js from the package `sphinx-revealjs` laid beside them: nothing is fetched in the lecture hall.
-What is on a slide, and what is only said, is decided in `slide_deck.py`.
+nbconvert writes them, with reveal.js from the package `sphinx-revealjs` laid beside them: nothing
+is fetched in the lecture hall. What is on a slide, and what is only said, is decided in
+`slide_deck.py`.
 """
 
 from __future__ import annotations
@@ -30,12 +32,21 @@ NEEDED = ("dist/reveal.js", "dist/reveal.css", "dist/theme/white.css", "plugin/n
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make slides", description="the notebooks as slides with speaker notes")
-    parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03; default: all")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the folder to write to; default: build/slides")
+    parser = argparse.ArgumentParser(
+        prog="make slides", description="the notebooks as slides with speaker notes"
+    )
+    parser.add_argument(
+        "names", nargs="*", help="beginnings of file names, such as 03; default: all"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=OUTPUT, help="the folder to write to; default: build/slides"
+    )
     options = parser.parse_args()
     if (reveal := reveal_folder()) is None:
-        print("slides: reveal.js is not here; `make workshop` adds it (the package sphinx-revealjs)", file=sys.stderr)
+        print(
+            "slides: reveal.js is not here; `make workshop` adds it (the package sphinx-revealjs)",
+            file=sys.stderr,
+        )
         return 1
     paths = notebook_paths(options.names)
     try:
@@ -46,7 +57,15 @@ def main() -> int:
     made = []
     for path in paths:
         slides = slides_of(path)
-        made.append((path, sum(cell.metadata.slideshow.slide_type in ("slide", "subslide") for cell in slides.cells)))
+        made.append(
+            (
+                path,
+                sum(
+                    cell.metadata.slideshow.slide_type in ("slide", "subslide")
+                    for cell in slides.cells
+                ),
+            )
+        )
         write(options.output / f"{path.stem}.slides.html", as_html(slides, path.stem))
         print(f"slides: {path.stem}: {made[-1][1]} slides", flush=True)
     write(options.output / "index.html", index(made))
@@ -64,10 +83,15 @@ def as_html(slides: Any, title: str) -> str:
     """One page; it looks for reveal.js in the folder `REVEAL` beside it."""
     config = Config(SlidesExporter={"reveal_url_prefix": REVEAL, "reveal_theme": "white"})
     exporter = SlidesExporter(
-        config=config, extra_template_basedirs=[str(SOURCE)], template_name="template", exclude_anchor_links=True
+        config=config,
+        extra_template_basedirs=[str(SOURCE)],
+        template_name="template",
+        exclude_anchor_links=True,
     )
     style = (SOURCE / "slides.css").read_text(encoding="utf-8")
-    html, _ = exporter.from_notebook_node(slides, {"metadata": {"name": title}, "slide_style": style})
+    html, _ = exporter.from_notebook_node(
+        slides, {"metadata": {"name": title}, "slide_style": style}
+    )
     return str(html)
 
 
@@ -92,11 +116,13 @@ def copy_reveal(source: Path, target: Path) -> None:
 def index(made: list[tuple[Path, int]]) -> str:
     """A page with a link to each deck; `made` has notebooks with their numbers of slides."""
     items = "\n".join(
-        f'<li><a href="{path.stem}.slides.html">{escape(path.stem)}</a>: {count} slides</li>' for path, count in made
+        f'<li><a href="{path.stem}.slides.html">{escape(path.stem)}</a>: {count} slides</li>'
+        for path, count in made
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>Slides</title>\n'
-        "<h1>PyTorch under the hood: slides</h1>\n<p>S: speaker notes. F: full screen. Esc: overview.</p>\n"
+        "<h1>PyTorch under the hood: slides</h1>\n<p>S: speaker notes. F: full screen. Esc: "
+        "overview.</p>\n"
         f"<ul>\n{items}\n</ul>\n</html>\n"
     )
 

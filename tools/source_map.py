@@ -1,7 +1,8 @@
-"""`python -m tools.source_map` writes docs/source_map.md from internals/source_map; `--check` exits 1 when the page is stale.
+"""`python -m tools.source_map` writes docs/source_map.md from internals/source_map; `--check` exits
+1 when the page is stale.
 
-The page has what `internals.where` knows, and three things more, from `internals/source_map/guide`: the folders of PyTorch beside
-ours, a reading order, and the questions of readers who were lost.
+The page has what `internals.where` knows, and three things more, from `internals/source_map/guide`:
+the folders of PyTorch beside ours, a reading order, and the questions of readers who were lost.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ PAGE = ROOT / "docs" / "source_map.md"
 OPENING = """\
 # Source map
 
-You are lost in PyTorch's source; here is the way. One side is this project, where everything can be run, stopped and drawn; the
-other is PyTorch, as it was in 1.0.1, which the talk shows, and as it is in 2.13. Whatever you find on one side, this page names
-its place on the other, and the section of a notebook that shows it at work.
+You are lost in PyTorch's source; here is the way. One side is this project, where everything can be
+run, stopped and drawn; the other is PyTorch, as it was in 1.0.1, which the talk shows, and as it is
+in 2.13. Whatever you find on one side, this page names its place on the other, and the section of a
+notebook that shows it at work.
 
 ```python
 import internals
@@ -44,9 +46,10 @@ internals.where(model)  # any object: a module, a graph, a node, a storage, a dt
 ```
 
 One argument that is a tensor keeps PyTorch's meaning, `torch.where(condition)`; for a tensor ask
-`internals.source_map.where(x)`. In a terminal: `python -m internals where autograd engine`, with line numbers. The paths are
-those of <https://github.com/pytorch/pytorch>: put `blob/v1.0.1/` or `blob/main/` before them. This page is written by
-`python -m tools.source_map` from `internals/source_map`; change it there.
+`internals.source_map.where(x)`. In a terminal: `python -m internals where autograd engine`, with
+line numbers. The paths are those of <https://github.com/pytorch/pytorch>: put `blob/v1.0.1/` or
+`blob/main/` before them. This page is written by `python -m tools.source_map` from
+`internals/source_map`; change it there.
 
 - [The house beside the tree](#the-house-beside-the-tree)
 - [Topic by topic](#topic-by-topic)
@@ -56,8 +59,12 @@ those of <https://github.com/pytorch/pytorch>: put `blob/v1.0.1/` or `blob/main/
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.source_map", description="write docs/source_map.md")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is stale")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.source_map", description="write docs/source_map.md"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when the page is stale"
+    )
     options = parser.parse_args()
     text = page()
     if options.check:
@@ -75,9 +82,16 @@ def page() -> str:
 
 def tree() -> str:
     """Our folders, and PyTorch's beside them."""
-    lines = ["## The house beside the tree", "", "| here | what lives there | 1.0.1 | today |", "|---|---|---|---|"]
+    lines = [
+        "## The house beside the tree",
+        "",
+        "| here | what lives there | 1.0.1 | today |",
+        "|---|---|---|---|",
+    ]
     for row in guide("tree"):
-        then, today = (", ".join(f"`{folder}/`" for folder in row[side]) or "–" for side in ("then", "today"))
+        then, today = (
+            ", ".join(f"`{folder}/`" for folder in row[side]) or "–" for side in ("then", "today")
+        )
         lines.append(f"| [`{row['here']}/`](../{row['here']}) | {row['what']} | {then} | {today} |")
     return "\n".join([*lines, ""])
 
@@ -87,19 +101,29 @@ def topics() -> str:
     lines = [
         "## Topic by topic",
         "",
-        "A file is followed by the names to look for in it. A dash: there was, or is, nothing of the kind.",
+        "A file is followed by the names to look for in it. A dash: there was, or is, nothing of "
+        "the kind.",
         "",
     ]
     for floor, title in FLOORS.items():
-        lines += [f"### {title}", "", "| topic | here | 1.0.1 | today | shown in |", "|---|---|---|---|---|"]
+        lines += [
+            f"### {title}",
+            "",
+            "| topic | here | 1.0.1 | today | shown in |",
+            "|---|---|---|---|---|",
+        ]
         lines += [topic_row(entry) for entry in entries() if entry.floor == floor] + [""]
     return "\n".join(lines)
 
 
 def topic_row(entry: Entry) -> str:
-    """A row of a table: what it is, our files, those of 1.0.1, those of today, and where a notebook shows it."""
+    """A row of a table: what it is, our files, those of 1.0.1, those of today, and where a notebook
+    shows it.
+    """
     note = f"<br>*{entry.note}*" if entry.note else ""
-    elsewhere = [f"{project}: `{file}`" for project, file in (text.split(" ", 1) for text in entry.elsewhere)]
+    elsewhere = [
+        f"{project}: `{file}`" for project, file in (text.split(" ", 1) for text in entry.elsewhere)
+    ]
     cells = [
         f"**{entry.topic}**: {entry.what}{note}",
         "<br>".join(map(our_link, entry.ours)) or "[`runtimes/`](../runtimes)",
@@ -114,12 +138,15 @@ def reading_order() -> str:
     """The stops, numbered."""
     lines = ["## A reading order for contributors", ""]
     lines += [
-        "Twelve stops, from a layer down to memory and up again to the compiler. Read with the notebook open beside it.",
+        "Twelve stops, from a layer down to memory and up again to the compiler. Read with the "
+        "notebook open beside it.",
         "",
     ]
     for number, stop in enumerate(guide("reading_order"), 1):
         then, today = named_from(stop["then"]), named_from(stop["today"])
-        before = "the same file in 1.0.1" if then.path == today.path else f"in 1.0.1 {real_file(then)}"
+        before = (
+            "the same file in 1.0.1" if then.path == today.path else f"in 1.0.1 {real_file(then)}"
+        )
         lines += [
             f"{number}. **{stop['title']}**: {real_file(today)} ({before}).",
             f"   - Look for: {stop['look']}.",
@@ -130,7 +157,9 @@ def reading_order() -> str:
 
 
 def questions() -> str:
-    """What lost readers asked, with a short answer, the place on the map and the section that shows it."""
+    """What lost readers asked, with a short answer, the place on the map and the section that shows
+    it.
+    """
     lines = [
         "## Questions, answered",
         "",
@@ -142,7 +171,8 @@ def questions() -> str:
         for question in group["questions"]:
             lines += [
                 f"**{question['ask']}** {question['answer']}",
-                f"Shown in {section_link(section_from(question['notebook']))}; its files: `{call(question)}`.",
+                f"Shown in {section_link(section_from(question['notebook']))}; its files: "
+                f"`{call(question)}`.",
                 "",
             ]
     return "\n".join(lines)
@@ -175,7 +205,8 @@ def our_link(named: Named) -> str:
 
 
 def section_link(section: Section) -> str:
-    return f"[{section.number} {section.heading}](../notebooks/{section.file}#{anchor(section.heading)})"
+    place = f"../notebooks/{section.file}#{anchor(section.heading)}"
+    return f"[{section.number} {section.heading}]({place})"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""`make test`: lint, types, unit tests and notebooks, all at once; then what passed, what was skipped, and why.
+"""`make test`: lint, types, unit tests and notebooks, all at once; then what passed, what was
+skipped, and why.
 
-Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/viz`. Of the tests marked
-`sampled` it runs the cases whose turn it is (`tools/sampling.py`); `make test ARGS=--sample=HASH` runs those of that commit.
+Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/viz`. Of the
+tests marked `sampled` it runs the cases whose turn it is (`tools/sampling.py`); `make test
+ARGS=--sample=HASH` runs those of that commit.
 """
 
 from __future__ import annotations
@@ -23,14 +25,32 @@ from typing import Any
 from tools import sampling
 from tools.notebook_files import BUILD, CELL_TIMEOUT, FOLDER, ROOT
 
-TYPED = ["internals", "viz", "exercises", "apparatus", "codegen", "tools", "workshop", "benchmarks", "conftest.py"]
+TYPED = [
+    "internals",
+    "viz",
+    "exercises",
+    "apparatus",
+    "codegen",
+    "tools",
+    "workshop",
+    "benchmarks",
+    "conftest.py",
+]
 RESULTS = BUILD / "test-results"
 SECONDS = BUILD / "test-seconds.json"  # the CPU time of each file when it ran last
 WORKERS = min(os.cpu_count() or 2, 8)
 # Those that take longest, and so begin first, before there is a file that says so.
 GIANTS = [
-    *("tests/runtimes/test_cpp.py", "tests/autograd/test_gradcheck_ops.py", "tests/aten/compiled/test_elementwise.py"),
-    *("tests/serving/test_load_scenarios.py", "notebooks/23_how_fast.ipynb", "notebooks/17_other_languages.ipynb"),
+    *(
+        "tests/runtimes/test_cpp.py",
+        "tests/autograd/test_gradcheck_ops.py",
+        "tests/aten/compiled/test_elementwise.py",
+    ),
+    *(
+        "tests/serving/test_load_scenarios.py",
+        "notebooks/23_how_fast.ipynb",
+        "notebooks/17_other_languages.ipynb",
+    ),
 ]
 NBVAL = [
     *("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}"),
@@ -48,9 +68,15 @@ class Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="lint, types, unit tests, notebooks", allow_abbrev=False)
-    parser.add_argument("--full", action="store_true", help="also the slow tests, and many more random cases")
-    parser.add_argument("--sample", default="", metavar="HASH", help="the sample of this commit, instead of HEAD's")
+    parser = argparse.ArgumentParser(
+        description="lint, types, unit tests, notebooks", allow_abbrev=False
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="also the slow tests, and many more random cases"
+    )
+    parser.add_argument(
+        "--sample", default="", metavar="HASH", help="the sample of this commit, instead of HEAD's"
+    )
     options, arguments = parser.parse_known_args()
     BUILD.mkdir(exist_ok=True)
     paths, arguments = apart(arguments)
@@ -60,7 +86,10 @@ def main() -> int:
     if options.sample or not (paths or options.full):
         seed = sampling.seed(options.sample)
         environment[sampling.VARIABLE] = str(seed.turn)
-        print(f"test: of the tests marked `sampled`, the cases whose turn it is at {seed.name}", flush=True)
+        print(
+            f"test: of the tests marked `sampled`, the cases whose turn it is at {seed.name}",
+            flush=True,
+        )
     checks = start_checks()
     problems = run_tests(lanes(paths or everything(), arguments), environment)
     broken = [name for name, process in checks.items() if not finished_well(name, process)]
@@ -75,14 +104,22 @@ def start_checks() -> dict[str, subprocess.Popen[str]]:
 
 def start(*command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", *command], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
 
 
 def apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The files, folders and tests to run, and pytest's options: `-k viz` has nothing to do with the folder."""
+    """The files, folders and tests to run, and pytest's options: `-k viz` has nothing to do with
+    the folder.
+    """
     takes_a_value = {"-k", "-m", "-p", "-o", "-W"}
-    paths = [b for a, b in zip(["", *arguments], arguments) if names_a_path(b) and a not in takes_a_value]
+    paths = [
+        b for a, b in zip(["", *arguments], arguments) if names_a_path(b) and a not in takes_a_value
+    ]
     return paths, [argument for argument in arguments if argument not in paths]
 
 
@@ -97,20 +134,27 @@ def everything() -> list[str]:
 def lanes(paths: list[str], arguments: list[str]) -> dict[str, list[str]]:
     notebooks = [path for path in paths if path.rstrip("/") == FOLDER.name or ".ipynb" in path]
     tests = [path for path in paths if path not in notebooks]
-    return {name: [*some, *arguments] for name, some in (("notebooks", notebooks), ("tests", tests)) if some}
+    return {
+        name: [*some, *arguments]
+        for name, some in (("notebooks", notebooks), ("tests", tests))
+        if some
+    }
 
 
 def run_tests(lanes: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
-    """Keep WORKERS processes at work, the first of them with the notebooks; returns what went wrong outside of the tests.
+    """Keep WORKERS processes at work, the first of them with the notebooks; returns what went wrong
+    outside of the tests.
 
-    A lane is what pytest is given, files first: that of the tests has all workers, others a quarter of them."""
+    A lane is what pytest is given, files first: that of the tests has all workers, others a quarter
+    of them."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     for lane in lanes:
         (RESULTS / lane).mkdir(parents=True)
         (RESULTS / lane / "seconds").write_text(json.dumps(known_seconds()), encoding="utf-8")
     wanted = [lane for lane in lanes if lane != "tests" for _ in range(max(1, WORKERS // 4))]
     wanted += ["tests"] * (WORKERS if "tests" in lanes else 0)
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of tests start a Python, which would compile it all again
+    # hundreds of tests start a Python, which would compile it all again
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     problems: list[str] = []
     running: list[tuple[str, subprocess.Popen[bytes]]] = []
     begun = said = time.monotonic()
@@ -132,7 +176,9 @@ def run_tests(lanes: dict[str, list[str]], environment: dict[str, str]) -> list[
     finally:
         for _, worker in running:
             worker.kill()
-    return problems or [f"{lane}: not all files were run" for lane in lanes if not all_done(RESULTS / lane)]
+    return problems or [
+        f"{lane}: not all files were run" for lane in lanes if not all_done(RESULTS / lane)
+    ]
 
 
 def all_done(folder: Path) -> bool:
@@ -141,23 +187,32 @@ def all_done(folder: Path) -> bool:
     return sum("done" in line for line in told) == of or (folder / "stop").exists()
 
 
-def start_worker(folder: Path, arguments: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def start_worker(
+    folder: Path, arguments: list[str], environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
     """A worker of `tools/test_worker.py`. What it prints is kept in case that it dies."""
     plugins = ["-p", "tools.test_worker", "-p", "no:xdist", "-p", "no:cacheprovider"]
-    plugins += NBVAL if folder.name == "notebooks" else ["-p", "no:nbval"]  # nobody else waits for its import
+    # nobody else waits for its import
+    plugins += NBVAL if folder.name == "notebooks" else ["-p", "no:nbval"]
     command = [sys.executable, "-m", "pytest", "-q", *plugins, f"--work={folder}", *arguments]
     with (folder / f"log-{time.monotonic_ns()}").open("wb") as log:
-        worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        worker = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
     Path(log.name).rename(folder / f"log-{worker.pid}")
     return worker
 
 
 def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> tuple[str, list[str]]:
-    """How a worker ended, and in which file; with the last test of a file it had taken another one, too."""
+    """How a worker ended, and in which file; with the last test of a file it had taken another one,
+    too.
+    """
     told = list(lines([folder / f"results-{worker.pid}"]))
     done = {line["done"] for line in told if "done" in line}
     files = [line["begun"] for line in told if "begun" in line and line["begun"] not in done]
-    problem = f"pytest ended with status {worker.returncode}" + (f" in {' or '.join(files)}" if files else "")
+    problem = f"pytest ended with status {worker.returncode}" + (
+        f" in {' or '.join(files)}" if files else ""
+    )
     text = (folder / f"log-{worker.pid}").read_text(encoding="utf-8", errors="replace")
     print(f"\n{problem}:\n{text[-5000:]}", flush=True)
     return problem, files
@@ -166,7 +221,9 @@ def ended_badly(folder: Path, worker: subprocess.Popen[bytes]) -> tuple[str, lis
 def progress() -> str:
     begun = of = 0
     for lane in RESULTS.iterdir():
-        told = {line["begun"]: line["of"] for line in lines(lane.glob("results-*")) if "begun" in line}
+        told = {
+            line["begun"]: line["of"] for line in lines(lane.glob("results-*")) if "begun" in line
+        }
         begun, of = begun + len(told), of + max(told.values(), default=0)
     return f"{begun} of {of} files begun"
 
@@ -180,24 +237,39 @@ def finished_well(name: str, process: subprocess.Popen[str]) -> bool:
 
 def report(problems: list[str], broken: list[str], checks: list[str]) -> int:
     tests, cells = read_results(RESULTS.glob("*/results-*"))
-    if not (tests.passed or tests.failed or tests.skipped or cells.passed or cells.failed or problems):
+    if not (
+        tests.passed or tests.failed or tests.skipped or cells.passed or cells.failed or problems
+    ):
         problems = ["no tests were run"]
     print()
     for name in checks:
         print(f"{name:<10}{'FAILED' if name in broken else 'ok'}")
     for name, tally in (("tests", tests), ("notebooks", cells)):
-        print(f"{name:<10}{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+        print(
+            f"{name:<10}{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} "
+            "skipped"
+        )
     print_skips(tests.skipped + cells.skipped)
     failures = tests.failed + cells.failed + problems + broken
     if failures:
-        print("failed: " + ", ".join(failures[:20]) + (f" and {len(failures) - 20} more" if len(failures) > 20 else ""))
+        print(
+            "failed: "
+            + ", ".join(failures[:20])
+            + (f" and {len(failures) - 20} more" if len(failures) > 20 else "")
+        )
     passed = tests.passed + cells.passed + len(checks) - len(broken)
-    print(f"{passed} passed, {len(failures)} failed, {len(tests.skipped) + len(cells.skipped)} skipped", flush=True)
+    print(
+        f"{passed} passed, {len(failures)} failed, {len(tests.skipped) + len(cells.skipped)} "
+        "skipped",
+        flush=True,
+    )
     return 1 if failures else 0
 
 
 def read_results(paths: Iterable[Path]) -> tuple[Tally, Tally]:
-    """What workers wrote: the unit tests' results and the notebook cells'. Prints how tests failed."""
+    """What workers wrote: the unit tests' results and the notebook cells'. Prints how tests
+    failed.
+    """
     tests, cells = Tally(), Tally()
     for line in lines(paths):
         if "test" not in line:
@@ -218,7 +290,9 @@ def lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
     for path in paths:
         if path.exists():
             text = path.read_text(encoding="utf-8")
-            yield from (json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n"))
+            yield from (
+                json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")
+            )
 
 
 def known_seconds() -> dict[str, float]:
@@ -227,8 +301,14 @@ def known_seconds() -> dict[str, float]:
 
 
 def remember_seconds() -> None:
-    new = {line["done"]: line["seconds"] for line in lines(RESULTS.glob("*/results-*")) if "done" in line}
-    SECONDS.write_text(json.dumps({**known_seconds(), **new}, indent=0, sort_keys=True), encoding="utf-8")
+    new = {
+        line["done"]: line["seconds"]
+        for line in lines(RESULTS.glob("*/results-*"))
+        if "done" in line
+    }
+    SECONDS.write_text(
+        json.dumps({**known_seconds(), **new}, indent=0, sort_keys=True), encoding="utf-8"
+    )
 
 
 def print_skips(skipped: list[tuple[str, str]]) -> None:

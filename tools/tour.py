@@ -1,7 +1,8 @@
 """`make tour`: the notebooks without a browser.
 
-Runs every notebook from top to bottom, where it lies, since some read other files of the project, and writes it as a web page,
-with an index, to build/tour. The pages need no server and fetch nothing. The notebooks themselves are not touched.
+Runs every notebook from top to bottom, where it lies, since some read other files of the project,
+and writes it as a web page, with an index, to build/tour. The pages need no server and fetch
+nothing. The notebooks themselves are not touched.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Page:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="run the notebooks and write them as web pages")
-    parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03; default: all")
+    parser.add_argument(
+        "names", nargs="*", help="beginnings of file names, such as 03; default: all"
+    )
     paths = notebook_paths(parser.parse_args().names)
     os.environ.update(kernel_environment())
     BUILD.mkdir(exist_ok=True)
@@ -80,11 +83,19 @@ def write_page(path: Path, site: Path) -> Page:
     name = path.with_suffix(".html").name
     (site / name).write_text(as_page(notebook, path), encoding="utf-8")
     title, summary = headline(notebook)
-    return Page(name, title or path.stem, summary, sum(cell.cell_type == "code" for cell in notebook.cells), error)
+    return Page(
+        name,
+        title or path.stem,
+        summary,
+        sum(cell.cell_type == "code" for cell in notebook.cells),
+        error,
+    )
 
 
 def as_page(notebook: nbformat.NotebookNode, path: Path) -> str:
-    """The notebook, with the outputs that it has, as a page that needs no server; `path` is where it lies."""
+    """The notebook, with the outputs that it has, as a page that needs no server; `path` is where
+    it lies.
+    """
     exporter = HTMLExporter(template_name="lab", embed_images=True)
     resources = {"metadata": {"name": path.stem, "path": str(path.parent)}}
     html, _ = exporter.from_notebook_node(notebook, resources=resources)
@@ -94,7 +105,8 @@ def as_page(notebook: nbformat.NotebookNode, path: Path) -> str:
 def link_offline(html: str) -> str:
     """Links between notebooks lead to their pages, links into the project to its files.
 
-    The template's scripts go: they would fetch libraries from the network, and our pictures and steppers need none.
+    The template's scripts go: they would fetch libraries from the network, and our pictures and
+    steppers need none.
     """
     html = re.sub(r'href="(?!https?:|/)([^"#]*)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', html)
     html = re.sub(r'(href|src)="\.\./(?!\.\.)', r'\1="../../', html)
@@ -124,7 +136,8 @@ def index(pages: list[Page]) -> str:
 <style>
   :root {{ color-scheme: light dark }}
   body {{ font: 17px/1.5 system-ui, sans-serif; max-width: 42em; margin: 3em auto; padding: 0 1em }}
-  li {{ margin: 1em 0 }} li a {{ font-weight: 600 }} li p {{ margin: .2em 0 }} .error {{ color: #d55e00 }}
+  li {{ margin: 1em 0 }} li a {{ font-weight: 600 }} li p {{ margin: .2em 0 }}
+  .error {{ color: #d55e00 }}
 </style></head>
 <body><h1>PyTorch under the hood</h1>
 <p>Every notebook, as it ran on this machine.</p>

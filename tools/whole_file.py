@@ -1,4 +1,6 @@
-"""Files that are there whole or not at all: each is written beside its place first, then renamed into it."""
+"""Files that are there whole or not at all: each is written beside its place first, then renamed
+into it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from pathlib import Path
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Text is written as UTF-8, with the line ends that it has. Folders that are not there are made.
+    """Text is written as UTF-8, with the line ends that it has. Folders that are not there are
+    made.
 
     Raises SystemExit, naming what cannot be written and why: all of this is called by commands.
     """

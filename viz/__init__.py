@@ -1,7 +1,8 @@
 """Pictures of what the layers of `internals` do, made from the reader's own objects.
 
-Each room is one function that looks at live objects and returns a `Picture`: it shows itself in a notebook, prints as
-text, and saves itself as .svg, .html, .png or .txt. Nothing heavy is imported before it is needed: not even `internals`.
+Each room is one function that looks at live objects and returns a `Picture`: it shows itself in a
+notebook, prints as text, and saves itself as .svg, .html, .png or .txt. Nothing heavy is imported
+before it is needed: not even `internals`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A sheet to draw on: rectangles, text, lines and arrows at exact places, with nothing about how they are written out.
+"""A sheet to draw on: rectangles, text, lines and arrows at exact places, with nothing about how
+they are written out.
 
-Rooms put primitives here; `viz.svg` and `viz.png` turn the same sheet into a file. Because a picture must come out the
-same everywhere, text is never measured by asking a font: widths are estimated from DejaVu Sans, the widest of the
-fonts a reader is likely to have, so that what does not overlap here overlaps nowhere.
+Rooms put primitives here; `viz.svg` and `viz.png` turn the same sheet into a file. Because a
+picture must come out the same everywhere, text is never measured by asking a font: widths are
+estimated from DejaVu Sans, the widest of the fonts a reader is likely to have, so that what does
+not overlap here overlaps nowhere.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from dataclasses import dataclass, field
 from math import ceil
 
 MONO_ADVANCE = 0.605  # em; true of nearly every monospaced font
-# Advance widths of the printable ASCII characters in DejaVu Sans, in hundredths of an em, from " " to "~".
+# Advance widths of the printable ASCII characters in DejaVu Sans, in hundredths of an em, from " "
+# to "~".
 SANS_ADVANCES = (
-    "32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 "
-    "100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 "
-    "50 61 63 55 63 62 35 63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84"
+    "32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 "
+    "53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 "
+    "84 50 50 61 63 55 63 62 35 63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 "
+    "64 84"
 )
 _SANS = [int(advance) for advance in SANS_ADVANCES.split()]
 LINE_HEIGHT = 1.35
@@ -91,7 +95,8 @@ Mark = Rect | Text | Line
 def text_width(text: str, size: float, font: str = "sans", bold: bool = False) -> float:
     """How wide `text` will be at most, in canvas units, rounded up to a quarter.
 
-    Quarters add up exactly, so a picture's measures do not depend on how Python adds floats (3.12 changed `sum`).
+    Quarters add up exactly, so a picture's measures do not depend on how Python adds floats (3.12
+    changed `sum`).
     """
     if font == "mono":
         width = len(text) * MONO_ADVANCE
@@ -103,7 +108,9 @@ def text_width(text: str, size: float, font: str = "sans", bold: bool = False) -
 
 
 def shorten(text: str, room: float, size: float, font: str = "sans", bold: bool = False) -> str:
-    """`text`, cut with an ellipsis so that it is at most `room` wide; empty when not even that fits."""
+    """`text`, cut with an ellipsis so that it is at most `room` wide; empty when not even that
+    fits.
+    """
     if text_width(text, size, font, bold) <= room:
         return text
     while text and text_width(text + "…", size, font, bold) > room:
@@ -186,10 +193,19 @@ class Canvas:
         self.marks.append(Line(tuple(points), stroke, width, dashed, arrow, tip))
 
     def chip(
-        self, x: float, y: float, text: str, role: str, size: float = 11, font: str = "sans", bold: bool = False
+        self,
+        x: float,
+        y: float,
+        text: str,
+        role: str,
+        size: float = 11,
+        font: str = "sans",
+        bold: bool = False,
     ) -> Box:
         """A small rounded label in a role's colours, as wide as its text; `y` is its top."""
-        box = self.rect(x, y, text_width(text, size, font, bold) + 14, size + 9, f"{role}-soft", role, radius=5)
+        box = self.rect(
+            x, y, text_width(text, size, font, bold) + 14, size + 9, f"{role}-soft", role, radius=5
+        )
         self.text(x + 7, y + size + 2, text, size, font=font, bold=bold)
         return box
 
@@ -234,14 +250,24 @@ def shifted(mark: Mark, dx: float, dy: float) -> Mark:
         return Rect(moved, mark.fill, mark.stroke, mark.radius, mark.width, mark.dashed, mark.tip)
     if isinstance(mark, Text):
         return Text(
-            mark.x + dx, mark.y + dy, mark.text, mark.size, mark.anchor, mark.font, mark.paint, mark.bold, mark.tip
+            mark.x + dx,
+            mark.y + dy,
+            mark.text,
+            mark.size,
+            mark.anchor,
+            mark.font,
+            mark.paint,
+            mark.bold,
+            mark.tip,
         )
     points = tuple((x + dx, y + dy) for x, y in mark.points)
     return Line(points, mark.stroke, mark.width, mark.dashed, mark.arrow, mark.tip)
 
 
 def arrow_head(line: Line, size: float = 7) -> tuple[tuple[float, float], ...]:
-    """The triangle at the end of a line, as three points; a writer fills it in the line's colour."""
+    """The triangle at the end of a line, as three points; a writer fills it in the line's
+    colour.
+    """
     (x0, y0), (x1, y1) = line.points[-2], line.points[-1]
     length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5 or 1.0
     ux, uy = (x1 - x0) / length, (y1 - y0) / length

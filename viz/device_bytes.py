@@ -1,7 +1,8 @@
 """The bytes behind an address, of the host or of a GPU.
 
-A GPU's address means nothing to the CPU. The simulator can look behind it without moving its clock, so a picture shows what
-is there now, and not yet what is queued. A real GPU is asked for a copy, which waits for everything queued before.
+A GPU's address means nothing to the CPU. The simulator can look behind it without moving its clock,
+so a picture shows what is there now, and not yet what is queued. A real GPU is asked for a copy,
+which waits for everything queued before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 
 def bytes_at(device: Any, pointer: int, nbytes: int) -> bytes:
-    """`nbytes` bytes at `pointer`, an address of `device` (a `torch.device` of type cpu or cuda)."""
+    """`nbytes` bytes at `pointer`, an address of `device` (a `torch.device` of type cpu or
+    cuda).
+    """
     if nbytes == 0:
         return b""
     if device.type == "cpu":
@@ -35,4 +38,8 @@ def in_words(device: Any) -> str:
         return ""
     from internals.cuda import backend
 
-    return f"{device}, simulated" if device.type == "cuda" and backend.driver().simulated else str(device)
+    return (
+        f"{device}, simulated"
+        if device.type == "cuda" and backend.driver().simulated
+        else str(device)
+    )

@@ -1,8 +1,10 @@
-"""Graphs whose layout is left to Graphviz: the DOT text, its rendering, and what to do where no `dot` is installed.
+"""Graphs whose layout is left to Graphviz: the DOT text, its rendering, and what to do where no
+`dot` is installed.
 
-Nodes are n0, n1, ... in the order they are added, with their text in labels: names such as `aten::mul` mean something
-else to DOT when used as ids, and addresses differ in every run. The renderer is the `graphviz-pure` wheel, which gives
-the same bytes everywhere; a system `dot` is the second choice, the DOT text itself the last.
+Nodes are n0, n1, ... in the order they are added, with their text in labels: names such as
+`aten::mul` mean something else to DOT when used as ids, and addresses differ in every run. The
+renderer is the `graphviz-pure` wheel, which gives the same bytes everywhere; a system `dot` is the
+second choice, the DOT text itself the last.
 """
 
 from __future__ import annotations
@@ -71,8 +73,10 @@ class Graph(Picture):
         lines = [
             "digraph {",
             f'  rankdir={self.rankdir} bgcolor="{colour("paper")}" fontname="Helvetica" pad=0.2',
-            f'  node [shape=box style="rounded,filled" fontname="Helvetica" fontsize=12 fontcolor="{colour("ink")}"]',
-            f'  edge [color="{colour("muted")}" fontname="Helvetica" fontsize=11 fontcolor="{colour("muted")}"]',
+            '  node [shape=box style="rounded,filled" fontname="Helvetica" fontsize=12 '
+            f'fontcolor="{colour("ink")}"]',
+            f'  edge [color="{colour("muted")}" fontname="Helvetica" fontsize=11 '
+            f'fontcolor="{colour("muted")}"]',
         ]
         for n, node in enumerate(self.nodes[:shown]):
             text = "\\n".join(quoted(part) for part in (node.label, *node.lines))
@@ -85,15 +89,23 @@ class Graph(Picture):
                 dashed = " style=dashed" if edge.dashed else ""
                 lines.append(f"  n{edge.tail} -> n{edge.head} [{(label + dashed).strip()}]")
         if hidden := len(self.nodes) - shown:
-            lines.append(f'  more [label="{hidden} more nodes are hidden" shape=plaintext style=""]')
+            lines.append(
+                f'  more [label="{hidden} more nodes are hidden" shape=plaintext style=""]'
+            )
         return "\n".join([*lines, "}", ""])
 
     def text(self) -> str:
         lines = [f"{self.name}: {len(self.nodes)} nodes, {len(self.edges)} edges"]
         for n, node in enumerate(self.nodes):
             extra = f" ({', '.join(node.lines)})" if node.lines else ""
-            targets = [f"n{e.head}" + (f" [{e.label}]" if e.label else "") for e in self.edges if e.tail == n]
-            lines.append(f"    n{n}  {node.label}{extra}" + (f" -> {', '.join(targets)}" if targets else ""))
+            targets = [
+                f"n{e.head}" + (f" [{e.label}]" if e.label else "")
+                for e in self.edges
+                if e.tail == n
+            ]
+            lines.append(
+                f"    n{n}  {node.label}{extra}" + (f" -> {', '.join(targets)}" if targets else "")
+            )
         return "\n".join(lines)
 
     def svg(self, theme: str = "auto") -> str:
@@ -125,7 +137,9 @@ class Graph(Picture):
             return path
         if path.suffix.lower() not in SUFFIXES:
             choices = ", ".join(sorted((*SUFFIXES, ".dot", ".gv")))
-            raise ValueError(f"cannot save a picture as {path.name!r}: the suffix must be one of {choices}")
+            raise ValueError(
+                f"cannot save a picture as {path.name!r}: the suffix must be one of {choices}"
+            )
         return super().save(path, theme)
 
     def title(self) -> str:
@@ -139,28 +153,43 @@ def quoted(text: str) -> str:
 
 @cache
 def renderer() -> str | None:
-    """The program that draws: `graphviz-pure` of this environment, or one on the PATH, or a system `dot`, or None."""
+    """The program that draws: `graphviz-pure` of this environment, or one on the PATH, or a system
+    `dot`, or None.
+    """
     beside = shutil.which("graphviz-pure", path=str(Path(sys.executable).parent))
     return beside or shutil.which("graphviz-pure") or shutil.which("dot")
 
 
 def render(dot: str, form: str, *options: str) -> bytes:
-    """DOT text to an `svg` or `png` file's bytes. Raises RuntimeError with Graphviz's own message when it fails."""
+    """DOT text to an `svg` or `png` file's bytes. Raises RuntimeError with Graphviz's own message
+    when it fails.
+    """
     program = renderer()
     if program is None:
-        raise RuntimeError("no Graphviz: install the graphviz-pure wheel (pip install graphviz-pure) or a system dot")
-    done = subprocess.run([program, f"-T{form}", *options], input=dot.encode(), capture_output=True, check=False)
+        raise RuntimeError(
+            "no Graphviz: install the graphviz-pure wheel (pip install graphviz-pure) or a system "
+            "dot"
+        )
+    done = subprocess.run(
+        [program, f"-T{form}", *options], input=dot.encode(), capture_output=True, check=False
+    )
     if done.returncode != 0:
-        raise RuntimeError(f"{Path(program).name} could not draw the graph: {done.stderr.decode().strip()}")
+        raise RuntimeError(
+            f"{Path(program).name} could not draw the graph: {done.stderr.decode().strip()}"
+        )
     return done.stdout
 
 
 def themed(svg: str, name: str, description: str, theme: str) -> str:
-    """Graphviz's SVG made ours: no prolog, comments or ids, node names out of the tooltips, colours by theme."""
+    """Graphviz's SVG made ours: no prolog, comments or ids, node names out of the tooltips, colours
+    by theme.
+    """
     svg = re.sub(r"<!--.*?-->\s*", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'\s(?:id|class)="[^"]*"', "", svg)
     svg = re.sub(r"<title>[^<]*</title>\s*", "", svg)
-    svg = re.sub(r'<a [^>]*?xlink:title="([^"]*)"[^>]*>', r"<g><title>\1</title>", svg).replace("</a>", "</g>")
+    svg = re.sub(r'<a [^>]*?xlink:title="([^"]*)"[^>]*>', r"<g><title>\1</title>", svg).replace(
+        "</a>", "</g>"
+    )
     if theme != "auto":
         return _titled(recoloured(svg, theme), name, description, "")
     names = {value: paint for paint, value in reversed(PAINTS["light"].items())}
@@ -189,4 +218,5 @@ def _titled(svg: str, name: str, description: str, style: str) -> str:
     head = f'<svg class="iv" role="img" aria-label="{escape(name)}"'
     svg = svg.replace("<svg", head, 1)
     end = svg.index(">", svg.index("<svg")) + 1
-    return f"{svg[:end]}<title>{escape(name)}</title><desc>{escape(description)}</desc>{style}{svg[end:]}".strip()
+    told = f"<title>{escape(name)}</title><desc>{escape(description)}</desc>"
+    return f"{svg[:end]}{told}{style}{svg[end:]}".strip()

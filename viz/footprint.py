@@ -1,7 +1,8 @@
-"""Which bytes a view touches: exactly for small views, as densities for large ones, without walking their elements.
+"""Which bytes a view touches: exactly for small views, as densities for large ones, without walking
+their elements.
 
-A view is an address, sizes and byte strides; element (i, j, ...) is at address + i*stride_0 + j*stride_1 + ...
-Everything here works on those numbers alone and never reads the memory.
+A view is an address, sizes and byte strides; element (i, j, ...) is at address + i*stride_0 +
+j*stride_1 + ... Everything here works on those numbers alone and never reads the memory.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Footprint:
         return prod(self.sizes)
 
     def bounds(self) -> tuple[int, int]:
-        """The first byte touched and one past the last; an empty range when there are no elements."""
+        """The first byte touched and one past the last; an empty range when there are no
+        elements.
+        """
         if self.numel == 0:
             return self.address, self.address
         reach = [(n - 1) * s for n, s in zip(self.sizes, self.strides)]
@@ -39,7 +42,9 @@ class Footprint:
         return low, self.address + sum(r for r in reach if r > 0) + self.itemsize
 
     def addresses(self) -> list[int]:
-        """Where each element begins, in index order (the last dimension fastest). For small views."""
+        """Where each element begins, in index order (the last dimension fastest). For small
+        views.
+        """
         steps = [[i * s for i in range(n)] for n, s in zip(self.sizes, self.strides)]
         return [self.address + sum(at) for at in product(*steps)]
 
@@ -61,8 +66,9 @@ class Footprint:
     def runs(self) -> list[tuple[int, int, float]]:
         """Stretches (start, end, share of their bytes that are touched), at most a few thousand.
 
-        Dimensions are merged where one continues the other, so a contiguous view is one run of share 1. If there are
-        still too many runs, those of the closest-lying dimensions are drawn as one of a lower share.
+        Dimensions are merged where one continues the other, so a contiguous view is one run of
+        share 1. If there are still too many runs, those of the closest-lying dimensions are drawn
+        as one of a lower share.
         """
         if self.numel == 0:
             return []
@@ -80,18 +86,25 @@ class Footprint:
         return [(low + at, low + at + length, share) for at in sorted(starts.tolist())]
 
     def coverage(self, start: int, end: int, buckets: int) -> list[float]:
-        """For each of `buckets` equal parts of [start, end): the share of its bytes that the view touches."""
+        """For each of `buckets` equal parts of [start, end): the share of its bytes that the view
+        touches.
+        """
         width = (end - start) / buckets
         touched = [0.0] * buckets
         for low, high, share in self.runs():
-            first, last = int((low - start) / width), min(buckets - 1, int((high - start - 1e-9) / width))
+            first, last = (
+                int((low - start) / width),
+                min(buckets - 1, int((high - start - 1e-9) / width)),
+            )
             for b in range(max(0, first), last + 1):
                 overlap = min(high, start + (b + 1) * width) - max(low, start + b * width)
                 touched[b] += max(0.0, overlap) * share
         return [min(1.0, t / width) for t in touched]
 
     def as_array(self) -> np.ndarray:
-        """A numpy array of the same geometry at the same place, to reason about; nothing is read."""
+        """A numpy array of the same geometry at the same place, to reason about; nothing is
+        read.
+        """
         low, high = self.bounds()
         memory = (ctypes.c_ubyte * (high - low)).from_address(low)
         kind = np.dtype((np.void, self.itemsize))

@@ -1,7 +1,8 @@
-"""Who allocated this? A stack of forty frames in a few words: the operator, and the line of the reader's own program.
+"""Who allocated this? A stack of forty frames in a few words: the operator, and the line of the
+reader's own program.
 
-Stacks are those of PyTorch's memory snapshots, innermost frame first, with or without the frames of C++ (or of what is C++ in
-PyTorch and Python here).
+Stacks are those of PyTorch's memory snapshots, innermost frame first, with or without the frames of
+C++ (or of what is C++ in PyTorch and Python here).
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 _PACKAGES = re.compile(
-    r"[/\\](?:internals|torch)[/\\]|^internals/|made from a signature|<frozen|^\?\?$|^$|\.(?:cpp|cu|h|cc|c|S)$"
+    r"[/\\](?:internals|torch)[/\\]|^internals/|made from a "
+    r"signature|<frozen|^\?\?$|^$|\.(?:cpp|cu|h|cc|c|S)$"
 )
 _OPERATOR = re.compile(r"_ops::(\w+)::")
 
 
 class Who(NamedTuple):
-    """`operator` is what ran ("addmm"), `line` where the program called for it ("step, line 10"); both may be empty."""
+    """`operator` is what ran ("addmm"), `line` where the program called for it ("step, line 10");
+    both may be empty.
+    """
 
     operator: str
     line: str
@@ -56,7 +60,9 @@ def _line(frames: Sequence[dict[str, Any]]) -> str:
 
 @functools.cache
 def _without_overload(function: str) -> str:
-    """ "sum" for `sum_dim_IntList`, the function that is generated for the overload sum.dim_IntList."""
+    """ "sum" for `sum_dim_IntList`, the function that is generated for the overload
+    sum.dim_IntList.
+    """
     from internals._generated import ops
 
     handle = getattr(ops, f"{function}_op", None)

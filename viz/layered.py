@@ -1,8 +1,9 @@
 """Where the boxes of a layered graph go: Graphviz decides, we draw.
 
-`viz.Graph` lets Graphviz draw too. Pictures with more in a box than a label use this instead: it asks Graphviz for places
-only, for boxes and labels of given sizes, so that what is drawn there can be anything a canvas can hold. Where no Graphviz
-is installed a plain layering by longest path does, with straight edges.
+`viz.Graph` lets Graphviz draw too. Pictures with more in a box than a label use this instead: it
+asks Graphviz for places only, for boxes and labels of given sizes, so that what is drawn there can
+be anything a canvas can hold. Where no Graphviz is installed a plain layering by longest path does,
+with straight edges.
 
 How the real one differs: `dot` knows ports, clusters and ranks; here are boxes and arrows.
 """
@@ -23,7 +24,9 @@ SAMPLES = 6  # straight pieces for each Bézier piece of an edge
 
 @dataclass(frozen=True)
 class Arrow:
-    """An edge to be laid out: `label` is the width and height of what stands beside it; `ranks` whether head goes below tail."""
+    """An edge to be laid out: `label` is the width and height of what stands beside it; `ranks`
+    whether head goes below tail.
+    """
 
     tail: int
     head: int
@@ -34,7 +37,9 @@ class Arrow:
 
 @dataclass
 class Layout:
-    """Top left corners of the boxes; for each arrow its points, and the middle of its label (None where it has none)."""
+    """Top left corners of the boxes; for each arrow its points, and the middle of its label (None
+    where it has none).
+    """
 
     boxes: list[Box] = field(default_factory=list)
     routes: list[list[Point]] = field(default_factory=list)
@@ -42,7 +47,9 @@ class Layout:
 
 
 def layered(sizes: Sequence[Point], arrows: Sequence[Arrow]) -> Layout:
-    """Places for boxes of these (width, height), arrows pointing down. The same graph always gets the same layout."""
+    """Places for boxes of these (width, height), arrows pointing down. The same graph always gets
+    the same layout.
+    """
     if not sizes:
         return Layout()
     return _by_dot(sizes, arrows) if renderer() is not None else _by_longest_path(sizes, arrows)
@@ -58,10 +65,15 @@ def dot_source(sizes: Sequence[Point], arrows: Sequence[Arrow]) -> str:
     lines += [f"  n{n} [width={w / 72:.4f} height={h / 72:.4f}]" for n, (w, h) in enumerate(sizes)]
     for number, arrow in enumerate(arrows):
         w, h = arrow.label
-        room = f'<table border="0" fixedsize="true" width="{w:.0f}" height="{h:.0f}"><tr><td></td></tr></table>'
+        room = (
+            f'<table border="0" fixedsize="true" width="{w:.0f}" '
+            f'height="{h:.0f}"><tr><td></td></tr></table>'
+        )
         label = f" label=<{room}>" if w else ""
         free = "" if arrow.ranks else " constraint=false"
-        lines.append(f"  n{arrow.tail} -> n{arrow.head} [id=e{number} weight={arrow.weight}{free}{label}]")
+        lines.append(
+            f"  n{arrow.tail} -> n{arrow.head} [id=e{number} weight={arrow.weight}{free}{label}]"
+        )
     return "\n".join([*lines, "}", ""])
 
 
@@ -148,5 +160,9 @@ def _by_longest_path(sizes: Sequence[Point], arrows: Sequence[Arrow]) -> Layout:
             (end.x + end.w / 2, end.y if down else end.bottom),
         ]
         layout.routes.append(route)
-        layout.labels.append(((route[0][0] + route[1][0]) / 2, (route[0][1] + route[1][1]) / 2) if a.label[0] else None)
+        layout.labels.append(
+            ((route[0][0] + route[1][0]) / 2, (route[0][1] + route[1][1]) / 2)
+            if a.label[0]
+            else None
+        )
     return layout

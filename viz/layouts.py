@@ -1,11 +1,12 @@
-"""The C structs behind Python's own types, as CPython's headers declare them, and where their fields lie.
+"""The C structs behind Python's own types, as CPython's headers declare them, and where their
+fields lie.
 
-The declarations below are the only source: what a picture shows beside the bytes is this text, and the offsets are
-computed from it by the rules of the C ABI (a field is aligned to its own size). A comment says which versions of
-CPython a field belongs to; no comment means all of them.
+The declarations below are the only source: what a picture shows beside the bytes is this text, and
+the offsets are computed from it by the rules of the C ABI (a field is aligned to its own size). A
+comment says which versions of CPython a field belongs to; no comment means all of them.
 
-How the real one differs: the headers in `Include/cpython/` spread each struct over macros and anonymous unions; here
-they are written out.
+How the real one differs: the headers in `Include/cpython/` spread each struct over macros and
+anonymous unions; here they are written out.
 """
 
 from __future__ import annotations
@@ -168,7 +169,9 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Member:
-    """A field of a struct. `count` is None for one value, 0 for the open array that ends a struct."""
+    """A field of a struct. `count` is None for one value, 0 for the open array that ends a
+    struct.
+    """
 
     ctype: str
     name: str
@@ -185,7 +188,9 @@ class Member:
 
 
 def in_version(comment: str, minor: int) -> bool:
-    """Whether a field with this comment ("3.11", "3.11-3.12", "3.12+" or "") exists in Python 3.`minor`."""
+    """Whether a field with this comment ("3.11", "3.11-3.12", "3.12+" or "") exists in Python
+    3.`minor`.
+    """
     numbers = [int(n) for n in re.findall(r"3\.(\d+)", comment)]
     if not numbers:
         return True
@@ -195,7 +200,9 @@ def in_version(comment: str, minor: int) -> bool:
 def declaration(kind: str, minor: int = sys.version_info.minor) -> str:
     """The C declaration of `kind` in Python 3.`minor`."""
     lines = [line.split("//") for line in DECLARATIONS[kind].strip().splitlines()]
-    return "\n".join(line[0].rstrip() for line in lines if in_version("".join(line[1:]).strip(), minor))
+    return "\n".join(
+        line[0].rstrip() for line in lines if in_version("".join(line[1:]).strip(), minor)
+    )
 
 
 def portable_declaration(kind: str) -> str:
@@ -212,7 +219,12 @@ def members(kind: str, minor: int = sys.version_info.minor) -> list[Member]:
             continue
         for text in HEADS.get(line.strip(), [line.strip().rstrip(";")]):
             ctype, stars, name, array = re.fullmatch(r"(\w+) (\**)(\w+)(\[\d*\])?", text).groups()  # type: ignore[union-attr]
-            member = Member(f"{ctype} {stars}".strip(), name, 0, None if array is None else int(array[1:-1] or 0))
+            member = Member(
+                f"{ctype} {stars}".strip(),
+                name,
+                0,
+                None if array is None else int(array[1:-1] or 0),
+            )
             align = min(member.itemsize, 8)
             member = Member(member.ctype, name, (end + align - 1) // align * align, member.count)
             end = member.offset + member.nbytes
@@ -221,5 +233,7 @@ def members(kind: str, minor: int = sys.version_info.minor) -> list[Member]:
 
 
 def end_of(fields: list[Member]) -> int:
-    """The size of the struct: past its last field, rounded up so that an array of them stays aligned."""
+    """The size of the struct: past its last field, rounded up so that an array of them stays
+    aligned.
+    """
     return (fields[-1].offset + fields[-1].nbytes + 7) // 8 * 8

@@ -1,7 +1,8 @@
-"""Names instead of addresses: memory is S0, S1, ... by first appearance, and a place in it is `S0+0x40`.
+"""Names instead of addresses: memory is S0, S1, ... by first appearance, and a place in it is
+`S0+0x40`.
 
-An address says nothing to a reader and differs in every run; that two things have the same base, and how far apart they
-are, is the whole message.
+An address says nothing to a reader and differs in every run; that two things have the same base,
+and how far apart they are, is the whole message.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Names:
     regions: list[Region] = field(default_factory=list)
 
     def add(self, start: int, nbytes: int) -> Region:
-        """The region that holds these bytes; a new one if none overlaps. An empty stretch is its own region."""
+        """The region that holds these bytes; a new one if none overlaps. An empty stretch is its
+        own region.
+        """
         end = start + nbytes
         touching = [r for r in self.regions if r.start < end and start < r.end]
         same_empty = [r for r in self.regions if nbytes == 0 and (r.start, r.end) == (start, end)]
@@ -51,7 +54,9 @@ class Names:
         return None
 
     def of(self, address: int) -> str:
-        """`S0+0x40` for an address in a named region; "NULL" for 0; "?" for memory that nobody named."""
+        """`S0+0x40` for an address in a named region; "NULL" for 0; "?" for memory that nobody
+        named.
+        """
         region = self.find(address)
         if region is None:
             return "NULL" if address == 0 else "?"

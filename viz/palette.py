@@ -1,10 +1,12 @@
 """One meaning per colour, the same in every picture.
 
-The hues are Okabe and Ito's, which people with any of the common forms of colour blindness can tell apart. Every role
-has three shades: `strong` (lines and bars), `soft` (a fill that text can stand on) and `text` (readable on the page
-and on the fill). The last two are mixed from the first, once for light and once for dark pages.
+The hues are Okabe and Ito's, which people with any of the common forms of colour blindness can tell
+apart. Every role has three shades: `strong` (lines and bars), `soft` (a fill that text can stand
+on) and `text` (readable on the page and on the fill). The last two are mixed from the first, once
+for light and once for dark pages.
 
-How the real one differs: PyTorch has no palette; its memory viewer picks a colour per allocation by hashing.
+How the real one differs: PyTorch has no palette; its memory viewer picks a colour per allocation by
+hashing.
 """
 
 from __future__ import annotations
@@ -38,8 +40,20 @@ HUES = {
 }
 
 PAGE = {
-    "light": {"paper": "#ffffff", "panel": "#f6f8fa", "line": "#d0d7de", "muted": "#505963", "ink": "#1f2328"},
-    "dark": {"paper": "#14181d", "panel": "#1d232a", "line": "#3d4650", "muted": "#adb8c2", "ink": "#e6edf3"},
+    "light": {
+        "paper": "#ffffff",
+        "panel": "#f6f8fa",
+        "line": "#d0d7de",
+        "muted": "#505963",
+        "ink": "#1f2328",
+    },
+    "dark": {
+        "paper": "#14181d",
+        "panel": "#1d232a",
+        "line": "#3d4650",
+        "muted": "#adb8c2",
+        "ink": "#e6edf3",
+    },
 }
 
 THEMES = ("light", "dark")

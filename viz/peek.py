@@ -37,13 +37,22 @@ HEAP_TYPE, HAS_GC = 1 << 9, 1 << 14
 def check_interpreter() -> None:
     """Raise RuntimeError where object layouts are not the ones this package knows."""
     if sys.implementation.name != "cpython":
-        raise RuntimeError(f"viz.pyobject reads CPython's structs; this is {sys.implementation.name}")
+        raise RuntimeError(
+            f"viz.pyobject reads CPython's structs; this is {sys.implementation.name}"
+        )
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         version = ".".join(map(str, sys.version_info[:2]))
-        raise RuntimeError(f"viz.pyobject knows the object layouts of CPython 3.11 to 3.13; this is {version}")
-    if not getattr(sys, "_is_gil_enabled", lambda: True)() or hasattr(sys, "abiflags") and "t" in sys.abiflags:
         raise RuntimeError(
-            "viz.pyobject does not know the object header of free-threaded Python; use the default build"
+            f"viz.pyobject knows the object layouts of CPython 3.11 to 3.13; this is {version}"
+        )
+    if (
+        not getattr(sys, "_is_gil_enabled", lambda: True)()
+        or hasattr(sys, "abiflags")
+        and "t" in sys.abiflags
+    ):
+        raise RuntimeError(
+            "viz.pyobject does not know the object header of free-threaded Python; use the default "
+            "build"
         )
 
 
@@ -59,10 +68,11 @@ def object_at(address: int) -> Any:
 
 
 def slots(cls: type) -> list[tuple[int, str, str]]:
-    """(offset, C type, name) of every member that the descriptors of `cls` and its bases describe, by offset.
+    """(offset, C type, name) of every member that the descriptors of `cls` and its bases describe,
+    by offset.
 
-    A member descriptor is a struct too: behind its header of five words it points to a `PyMemberDef`, which holds the
-    member's type code and its offset.
+    A member descriptor is a struct too: behind its header of five words it points to a
+    `PyMemberDef`, which holds the member's type code and its offset.
     """
     found: dict[int, tuple[int, str, str]] = {}
     for base in cls.__mro__:
@@ -79,8 +89,18 @@ def brief(obj: Any) -> str:
     """A few words for the target of a pointer. Runs no code of the object's class."""
     kind = type(obj)
     if kind in (int, float, complex, bool, type(None)):
-        text = repr(obj) if kind is not int or obj.bit_length() < 200 else f"int of {obj.bit_length()} bits"
-        return text if obj is None else f"{kind.__name__} {text}" if not text.startswith("int of") else text
+        text = (
+            repr(obj)
+            if kind is not int or obj.bit_length() < 200
+            else f"int of {obj.bit_length()} bits"
+        )
+        return (
+            text
+            if obj is None
+            else f"{kind.__name__} {text}"
+            if not text.startswith("int of")
+            else text
+        )
     if kind in (str, bytes):
         text = repr(obj[:24])
         return f"{kind.__name__} {text}" + ("…" if len(obj) > 24 else "")

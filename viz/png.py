@@ -1,4 +1,6 @@
-"""Canvas to PNG, drawn by matplotlib's Agg renderer (imported on first use). The same canvas gives the same bytes."""
+"""Canvas to PNG, drawn by matplotlib's Agg renderer (imported on first use). The same canvas gives
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def png(canvas: Canvas, theme: str = "light", scale: float = 2) -> bytes:
     if theme not in PAINTS:
         raise ValueError(f'theme must be "light" or "dark", got {theme!r}')
     colours, sheet = PAINTS[theme], canvas.sheet()
-    figure = Figure(figsize=(sheet.w / 100, sheet.h / 100), dpi=100 * scale, facecolor=colours["paper"])
+    figure = Figure(
+        figsize=(sheet.w / 100, sheet.h / 100), dpi=100 * scale, facecolor=colours["paper"]
+    )
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(sheet.x, sheet.right)
@@ -61,7 +65,13 @@ def png(canvas: Canvas, theme: str = "light", scale: float = 2) -> bytes:
                 tip, left, right = arrow_head(mark)
                 points[-1] = ((left[0] + right[0]) / 2, (left[1] + right[1]) / 2)
                 axes.add_patch(
-                    Polygon((tip, left, right), closed=True, color=colours[mark.stroke], linewidth=0, zorder=order)
+                    Polygon(
+                        (tip, left, right),
+                        closed=True,
+                        color=colours[mark.stroke],
+                        linewidth=0,
+                        zorder=order,
+                    )
                 )
             axes.plot(
                 [x for x, _ in points],

@@ -1,8 +1,10 @@
-"""What every picture is: a record of the reader's objects (the scene), with one writer for text and one for drawing.
+"""What every picture is: a record of the reader's objects (the scene), with one writer for text and
+one for drawing.
 
-A room of `viz` looks at objects and fills a small dataclass that derives from `Picture`. The scene holds numbers and
-names only, never the objects, so looking keeps nothing alive. It says how it reads as text (`text`) and where its marks
-go (`canvas`); everything else, the notebook's HTML, the files, is the same for all rooms and lives here.
+A room of `viz` looks at objects and fills a small dataclass that derives from `Picture`. The scene
+holds numbers and names only, never the objects, so looking keeps nothing alive. It says how it
+reads as text (`text`) and where its marks go (`canvas`); everything else, the notebook's HTML, the
+files, is the same for all rooms and lives here.
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ class Picture:
             ".txt": lambda: (self.text() + "\n").encode(),
         }
         if path.suffix.lower() not in writers:
-            raise ValueError(f"cannot save a picture as {path.name!r}: the suffix must be one of {', '.join(SUFFIXES)}")
+            raise ValueError(
+                f"cannot save a picture as {path.name!r}: the suffix must be one of "
+                f"{', '.join(SUFFIXES)}"
+            )
         write_atomically(path, writers[path.suffix.lower()]())
         return path
 
@@ -82,7 +87,8 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # as open() would have made it; mkstemp's files are private
+        # as open() would have made it; mkstemp's files are private
+        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -1,9 +1,10 @@
-"""Canvas to SVG. Three properties matter: it says the same in both themes, it has no ids, and the same canvas gives the
-same bytes.
+"""Canvas to SVG. Three properties matter: it says the same in both themes, it has no ids, and the
+same canvas gives the same bytes.
 
-Every mark carries its light colour as an attribute and a class that replaces it by a CSS variable. The variables follow
-the reader's theme: the system's where nothing else is said, JupyterLab's and Visual Studio Code's where they say so.
-Where a viewer removes `<style>`, the light colours on the light sheet stay.
+Every mark carries its light colour as an attribute and a class that replaces it by a CSS variable.
+The variables follow the reader's theme: the system's where nothing else is said, JupyterLab's and
+Visual Studio Code's where they say so. Where a viewer removes `<style>`, the light colours on the
+light sheet stay.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ LIGHT_PAGES = (
 
 
 def svg(canvas: Canvas, theme: str = "auto") -> str:
-    """The canvas as one `<svg>` element. `theme` is "auto" (follow the reader's), "light" or "dark"."""
+    """The canvas as one `<svg>` element. `theme` is "auto" (follow the reader's), "light" or
+    "dark".
+    """
     if theme not in ("auto", "light", "dark"):
         raise ValueError(f'theme must be "auto", "light" or "dark", got {theme!r}')
     sheet = canvas.sheet()
@@ -38,9 +41,9 @@ def svg(canvas: Canvas, theme: str = "auto") -> str:
     used: set[str] = set()
     body = "".join(_mark(mark, colours, used) for mark in [_paper(sheet), *canvas.marks])
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="iv" role="img" aria-label="{escape(canvas.title)}" '
-        f'font-family="sans-serif" width="{_n(sheet.w)}" height="{_n(sheet.h)}" '
-        f'viewBox="{_n(sheet.x)} {_n(sheet.y)} {_n(sheet.w)} {_n(sheet.h)}">'
+        '<svg xmlns="http://www.w3.org/2000/svg" class="iv" role="img" '
+        f'aria-label="{escape(canvas.title)}" font-family="sans-serif" width="{_n(sheet.w)}" '
+        f'height="{_n(sheet.h)}" viewBox="{_n(sheet.x)} {_n(sheet.y)} {_n(sheet.w)} {_n(sheet.h)}">'
         f"<title>{escape(canvas.title)}</title><desc>{escape(canvas.description)}</desc>"
     )
     style = f"<style>{stylesheet(used)}</style>" if theme == "auto" else ""
@@ -48,7 +51,9 @@ def svg(canvas: Canvas, theme: str = "auto") -> str:
 
 
 def stylesheet(paints: set[str]) -> str:
-    """The CSS that lets these paints follow the reader's theme. Rules of two pictures on one page agree."""
+    """The CSS that lets these paints follow the reader's theme. Rules of two pictures on one page
+    agree.
+    """
 
     def variables(theme: str) -> str:
         return "{" + "".join(f"--iv-{p}:{PAINTS[theme][p]};" for p in sorted(paints)) + "}"
@@ -60,7 +65,10 @@ def stylesheet(paints: set[str]) -> str:
         dark + variables("dark"),
         light + variables("light"),
     ]
-    rules.append(f".iv{{font-family:{FONTS['sans']}}}.iv [font-family=monospace]{{font-family:{FONTS['mono']}}}")
+    rules.append(
+        f".iv{{font-family:{FONTS['sans']}}}.iv "
+        f"[font-family=monospace]{{font-family:{FONTS['mono']}}}"
+    )
     for p in sorted(paints):
         rules.append(f".iv .f-{p}{{fill:var(--iv-{p})}}.iv .s-{p}{{stroke:var(--iv-{p})}}")
     return "".join(rules)
@@ -113,7 +121,10 @@ def _line(mark: Line, colours: dict[str, str], used: set[str]) -> str:
         head = f'<polygon points="{corners}"{_paint(mark.stroke, None, colours, used)}/>'
     path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
     dash = ' stroke-dasharray="4 3"' if mark.dashed else ""
-    shape = f'<polyline points="{path}"{_paint(None, mark.stroke, colours, used)} stroke-width="{_n(mark.width)}"{dash}'
+    shape = (
+        f'<polyline points="{path}"{_paint(None, mark.stroke, colours, used)} '
+        f'stroke-width="{_n(mark.width)}"{dash}'
+    )
     return _close(shape, "polyline", mark.tip) + head
 
 

@@ -6,9 +6,13 @@ from collections.abc import Collection, Sequence
 
 
 def table(
-    rows: Sequence[Sequence[object]], header: Sequence[str] = (), indent: int = 0, right: Collection[int] = ()
+    rows: Sequence[Sequence[object]],
+    header: Sequence[str] = (),
+    indent: int = 0,
+    right: Collection[int] = (),
 ) -> str:
-    """Rows in columns as wide as they need to be. Columns whose number is in `right` are right-aligned.
+    """Rows in columns as wide as they need to be. Columns whose number is in `right` are
+    right-aligned.
 
     >>> print(table([["a", 4], ["view", 16]], right=[1]))
     a      4
@@ -24,7 +28,9 @@ def table(
     def cell(text: str, i: int) -> str:
         return text.rjust(widths[i]) if i in right else text.ljust(widths[i])
 
-    return "\n".join(" " * indent + "  ".join(cell(t, i) for i, t in enumerate(line)).rstrip() for line in lines)
+    return "\n".join(
+        " " * indent + "  ".join(cell(t, i) for i, t in enumerate(line)).rstrip() for line in lines
+    )
 
 
 def plural(count: int, noun: str) -> str:
@@ -32,7 +38,9 @@ def plural(count: int, noun: str) -> str:
     if noun.endswith("ex"):
         many = noun[:-2] + "ices"
     else:
-        many = noun[:-1] + "ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else noun + "s"
+        many = (
+            noun[:-1] + "ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else noun + "s"
+        )
     return f"{count:,} {noun if count == 1 else many}"
 
 

@@ -1,8 +1,10 @@
-"""The paths of the workshop, read: a Markdown file each, which an instructor reads and edits, and which is checked.
+"""The paths of the workshop, read: a Markdown file each, which an instructor reads and edits, and
+which is checked.
 
-A path has a heading for each block, with its minutes (`## 0:10-0:28 · Shared or copied?`, with a dash between), and under it
-paragraphs that begin with a label in bold: Notebook, They can then, Show, Skip, They do (6 min), Ask, Misconceptions, If time is
-short; and perhaps one for the quick. Breaks, lunch and slack need none. The table at the top is written from the headings:
+A path has a heading for each block, with its minutes (`## 0:10-0:28 · Shared or copied?`, with a
+dash between), and under it paragraphs that begin with a label in bold: Notebook, They can then,
+Show, Skip, They do (6 min), Ask, Misconceptions, If time is short; and perhaps one for the quick.
+Breaks, lunch and slack need none. The table at the top is written from the headings:
 
     python -m workshop.paths        renews the tables, and misconceptions.md
 """
@@ -26,7 +28,8 @@ HERE = Path(__file__).resolve().parent
 NAMES = ("ninety_minutes", "half_day", "two_days")
 MISCONCEPTIONS = HERE / "misconceptions.md"
 LABELS = (
-    "Notebook", "They can then", "Show", "Skip", "They do", "Ask", "Misconceptions", "If time is short",
+    "Notebook", "They can then", "Show", "Skip", "They do", "Ask", "Misconceptions",
+    "If time is short",
 )  # fmt: skip
 PAUSES = ("Break", "Lunch", "Slack")
 MINUTES_OF_LEVEL = {1: 3, 2: 6, 3: 12}  # at least so long, for those who do not get stuck
@@ -42,7 +45,9 @@ EXERCISE = re.compile(r"`([a-z_]+_\d)`")
 
 @dataclass(frozen=True)
 class Shown:
-    """A section of a notebook that a path links to, and, where it quotes one, a line of a cell in it."""
+    """A section of a notebook that a path links to, and, where it quotes one, a line of a cell in
+    it.
+    """
 
     file: str
     anchor: str
@@ -99,14 +104,21 @@ class WorkshopPath:
 
 
 def read(name: str) -> WorkshopPath:
-    """A path by the name of its file. Raises ValueError when its first lines do not say how long it is."""
+    """A path by the name of its file. Raises ValueError when its first lines do not say how long it
+    is.
+    """
     file = HERE / f"{name}.md"
     text = file.read_text(encoding="utf-8")
     if (said := TOTAL.search(text)) is None:
         raise ValueError(f"{file.name} does not say its minutes, as in: *90 minutes, 0:00–1:30")
     hours = [int(number) for number in said.groups()[2:]]
     return WorkshopPath(
-        file, int(said[1] or 1), int(said[2]), hours[0] * 60 + hours[1], hours[2] * 60 + hours[3], list(blocks(text))
+        file,
+        int(said[1] or 1),
+        int(said[2]),
+        hours[0] * 60 + hours[1],
+        hours[2] * 60 + hours[3],
+        list(blocks(text)),
     )
 
 
@@ -141,7 +153,9 @@ def links(text: str) -> list[Shown]:
 
 
 def table(path: WorkshopPath) -> str:
-    """The overview: a row for each block, with links to it, to its notebooks and to its exercises."""
+    """The overview: a row for each block, with links to it, to its notebooks and to its
+    exercises.
+    """
     rows = ["| when | min | block | notebooks | everybody does |", "|---|--:|---|---|---|"]
     for number, block in enumerate(path.blocks):
         if number and block.day > path.blocks[number - 1].day:
@@ -172,12 +186,15 @@ def anchor(heading: str) -> str:
 
 
 def place_of(exercise: str) -> str:
-    return f"../notebooks/{NOTEBOOK_OF[exercise.rpartition('_')[0]]}.ipynb#{anchor(find(exercise).title)}"
+    notebook = NOTEBOOK_OF[exercise.rpartition("_")[0]]
+    return f"../notebooks/{notebook}.ipynb#{anchor(find(exercise).title)}"
 
 
 @cache
 def lines_of(file: str) -> dict[str, list[list[str]]]:
-    """The code cells of a notebook, as lists of lines, under the anchor of each section that they are in."""
+    """The code cells of a notebook, as lists of lines, under the anchor of each section that they
+    are in.
+    """
     notebook = json.loads((FOLDER / file).read_text(encoding="utf-8"))
     found: dict[str, list[list[str]]] = {}
     above: list[tuple[int, str]] = []  # the sections that we are in, with the depth of each
@@ -190,7 +207,10 @@ def lines_of(file: str) -> dict[str, list[list[str]]]:
         for marks, heading in re.findall(
             r"^(#+) (.+)$", re.sub(r"```.*?```", "", source, flags=re.DOTALL), re.MULTILINE
         ):
-            above = [*(entry for entry in above if entry[0] < len(marks)), (len(marks), anchor(heading))]
+            above = [
+                *(entry for entry in above if entry[0] < len(marks)),
+                (len(marks), anchor(heading)),
+            ]
             found.setdefault(anchor(heading), [])
     return found
 

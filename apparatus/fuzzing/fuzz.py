@@ -1,11 +1,14 @@
-"""`python -m internals fuzz-archive [FILE ...]`: loads damaged archives, and reports every one that does harm.
+"""`python -m internals fuzz-archive [FILE ...]`: loads damaged archives, and reports every one that
+does harm.
 
-A damaged archive must either load, to tensors that lie in their storages and modules whose code compiles, or be refused by an
-`ArchiveError`. Another exception, a crash, a hang, or memory out of proportion to the file is a finding. Programs made to harm
-(`programs.py`) are run as well, where an error is what a script may raise. Input number N of a seed is always the same, so
-`--seed S --first N --count 1` shows a finding again; its bytes are kept as well.
+A damaged archive must either load, to tensors that lie in their storages and modules whose code
+compiles, or be refused by an `ArchiveError`. Another exception, a crash, a hang, or memory out of
+proportion to the file is a finding. Programs made to harm (`programs.py`) are run as well, where an
+error is what a script may raise. Input number N of a seed is always the same, so `--seed S --first
+N --count 1` shows a finding again; its bytes are kept as well.
 
-The inputs are loaded in a process of their own, which says before each what it is about to do: a crash leaves the number behind.
+The inputs are loaded in a process of their own, which says before each what it is about to do: a
+crash leaves the number behind.
 
 How the real one differs: PyTorch is fuzzed from outside, by OSS-Fuzz.
 """
@@ -42,7 +45,9 @@ MEMORY_RATIO, MEMORY_ALLOWANCE = 10, 256 << 20
 
 
 class Outcome(NamedTuple):
-    """What came of one input: "loaded", "refused", or the finding's kind; where, and the traceback."""
+    """What came of one input: "loaded", "refused", or the finding's kind; where, and the
+    traceback.
+    """
 
     number: int
     start: str
@@ -56,19 +61,25 @@ class Outcome(NamedTuple):
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    parser = argparse.ArgumentParser(prog="python -m internals fuzz-archive", description="load damaged archives")
+    parser = argparse.ArgumentParser(
+        prog="python -m internals fuzz-archive", description="load damaged archives"
+    )
     parser.add_argument("files", nargs="*", help="archives to damage, beside our own of every kind")
     parser.add_argument("--count", type=int, default=100_000, help="how many inputs (100,000)")
     parser.add_argument("--seed", default="0", help="other inputs for another seed (0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first input (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument(
-        "--out", default="fuzz-findings", help="folder for the inputs that are findings (fuzz-findings)"
+        "--out",
+        default="fuzz-findings",
+        help="folder for the inputs that are findings (fuzz-findings)",
     )
     options = parser.parse_args(list(arguments))
     found = starts(options.files)
     began, counts, places = time.monotonic(), Counter[str](), Counter[str]()
-    for n, outcome in enumerate(run(found, options.seed, options.first, options.count, options.jobs), 1):
+    for n, outcome in enumerate(
+        run(found, options.seed, options.first, options.count, options.jobs), 1
+    ):
         counts[outcome.kind] += 1
         if outcome.is_finding:
             places[f"{outcome.kind} {outcome.place}"] += 1
@@ -99,7 +110,8 @@ def tell(outcome: Outcome, found: list[Start], seed: str, folder: Path) -> None:
     path = folder / f"{seed}-{outcome.number}.bin"
     path.write_bytes(make(found, seed, outcome.number)[1])
     print(
-        f"\n{outcome.kind}: input {outcome.number} of seed {seed}, from '{outcome.start}': {path}\n{outcome.details}",
+        f"\n{outcome.kind}: input {outcome.number} of seed {seed}, from '{outcome.start}': "
+        f"{path}\n{outcome.details}",
         file=sys.stderr,
     )
 
@@ -132,7 +144,9 @@ def run(found: list[Start], seed: str, first: int, count: int, jobs: int = 1) ->
 
 
 class Worker:
-    """A process that loads the inputs of these numbers; a new one goes on behind the input that ended it."""
+    """A process that loads the inputs of these numbers; a new one goes on behind the input that
+    ended it.
+    """
 
     def __init__(self, context: Any, found: list[Start], seed: str, numbers: range) -> None:
         self.context, self.found, self.seed, self.numbers = context, found, seed, numbers
@@ -147,7 +161,9 @@ class Worker:
         if self.process is None:
             self.connection, theirs = self.context.Pipe(duplex=False)
             self.process = self.context.Process(
-                target=work, args=(theirs, self.found, self.seed, self.numbers[self.done :]), daemon=True
+                target=work,
+                args=(theirs, self.found, self.seed, self.numbers[self.done :]),
+                daemon=True,
             )
             self.process.start()
             theirs.close()
@@ -163,7 +179,12 @@ class Worker:
             self.process.join()
             kind = f"crash ({self.process.exitcode})"
         self.end()
-        return Outcome(number, make(self.found, self.seed, number)[0].name, kind, details="the process had to be ended")
+        return Outcome(
+            number,
+            make(self.found, self.seed, number)[0].name,
+            kind,
+            details="the process had to be ended",
+        )
 
     def end(self) -> None:
         if self.process is not None:
@@ -227,7 +248,9 @@ def load(data: bytes, how: str) -> Any:
 
 
 def run_script(module: Any) -> Any:
-    """What the module gives for four numbers; None if its script raises an error, which is a RuntimeError."""
+    """What the module gives for four numbers; None if its script raises an error, which is a
+    RuntimeError.
+    """
     str(module.inlined_graph)
     try:
         with limited_blocks(MEMORY_ALLOWANCE // 4, "an archive that is tried"):
@@ -237,7 +260,9 @@ def run_script(module: Any) -> Any:
 
 
 def touch(value: Any) -> None:
-    """Looks at everything that was loaded. Raises AssertionError for a tensor that does not lie in its storage."""
+    """Looks at everything that was loaded. Raises AssertionError for a tensor that does not lie in
+    its storage.
+    """
     seen: set[int] = set()
     pending = [value]
     while pending:
@@ -260,13 +285,21 @@ def touch(value: Any) -> None:
 def touch_tensor(t: Any) -> None:
     """Reads the first and the last element, after making sure that they are there."""
     sizes, strides, offset = t.size(), t.stride(), t.storage_offset()
-    assert len(sizes) == len(strides) and all(n >= 0 for n in sizes) and offset >= 0, (sizes, strides, offset)
+    assert len(sizes) == len(strides) and all(n >= 0 for n in sizes) and offset >= 0, (
+        sizes,
+        strides,
+        offset,
+    )
     if t.device.type != "cpu":
         return
     ends = [(n - 1) * s for n, s in zip(sizes, strides)]
     if 0 not in sizes:
         low, high = offset + sum(min(e, 0) for e in ends), offset + sum(max(e, 0) for e in ends)
-        assert low >= 0 and (high + 1) * t.itemsize <= t.untyped_storage().nbytes(), (sizes, strides, offset)
+        assert low >= 0 and (high + 1) * t.itemsize <= t.untyped_storage().nbytes(), (
+            sizes,
+            strides,
+            offset,
+        )
         values = array(t)
         values[(0,) * len(sizes)] + values[tuple(n - 1 for n in sizes)]
     repr(t.dtype)

@@ -1,8 +1,9 @@
 """Ways to damage an archive: blindly, and knowing what its bytes mean.
 
-Flipped bits are caught by the first checksum. What comes further is a zip that is right and holds a pickle that is wrong, or code
-that is: so an archive is also taken apart into records, records into instructions, words or JSON values, some of these are
-changed, and everything is put together again with sizes and checksums that fit.
+Flipped bits are caught by the first checksum. What comes further is a zip that is right and holds a
+pickle that is wrong, or code that is: so an archive is also taken apart into records, records into
+instructions, words or JSON values, some of these are changed, and everything is put together again
+with sizes and checksums that fit.
 
 How the real one differs: PyTorch is fuzzed by OSS-Fuzz with byte mutations guided by coverage.
 """
@@ -37,34 +38,41 @@ NUMBERS = [0, 1, 2, 3, 7, 63, 64, 255, 256, 65535, 65536]
 NUMBERS += [2**k + d for k in (31, 32, 40, 62, 63, 64, 200) for d in (-1, 0, 1)] + [10**9]
 NUMBERS += [-n for n in NUMBERS]
 NAMES = [
-    "", "..", "../x", "data", "data/0", "data/1", "data.pkl", "constants.pkl", "version", "byteorder", "big", "little", "cpu",
-    "cuda:0", "storage", "0", "99", "model.json", "os", "system", "builtins", "eval", "torch", "__torch__", "forward", "weight",
-    "\0", "\ud800x", "x" * 300, "List[int]", "Tensor", "Optional[Tensor]", "collections", "OrderedDict", "__class__", "self",
-    "training",
+    "", "..", "../x", "data", "data/0", "data/1", "data.pkl", "constants.pkl", "version",
+    "byteorder", "big", "little", "cpu", "cuda:0", "storage", "0", "99", "model.json", "os",
+    "system", "builtins", "eval", "torch", "__torch__", "forward", "weight", "\0", "\ud800x",
+    "x" * 300, "List[int]", "Tensor", "Optional[Tensor]", "collections", "OrderedDict", "__class__",
+    "self", "training",
 ]  # fmt: skip
 GLOBALS = [
-    "os system", "builtins eval", "builtins getattr", "builtins set", "torch FloatStorage", "torch ByteStorage", "torch float32",
-    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "collections OrderedDict", "collections Counter",
-    "torch Size", "torch device", "torch.jit._pickle build_intlist", "torch.jit._pickle build_tensorlist",
-    "torch.jit._pickle restore_type_tag", "__torch__ M", "__torch__ Absent", "torch.storage UntypedStorage", "torch Tensor",
+    "os system", "builtins eval", "builtins getattr", "builtins set", "torch FloatStorage",
+    "torch ByteStorage", "torch float32", "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter", "collections OrderedDict", "collections Counter",
+    "torch Size", "torch device", "torch.jit._pickle build_intlist",
+    "torch.jit._pickle build_tensorlist", "torch.jit._pickle restore_type_tag", "__torch__ M",
+    "__torch__ Absent", "torch.storage UntypedStorage", "torch Tensor",
 ]  # fmt: skip
 WORDS = [
-    "def", "return", "if", "else", "for", "while", "in", "class", "self", "None", "True", "(", ")", "[", "]", ",", ":", "=", ".",
-    "\n", "  ", "lambda", "torch.add", "torch.conv2d", "ops.aten.add", "CONSTANTS.c0", "CONSTANTS.c9", "annotate(List[int], [])",
-    "inf", "nan", "__torch__.M", "getattr", "uninitialized(Tensor)", "unchecked_cast(Tensor, x)", "fork", "1e999", "-1",
-    "10" * 30, "'a'", '"\\377"', "prim.print", "raise AssertionError", "import os", "from os import system", "*", "**", "pass",
-    "not", "isinstance", "Tensor", "int",
+    "def", "return", "if", "else", "for", "while", "in", "class", "self", "None", "True", "(", ")",
+    "[", "]", ",", ":", "=", ".", "\n", "  ", "lambda", "torch.add", "torch.conv2d", "ops.aten.add",
+    "CONSTANTS.c0", "CONSTANTS.c9", "annotate(List[int], [])", "inf", "nan", "__torch__.M",
+    "getattr", "uninitialized(Tensor)", "unchecked_cast(Tensor, x)", "fork", "1e999", "-1",
+    "10" * 30, "'a'", '"\\377"', "prim.print", "raise AssertionError", "import os",
+    "from os import system", "*", "**", "pass", "not", "isinstance", "Tensor", "int",
 ]  # fmt: skip
 SIMPLE = [
-    b"(", b")", b"]", b"}", b"t", b"\x85", b"\x86", b"\x87", b"R", b"b", b"Q", b"\x81", b"u", b"s", b"e", b"a", b"0", b"2", b"N",
-    b"\x88", b"\x89", b".", b"q\0", b"h\0", b"h\1", b"h\5", b"\x80\2", b"\x8f", b"\x90",
+    b"(", b")", b"]", b"}", b"t", b"\x85", b"\x86", b"\x87", b"R", b"b", b"Q", b"\x81", b"u", b"s",
+    b"e", b"a", b"0", b"2", b"N", b"\x88", b"\x89", b".", b"q\0", b"h\0", b"h\1", b"h\5", b"\x80\2",
+    b"\x8f", b"\x90",
 ]  # fmt: skip
 CODES = [op.code.encode("latin-1") for op in pickletools.opcodes]
 BOMB = 40 << 20
 
 
 class Start(NamedTuple):
-    """An archive to damage: its bytes, how it is loaded ("load" or "jit"; "run": and run), and its records when it is a zip."""
+    """An archive to damage: its bytes, how it is loaded ("load" or "jit"; "run": and run), and its
+    records when it is a zip.
+    """
 
     name: str
     how: str
@@ -76,13 +84,17 @@ def start(name: str, how: str, data: bytes) -> Start:
     """Takes an archive apart. What is no zip has no records."""
     try:
         with ArchiveReader(data, name=name) as reader:
-            return Start(name, how, data, {record: reader.read(record) for record in reader.records})
+            return Start(
+                name, how, data, {record: reader.read(record) for record in reader.records}
+            )
     except ArchiveError:
         return Start(name, how, data, {})
 
 
 def mutate(random: Random, chosen: Start, others: list[Start]) -> bytes:
-    """A damaged copy. The same state of `random` gives the same bytes. Of a program, another one, which is right in itself."""
+    """A damaged copy. The same state of `random` gives the same bytes. Of a program, another one,
+    which is right in itself.
+    """
     if chosen.how == "run":
         return rebuild(random, {**chosen.records, "code/__torch__.py": program(random).encode()})
     data = chosen.data
@@ -94,7 +106,9 @@ def mutate(random: Random, chosen: Start, others: list[Start]) -> bytes:
     elif not chosen.records and kind < 0.6:
         return mutate_stream(random, data)
     for _ in range(random.choice((1, 1, 1, 2, 5))):
-        change = random.choice(BYTE_CHANGES if not chosen.records else BYTE_CHANGES + [change_field] * 6)
+        change = random.choice(
+            BYTE_CHANGES if not chosen.records else BYTE_CHANGES + [change_field] * 6
+        )
         data = change(random, data, random.choice(others).data)
     return data
 
@@ -102,7 +116,9 @@ def mutate(random: Random, chosen: Start, others: list[Start]) -> bytes:
 # Records
 
 
-def mutate_records(random: Random, records: dict[str, bytes], others: list[Start]) -> dict[str, bytes]:
+def mutate_records(
+    random: Random, records: dict[str, bytes], others: list[Start]
+) -> dict[str, bytes]:
     names = list(records)
     if random.random() < 0.15:
         a, b = random.choice(names), random.choice(names)
@@ -122,7 +138,9 @@ def mutate_records(random: Random, records: dict[str, bytes], others: list[Start
             records = dict(random.sample(list(records.items()), len(records)))
         return records
     meaning = [
-        name for name in names if not re.match(r"(data|constants|tensors)/", name) and not name.endswith("debug_pkl")
+        name
+        for name in names
+        if not re.match(r"(data|constants|tensors)/", name) and not name.endswith("debug_pkl")
     ]
     for _ in range(random.choice((1, 1, 2))):
         name = random.choice(meaning or names)
@@ -132,7 +150,9 @@ def mutate_records(random: Random, records: dict[str, bytes], others: list[Start
 
 def mutate_record(random: Random, name: str, data: bytes) -> bytes:
     if random.random() < 0.05:
-        return random.choice((b"", b"\0", b"\n", b"9" * 5000, b"\xff\xfe", b"[" * 100_000, data * 3))
+        return random.choice(
+            (b"", b"\0", b"\n", b"9" * 5000, b"\xff\xfe", b"[" * 100_000, data * 3)
+        )
     if random.random() < 0.1:
         return random.choice(BYTE_CHANGES)(random, data, data)
     if name.endswith(".pkl"):
@@ -143,13 +163,17 @@ def mutate_record(random: Random, name: str, data: bytes) -> bytes:
 
 
 def rebuild(random: Random, records: dict[str, bytes]) -> bytes:
-    """An archive of these records that is right in itself; sometimes one of them is a compression bomb."""
+    """An archive of these records that is right in itself; sometimes one of them is a compression
+    bomb.
+    """
     buffer = io.BytesIO()
     bomb = random.choice(list(records)) if records and random.random() < 0.01 else None
     with ArchiveWriter(buffer) as writer:
         for name, data in records.items():
             if name == bomb:
-                data = random.choice((b"\0", b"x = 1\n", b"(", b"[")) * random.choice((1 << 18, 1 << 20, BOMB // 4))
+                data = random.choice((b"\0", b"x = 1\n", b"(", b"[")) * random.choice(
+                    (1 << 18, 1 << 20, BOMB // 4)
+                )
             try:
                 writer.write(name, data, compress=name.startswith("code/") or name == bomb)
             except ValueError:  # a name that we do not write
@@ -211,7 +235,13 @@ def changed_argument(random: Random, instruction: bytes) -> bytes:
 
 
 def new_instruction(random: Random) -> bytes:
-    makers: list[Callable[[Random], bytes]] = [new_number, new_string, new_simple, new_simple, new_global]
+    makers: list[Callable[[Random], bytes]] = [
+        new_number,
+        new_string,
+        new_simple,
+        new_simple,
+        new_global,
+    ]
     return random.choice(makers)(random)
 
 
@@ -222,7 +252,9 @@ def new_number(random: Random) -> bytes:
     if -(2**31) <= value < 2**31:
         return b"J" + struct.pack("<i", value)
     if random.random() < 0.2:
-        return b"G" + struct.pack(">d", random.choice((0.0, -0.0, 1e308, float("inf"), float("nan"), 5e-324)))
+        return b"G" + struct.pack(
+            ">d", random.choice((0.0, -0.0, 1e308, float("inf"), float("nan"), 5e-324))
+        )
     raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
     return b"\x8a" + bytes([len(raw)]) + raw
 
@@ -294,7 +326,17 @@ def change_json(random: Random, value: Any, whole: Any) -> Any:
         else:
             changed[key] = change_json(random, value[key], whole)
         return changed
-    new = [random.choice(NUMBERS), str(random.choice(NUMBERS)), random.choice(NAMES), None, True, [], {}, 0.5, "@deep"]
+    new = [
+        random.choice(NUMBERS),
+        str(random.choice(NUMBERS)),
+        random.choice(NAMES),
+        None,
+        True,
+        [],
+        {},
+        0.5,
+        "@deep",
+    ]
     part = whole[random.choice(list(whole))] if isinstance(whole, dict) and whole else whole
     return random.choice([*new, [value] * 3, {"key": value}, part])
 
@@ -307,7 +349,12 @@ def mutate_stream(random: Random, data: bytes) -> bytes:
     pieces, at = [], 0
     while at < len(data) and data[at] == 0x80:
         try:
-            length = next(i for _, _, i in reversed(list(pickletools.genops(data[at:]))) if i is not None) + 1
+            length = (
+                next(
+                    i for _, _, i in reversed(list(pickletools.genops(data[at:]))) if i is not None
+                )
+                + 1
+            )
         except (ValueError, IndexError, KeyError, UnicodeDecodeError, OverflowError, struct.error):
             break
         pieces.append(data[at : at + length])
@@ -358,19 +405,35 @@ def copy_within(random: Random, data: bytes, other: bytes) -> bytes:
 
 
 Change = Callable[[Random, bytes, bytes], bytes]
-BYTE_CHANGES: list[Change] = [flip_bits, flip_bits, put_number, truncate, cut_out, splice, copy_within]
+BYTE_CHANGES: list[Change] = [
+    flip_bits,
+    flip_bits,
+    put_number,
+    truncate,
+    cut_out,
+    splice,
+    copy_within,
+]
 LAYOUTS: list[Layout] = [LOCAL_HEADER, CENTRAL_HEADER, DESCRIPTOR, END64, LOCATOR64, END]
 
 
 def change_field(random: Random, data: bytes, other: bytes) -> bytes:
     """One field of one of the zip's structures; of a record's, sometimes in both headers alike."""
     layout = random.choice(LAYOUTS)
-    places = [m.start() for m in re.finditer(re.escape(layout.signature), data) if m.start() + layout.size <= len(data)]
+    places = [
+        m.start()
+        for m in re.finditer(re.escape(layout.signature), data)
+        if m.start() + layout.size <= len(data)
+    ]
     if not places:
         return data
     index = random.randrange(len(places))
     field = random.choice(layout.fields[1:])
-    value = random.choice(NUMBERS) if random.random() < 0.7 else random.choice(places) + random.randrange(-64, 64)
+    value = (
+        random.choice(NUMBERS)
+        if random.random() < 0.7
+        else random.choice(places) + random.randrange(-64, 64)
+    )
     raw = (value % (1 << 8 * field.size)).to_bytes(field.size, "little")
     at = places[index] + field.offset
     data = data[:at] + raw + data[at + field.size :]

@@ -2,12 +2,15 @@
 
 Three sorts, each of which has ended a process or held it up:
 
-    calls    an operator, any that an archive may call, with numbers that are no sizes: torch.zeros([4611686018427367904, 4])
+    calls    an operator, any that an archive may call, with numbers that are no sizes:
+             torch.zeros([4611686018427367904, 4])
     doubles  forty lines of which each makes twice what the one before has: s = torch.add(s, s)
-    shapes   types, functions and loops that stand for exponentially more: def f9(x): return f8(f8(x))
+    shapes   types, functions and loops that stand for exponentially more: def f9(x): return
+             f8(f8(x))
 
-Such a module is run, too: `x` is four numbers, and what a script raises is no finding. The doubling stands in a branch that is
-not taken, since a program may take what it likes when it runs; what it may not is to be compiled for ever.
+Such a module is run, too: `x` is four numbers, and what a script raises is no finding. The doubling
+stands in a branch that is not taken, since a program may take what it likes when it runs; what it
+may not is to be compiled for ever.
 
 How the real one differs: PyTorch's fuzzers damage bytes.
 """
@@ -33,14 +36,57 @@ from internals.jit.operators.registry import all_operators
 from internals.jit.schema import FunctionSchema
 from internals.serialization.script.private_operators import is_written
 
-SIZES = [0, 1, 2, 3, -1, -2, 7, 64, 1 << 20, 10**8, 10**12, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 4611686018427367904]
-TENSORS = ["x", "torch.reshape(x, [2, 2])", "torch.reshape(x, [1, 1, 2, 2])", "torch.to(x, 4)", "torch.slice(x, 0, 0, 0)",
-           "torch.expand(x, [3, 4])", "torch.add(torch.to(x, 4), 4611686018427387904)"]  # fmt: skip
+SIZES = [
+    0,
+    1,
+    2,
+    3,
+    -1,
+    -2,
+    7,
+    64,
+    1 << 20,
+    10**8,
+    10**12,
+    2**31,
+    2**32,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    4611686018427367904,
+]
+TENSORS = [
+    "x", "torch.reshape(x, [2, 2])", "torch.reshape(x, [1, 1, 2, 2])", "torch.to(x, 4)",
+    "torch.slice(x, 0, 0, 0)", "torch.expand(x, [3, 4])",
+    "torch.add(torch.to(x, 4), 4611686018427387904)",
+]  # fmt: skip
 DOUBLES = [  # where to start, and what makes twice as much of it
-    ('s = "12345678"', ("s = torch.add(s, s)", 's = torch.replace(s, "1", "11")', "s = torch.join(s, [s, s])")),
-    ("s = [1, 2]", ("s = torch.add(s, s)", "s = torch.mul(s, 2)", "t{0} = [s, s]\ns = t{0}", "t{0} = (s, s)\ns = t{0}")),
-    ("s = x", ("t{0} = (s, s)\ns = t{0}", "t{0} = [s, s]\ns = t{0}", "t{0} = {{1: s, 2: s}}\ns = t{0}")),
-    ("s = torch.ones([4])", ("s = torch.cat([s, s])", "s = torch.repeat(s, [2])", "s = torch.kron(s, s)", "s = torch.mul(s, s)")),
+    (
+        's = "12345678"',
+        ("s = torch.add(s, s)", 's = torch.replace(s, "1", "11")', "s = torch.join(s, [s, s])"),
+    ),
+    (
+        "s = [1, 2]",
+        (
+            "s = torch.add(s, s)",
+            "s = torch.mul(s, 2)",
+            "t{0} = [s, s]\ns = t{0}",
+            "t{0} = (s, s)\ns = t{0}",
+        ),
+    ),
+    (
+        "s = x",
+        ("t{0} = (s, s)\ns = t{0}", "t{0} = [s, s]\ns = t{0}", "t{0} = {{1: s, 2: s}}\ns = t{0}"),
+    ),
+    (
+        "s = torch.ones([4])",
+        (
+            "s = torch.cat([s, s])",
+            "s = torch.repeat(s, [2])",
+            "s = torch.kron(s, s)",
+            "s = torch.mul(s, s)",
+        ),
+    ),
     ("s = 3", ("s = torch.mul(s, s)", "s = torch.add(s, s)", "s = torch.__lshift__(s, s)")),
 ]
 NOT_CALLED = re.compile(  # what is for the whole process, and what has as many steps as it is told
@@ -52,14 +98,21 @@ def program(random: Random) -> str:
     """A record of code: a module `M`, and what its `forward(x)` calls."""
     kind = random.random()
     if kind < 0.6:
-        return method("\n".join([*(call(random) for _ in range(random.choice((1, 1, 2)))), "return y"]))
+        return method(
+            "\n".join([*(call(random) for _ in range(random.choice((1, 1, 2)))), "return y"])
+        )
     if kind < 0.8:
-        return method(f"if torch.gt(torch.size(x, 0), 100):\n{textwrap.indent(doubling(random), '  ')}\nreturn x")
+        return method(
+            f"if torch.gt(torch.size(x, 0), 100):\n{textwrap.indent(doubling(random), '  ')}\n"
+            "return x"
+        )
     return random.choice((functions, types, loops))(random)
 
 
 def method(body: str, definitions: str = "") -> str:
-    head = "class M(Module):\n  training : bool\n  def forward(self: __torch__.M, x: Tensor) -> Any:\n"
+    head = (
+        "class M(Module):\n  training : bool\n  def forward(self: __torch__.M, x: Tensor) -> Any:\n"
+    )
     return head + textwrap.indent(body, "    ") + "\n" + definitions
 
 
@@ -94,7 +147,8 @@ def value(random: Random, type: Type) -> str:
     if isinstance(type, OptionalType):
         return "None" if random.random() < 0.5 else value(random, type.element)
     if isinstance(type, ListType):
-        return f"[{', '.join(value(random, type.element) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4))))}]"
+        length = random.choice((0, 1, 1, 2, 2, 3, 4))
+        return f"[{', '.join(value(random, type.element) for _ in range(length))}]"
     if isinstance(type, TensorType):
         return random.choice(TENSORS)
     if isinstance(type, BoolType):
@@ -103,7 +157,11 @@ def value(random: Random, type: Type) -> str:
         return str(random.choice(SIZES[:7] if random.random() < 0.7 else SIZES))
     if isinstance(type, FloatType):
         return random.choice(("0.5", "1.0", "-1.0", "1e300", "inf", "nan"))
-    return random.choice(('"a"', '"sum"', '"reflect"', '""')) if isinstance(type, StringType) else random.choice(TENSORS)
+    return (
+        random.choice(('"a"', '"sum"', '"reflect"', '""'))
+        if isinstance(type, StringType)
+        else random.choice(TENSORS)
+    )
 
 
 def doubling(random: Random) -> str:
@@ -117,14 +175,23 @@ def functions(random: Random) -> str:
     """Functions of which each calls the next one twice."""
     lines = "def f0(x: Tensor) -> Tensor:\n  return torch.add(x, 1)\n"
     for i in range(random.choice((3, 12, 40))):
-        lines += f"def f{i + 1}(x: Tensor) -> Tensor:\n  return __torch__.f{i}(__torch__.f{i}(x, ), )\n"
+        lines += (
+            f"def f{i + 1}(x: Tensor) -> Tensor:\n  return __torch__.f{i}(__torch__.f{i}(x, ), )\n"
+        )
     last = lines.count("def ") - 1
     return method(f"return __torch__.f{last}(x, )", lines)
 
 
 def types(random: Random) -> str:
     """Named tuples of which each has the next one twice."""
-    container = random.choice(("__torch__.T{}", "List[__torch__.T{}]", "Dict[str, __torch__.T{}]", "Optional[__torch__.T{}]"))
+    container = random.choice(
+        (
+            "__torch__.T{}",
+            "List[__torch__.T{}]",
+            "Dict[str, __torch__.T{}]",
+            "Optional[__torch__.T{}]",
+        )
+    )
     lines, n = "class T0(NamedTuple):\n  a : int\n", random.choice((3, 12, 40))
     for i in range(n):
         inner = container.format(i)
@@ -135,12 +202,27 @@ def types(random: Random) -> str:
 def loops(random: Random) -> str:
     """Loops, branches and returns inside each other, or one behind the other."""
     lines = ["n = torch.sub(torch.size(x, 0), 4)"]
-    heads = ("for i{0} in range(n):", "for i{0} in (1, 2, 3):", "while torch.gt(n, {0}):", "if torch.gt(n, {0}):")
+    heads = (
+        "for i{0} in range(n):",
+        "for i{0} in (1, 2, 3):",
+        "while torch.gt(n, {0}):",
+        "if torch.gt(n, {0}):",
+    )
     depth = random.choice((2, 6, 18))
     for i in range(depth):
         lines.append("  " * i + random.choice(heads).format(i))
-    lines.append("  " * depth + random.choice(("x = torch.add(x, 1)", "return x", "n = torch.sub(n, 1)")))
-    early = random.choice(
-        ("if torch.gt(n, {0}):\n  return x", "for j{0} in range(n):\n  x = torch.add(x, j{0})", "n = torch.mul(n, n)")
+    lines.append(
+        "  " * depth + random.choice(("x = torch.add(x, 1)", "return x", "n = torch.sub(n, 1)"))
     )
-    return method("\n".join([*lines, *(early.format(i) for i in range(random.choice((0, 5, 60)))), "return x"]))
+    early = random.choice(
+        (
+            "if torch.gt(n, {0}):\n  return x",
+            "for j{0} in range(n):\n  x = torch.add(x, j{0})",
+            "n = torch.mul(n, n)",
+        )
+    )
+    return method(
+        "\n".join(
+            [*lines, *(early.format(i) for i in range(random.choice((0, 5, 60)))), "return x"]
+        )
+    )

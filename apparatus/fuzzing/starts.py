@@ -1,4 +1,5 @@
-"""The archives that `fuzz-archive` begins with: small ones, one of every kind that is read, made by our own writers.
+"""The archives that `fuzz-archive` begins with: small ones, one of every kind that is read, made by
+our own writers.
 
 How the real one differs: a fuzzer of PyTorch would begin with a corpus of files.
 """
@@ -24,7 +25,9 @@ from .programs import program
 
 
 def starts(files: list[str]) -> list[Start]:
-    """One archive of each kind, and the given files: what holds code is read by `jit.load`, the rest by `load`."""
+    """One archive of each kind, and the given files: what holds code is read by `jit.load`, the
+    rest by `load`.
+    """
     found = [start(name, how, data) for name, how, data in ours()]
     for file in files:
         data = Path(file).read_bytes()
@@ -36,7 +39,11 @@ def starts(files: list[str]) -> list[Start]:
 
 def ours() -> list[tuple[str, str, bytes]]:
     internals.manual_seed(0)
-    traced, scripted, tensors = jit.trace(convolutions(), internals.rand(1, 1, 6, 6)), jit.script(Several()), values()
+    traced, scripted, tensors = (
+        jit.trace(convolutions(), internals.rand(1, 1, 6, 6)),
+        jit.script(Several()),
+        values(),
+    )
     buffer = io.BytesIO()
     save(tensors, buffer)
     state = io.BytesIO()
@@ -47,7 +54,9 @@ def ours() -> list[tuple[str, str, bytes]]:
         (
             "stream",
             "load",
-            old_stream({"t": internals.ones(2, 3).t(), "n": [1, 2.5], "p": nn.Parameter(internals.ones(2))}),
+            old_stream(
+                {"t": internals.ones(2, 3).t(), "n": [1, 2.5], "p": nn.Parameter(internals.ones(2))}
+            ),
         ),
         ("scripted", "jit", scripted.save_to_buffer()),
         ("traced", "jit", traced.save_to_buffer()),
@@ -59,7 +68,10 @@ def ours() -> list[tuple[str, str, bytes]]:
 def around(code: str) -> bytes:
     """An archive of a module `M` without values that has this code."""
     buffer = io.BytesIO()
-    records = {"data.pkl": b"\x80\2c__torch__\nM\n)\x81}X\x08\0\0\0training\x89sb.", "code/__torch__.py": code.encode()}
+    records = {
+        "data.pkl": b"\x80\2c__torch__\nM\n)\x81}X\x08\0\0\0training\x89sb.",
+        "code/__torch__.py": code.encode(),
+    }
     with ArchiveWriter(buffer) as writer:
         for name, data in {**records, "constants.pkl": b"\x80\2).", "version": b"10\n"}.items():
             writer.write(name, data, compress=name.startswith("code/"))
@@ -93,7 +105,9 @@ class Several(nn.Module):
 
 
 def convolutions() -> Any:
-    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 1, 2)).eval()
+    return nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 1, 2)
+    ).eval()
 
 
 def values() -> dict[Any, Any]:
@@ -103,7 +117,9 @@ def values() -> dict[Any, Any]:
         "whole": whole,
         "numbers": [1, -1, 2**40, 2**70, 1.5, 1j, True, None, "text", b"bytes"],
         "types": (internals.float32, internals.Size([1, 2]), internals.device("cpu")),
-        "ordered": OrderedDict(a=internals.arange(3), b=internals.tensor(1.0, dtype=internals.float16)),
+        "ordered": OrderedDict(
+            a=internals.arange(3), b=internals.tensor(1.0, dtype=internals.float16)
+        ),
         "parameter": nn.Parameter(internals.ones(2)),
         "set": {1, 2},
         3: internals.tensor([True, False]),
@@ -112,21 +128,34 @@ def values() -> dict[Any, Any]:
 
 
 def old_stream(obj: Any) -> bytes:
-    """What torch.save wrote before there were zip files: pickles one after the other, then the storages."""
+    """What torch.save wrote before there were zip files: pickles one after the other, then the
+    storages.
+    """
     storages = StorageTable()
     pickle = OldPickler(storages).dump(obj)
-    system = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    system = {
+        "protocol_version": 1001,
+        "little_endian": True,
+        "type_sizes": {"short": 2, "int": 4, "long": 4},
+    }
     before = [Pickler(storages).dump(part) for part in (MAGIC_NUMBER, PROTOCOL_VERSION, system)]
     keys = Pickler(storages).dump(sorted(storages.storages))
     elements = [storage.nbytes() // 4 for storage in storages.storages.values()]
-    raw = [n.to_bytes(8, "little") + bytes(storage) for n, storage in zip(elements, storages.storages.values())]
+    raw = [
+        n.to_bytes(8, "little") + bytes(storage)
+        for n, storage in zip(elements, storages.storages.values())
+    ]
     return b"".join([*before, pickle, keys, *raw])
 
 
 class OldPickler(Pickler):
-    """Names a storage, here always of float32, with a sixth item: which part of another storage it is."""
+    """Names a storage, here always of float32, with a sixth item: which part of another storage it
+    is.
+    """
 
     def save_persistent_id(self, storage: Any, kind: Any) -> None:
         key = self.storages.key_of(storage, kind)
-        self.save_tuple(("storage", Global("torch", "FloatStorage"), key, "cpu", storage.nbytes() // 4, None))
+        self.save_tuple(
+            ("storage", Global("torch", "FloatStorage"), key, "cpu", storage.nbytes() // 4, None)
+        )
         self.out += BINPERSID

@@ -1,17 +1,19 @@
 """Every byte of a protobuf message, and what it is for: `annotate(data, message_class)`.
 
-A message is a row of fields. Each begins with a **key**, a number that holds two: which field (`key >> 3`) and in which of six
-ways its value is written (`key & 7`, the *wire type*). Then comes the value: a varint, eight bytes, four bytes, or a length
-and so many bytes. That is the whole format. There are no names in it and hardly a type: whether seven bytes are a text, an image,
-a message or seven numbers, only the schema knows. So one can walk a message without its schema, and skip what one does not know.
+A message is a row of fields. Each begins with a **key**, a number that holds two: which field (`key
+>> 3`) and in which of six ways its value is written (`key & 7`, the *wire type*). Then comes the
+value: a varint, eight bytes, four bytes, or a length and so many bytes. That is the whole format.
+There are no names in it and hardly a type: whether seven bytes are a text, an image, a message or
+seven numbers, only the schema knows. So one can walk a message without its schema, and skip what
+one does not know.
 
-`annotate` never raises for bytes that are no message: what cannot be read becomes a last field that says why. Its reading is that
-of protobuf's parser, and a test feeds both with random bytes.
+`annotate` never raises for bytes that are no message: what cannot be read becomes a last field that
+says why. Its reading is that of protobuf's parser, and a test feeds both with random bytes.
 
 Mirrors `upb/wire/decode.c` of protobuf, and `protoc --decode_raw`.
 
-How the real one differs: protobuf writes values into a struct and forgets where they were; `--decode_raw` guesses which bytes
-might be a message inside the message.
+How the real one differs: protobuf writes values into a struct and forgets where they were;
+`--decode_raw` guesses which bytes might be a message inside the message.
 """
 
 from __future__ import annotations
@@ -31,12 +33,20 @@ class WireType(IntEnum):
     VARINT = 0
     I64 = 1
     LEN = 2
-    SGROUP = 3  # a group begins here, and ends at the EGROUP of the same number: proto2's first kind of nesting
+    # a group begins here, and ends at the EGROUP of the same number: proto2's first kind of nesting
+    SGROUP = 3
     EGROUP = 4
     I32 = 5
 
 
-WRITTEN = {0: "varint", 1: "8 bytes", 2: "length and bytes", 3: "group", 4: "end of a group", 5: "4 bytes"}
+WRITTEN = {
+    0: "varint",
+    1: "8 bytes",
+    2: "length and bytes",
+    3: "group",
+    4: "end of a group",
+    5: "4 bytes",
+}
 
 # FieldDescriptor.TYPE_* by number: a name, the wire type, and from what is on the wire to the value
 SIGNED_32, SIGNED_64 = 1 << 31, 1 << 63
@@ -61,11 +71,13 @@ STRING, GROUP, MESSAGE, BYTES = 9, 10, 11, 12
 
 @dataclass(frozen=True)
 class Field:
-    """One field. Its bytes are data[start:end]: the key up to `key_end`, the length up to `value_start`, then the value.
+    """One field. Its bytes are data[start:end]: the key up to `key_end`, the length up to
+    `value_start`, then the value.
 
-    `name` and `kind` are the schema's; without a schema `name` is "" and `kind` the wire type in words. `value` is a number,
-    text, bytes, or a list of numbers (packed); for a message it is None and its fields are `children`. `problem` says why the
-    rest of the message could not be read, or what protobuf has against this field.
+    `name` and `kind` are the schema's; without a schema `name` is "" and `kind` the wire type in
+    words. `value` is a number, text, bytes, or a list of numbers (packed); for a message it is None
+    and its fields are `children`. `problem` says why the rest of the message could not be read, or
+    what protobuf has against this field.
     """
 
     number: int
@@ -92,7 +104,8 @@ class Malformed(Exception):
 def annotate(data: bytes | bytearray | memoryview, message: Any = None) -> list[Field]:
     """The fields of a serialized message, in order: together they are all of its bytes.
 
-    `message` is a message, its class or its descriptor, which give the fields names and types; None if there is no schema.
+    `message` is a message, its class or its descriptor, which give the fields names and types; None
+    if there is no schema.
     """
     descriptor = getattr(message, "DESCRIPTOR", message)
     view = memoryview(data).cast("B")
@@ -107,7 +120,9 @@ def walk(fields: list[Field] | tuple[Field, ...], depth: int = 0) -> Iterator[tu
 
 
 def problems(fields: list[Field]) -> list[str]:
-    """What is wrong with a message, in words; protobuf reads it without an error exactly when nothing is."""
+    """What is wrong with a message, in words; protobuf reads it without an error exactly when
+    nothing is.
+    """
     return [field.problem for _, field in walk(fields) if field.problem]
 
 
@@ -122,7 +137,9 @@ class Walker:
             try:
                 field = self.field(start, end, descriptor, depth)
             except Malformed as error:
-                broken = Field(0, -1, start, error.at, error.at, end, kind="no field", problem=str(error))
+                broken = Field(
+                    0, -1, start, error.at, error.at, end, kind="no field", problem=str(error)
+                )
                 return [*found, broken]
             found.append(field)
             start = field.end
@@ -143,11 +160,19 @@ class Walker:
         if wire_type == WireType.LEN:
             size, value_at = self.varint(at, end)
         if size > end - value_at:
-            raise Malformed(f"field {number} has a length of {size:,}, and {end - value_at:,} bytes are left", value_at)
+            raise Malformed(
+                f"field {number} has a length of {size:,}, and {end - value_at:,} bytes are left",
+                value_at,
+            )
         raw_field = Field(number, wire_type, start, at, value_at, value_at + size)
         if wire_type == WireType.LEN and schema is not None and schema.type == MESSAGE:
             return self.message(raw_field, schema, depth)
-        if wire_type == WireType.LEN and schema is not None and schema.type in SCALARS and is_repeated(schema):
+        if (
+            wire_type == WireType.LEN
+            and schema is not None
+            and schema.type in SCALARS
+            and is_repeated(schema)
+        ):
             return self.packed(raw_field, schema)
         raw_bytes = bytes(self.data[value_at : value_at + size])
         return described(replace(raw_field, value=raw_bytes), schema)
@@ -163,7 +188,9 @@ class Walker:
         return number, wire_type, at
 
     def varint(self, at: int, end: int, most: int = 10) -> tuple[int, int]:
-        """A number, seven bits a byte, the lowest first; every byte but the last has its top bit set."""
+        """A number, seven bits a byte, the lowest first; every byte but the last has its top bit
+        set.
+        """
         value = 0
         for n in range(most):
             if at + n >= end:
@@ -177,7 +204,9 @@ class Walker:
     def message(self, field: Field, schema: Any, depth: int) -> Field:
         kind = f"message {schema.message_type.name}"
         if depth >= MAX_DEPTH:
-            return replace(field, name=schema.name, kind=kind, problem=f"more than {MAX_DEPTH} messages deep")
+            return replace(
+                field, name=schema.name, kind=kind, problem=f"more than {MAX_DEPTH} messages deep"
+            )
         children = self.fields(field.value_start, field.end, schema.message_type, depth + 1)
         return replace(field, name=schema.name, kind=kind, children=tuple(children))
 
@@ -199,10 +228,14 @@ class Walker:
                 at += size
         except Malformed as error:
             problem = str(error)
-        return replace(field, name=schema.name, kind=f"packed {kind}", value=values, problem=problem)
+        return replace(
+            field, name=schema.name, kind=f"packed {kind}", value=values, problem=problem
+        )
 
     def group(self, number: int, start: int, at: int, end: int, depth: int) -> Field:
-        """Fields up to the end of the group. No schema of today's has one; a reader has to be able to skip it."""
+        """Fields up to the end of the group. No schema of today's has one; a reader has to be able
+        to skip it.
+        """
         children: list[Field] = []
         inside = at
         while True:
@@ -215,7 +248,16 @@ class Walker:
                 if closing != number:
                     raise Malformed(f"the group {number} ends as group {closing}", after)
                 kind = "group, not in the schema"
-                return Field(number, WireType.SGROUP, start, at, at, after, kind=kind, children=tuple(children))
+                return Field(
+                    number,
+                    WireType.SGROUP,
+                    start,
+                    at,
+                    at,
+                    after,
+                    kind=kind,
+                    children=tuple(children),
+                )
             child = self.field(inside, end, None, depth + 1)
             children.append(child)
             inside = child.end
@@ -227,7 +269,9 @@ def find(descriptor: Any, number: int) -> Any:
 
 
 def is_repeated(schema: Any) -> bool:
-    """Whether the schema says `repeated`; descriptors of protobuf before 6.31 have a label for it, 3."""
+    """Whether the schema says `repeated`; descriptors of protobuf before 6.31 have a label for it,
+    3.
+    """
     return bool(schema.is_repeated if hasattr(schema, "is_repeated") else schema.label == 3)
 
 
@@ -244,8 +288,12 @@ def described(field: Field, schema: Any) -> Field:
         try:
             return replace(field, name=schema.name, kind="string", value=field.value.decode())
         except UnicodeDecodeError:
-            return replace(field, name=schema.name, kind="string", problem="a string that is not UTF-8")
-    wanted = {STRING: "string", BYTES: "bytes", MESSAGE: "message"}.get(schema.type) or SCALARS[schema.type][0]
+            return replace(
+                field, name=schema.name, kind="string", problem="a string that is not UTF-8"
+            )
+    wanted = {STRING: "string", BYTES: "bytes", MESSAGE: "message"}.get(schema.type) or SCALARS[
+        schema.type
+    ][0]
     return replace(field, kind=f"{WRITTEN[field.wire_type]}, no {wanted} as {schema.name} is")
 
 

@@ -2,16 +2,20 @@
 
 Each step of a path is run and watched by three witnesses:
 
-- **addresses**: memory that the result shares with what went in was not copied. Arrays, tensors, bytes and texts have an address;
-- **a changed byte**, for what has none, such as a protobuf message: one byte of the memory on the one side is changed, and the
-  other side looked at. If it did not change as well, it has a copy of its own (the byte is put back);
-- **the allocators**: tracemalloc sees the memory of Python and numpy, `memory_stats()` that of our tensors, both at its most
-  during the step. protobuf takes memory behind their backs; there what the second witness found is added.
+- **addresses**: memory that the result shares with what went in was not copied. Arrays, tensors,
+  bytes and texts have an address;
+- **a changed byte**, for what has none, such as a protobuf message: one byte of the memory on the
+  one side is changed, and the other side looked at. If it did not change as well, it has a copy of
+  its own (the byte is put back);
+- **the allocators**: tracemalloc sees the memory of Python and numpy, `memory_stats()` that of our
+  tensors, both at its most during the step. protobuf takes memory behind their backs; there what
+  the second witness found is added.
 
-Changing a byte of a `bytes` object is otherwise forbidden, since everybody may rely on its staying the same. Here it is for
-looking only.
+Changing a byte of a `bytes` object is otherwise forbidden, since everybody may rely on its staying
+the same. Here it is for looking only.
 
-How the real one differs: profilers such as memray hook malloc itself, and would see protobuf's memory too.
+How the real one differs: profilers such as memray hook malloc itself, and would see protobuf's
+memory too.
 """
 
 from __future__ import annotations
@@ -35,8 +39,9 @@ SMALLEST = 4096
 
 @dataclass
 class Watched:
-    """One step that was run: on the `side` of "client" or "server", `nbytes` what came out (0 for objects without memory of their
-    own), whether it `copied`, and the most memory it took at once."""
+    """One step that was run: on the `side` of "client" or "server", `nbytes` what came out (0 for
+    objects without memory of their own), whether it `copied`, and the most memory it took at once.
+    """
 
     side: str
     what: str
@@ -48,7 +53,9 @@ class Watched:
 
 @dataclass
 class Followed:
-    """A path and what its steps did with a payload of `nbytes`; `body` is what goes over the socket, `tensor` what arrives."""
+    """A path and what its steps did with a payload of `nbytes`; `body` is what goes over the
+    socket, `tensor` what arrives.
+    """
 
     name: str
     nbytes: int
@@ -73,13 +80,17 @@ class Followed:
 
 
 def follow(path: Path, array: np.ndarray) -> Followed:
-    """Run a path with a contiguous float32 array, and watch. Both sides run in this process, and share nothing but the body.
+    """Run a path with a contiguous float32 array, and watch. Both sides run in this process, and
+    share nothing but the body.
 
-    Raises ValueError for an array that is not contiguous, or so small that its copies would not be seen among other things.
+    Raises ValueError for an array that is not contiguous, or so small that its copies would not be
+    seen among other things.
     """
     if array.nbytes < SMALLEST or not array.flags.c_contiguous:
         given = f"{array.nbytes} bytes, strides {array.strides}"
-        raise ValueError(f"follow takes a contiguous array of at least {SMALLEST} bytes, got {given}")
+        raise ValueError(
+            f"follow takes a contiguous array of at least {SMALLEST} bytes, got {given}"
+        )
     value: Any = array
     look = None
     followed = Followed(path.name, array.nbytes, None, None)
@@ -99,8 +110,12 @@ def arrived(body: Any) -> bytes:
     return bytes(bytearray(body))
 
 
-def watch(side: str, step: Step, before: Any, look_before: Look | None, payload: int) -> tuple[Watched, Any]:
-    """Run one step between two looks at the allocators, then compare what went in with what came out."""
+def watch(
+    side: str, step: Step, before: Any, look_before: Look | None, payload: int
+) -> tuple[Watched, Any]:
+    """Run one step between two looks at the allocators, then compare what went in with what came
+    out.
+    """
     step.run(before)  # once unwatched: what a first call imports and compiles is not the payload's
     with allocations() as took:
         after = step.run(before)
@@ -109,12 +124,16 @@ def watch(side: str, step: Step, before: Any, look_before: Look | None, payload:
     taken = took()
     if copied and extent is None and taken < payload:
         taken += payload  # in memory that neither allocator knows
-    return Watched(side, step.what, type(after).__name__, extent[1] if extent else 0, copied, taken), after
+    return Watched(
+        side, step.what, type(after).__name__, extent[1] if extent else 0, copied, taken
+    ), after
 
 
 @contextmanager
 def allocations() -> Iterator[Callable[[], int]]:
-    """The most bytes in use at once above what was in use at the beginning: Python's, numpy's, and our tensors'."""
+    """The most bytes in use at once above what was in use at the beginning: Python's, numpy's, and
+    our tensors'.
+    """
     running = tracemalloc.is_tracing()
     if not running:
         tracemalloc.start()
@@ -144,7 +163,9 @@ def shares(before: Any, look_before: Any, after: Any, look_after: Any) -> bool:
         return changes(second[0], lambda: look_before(before))
     if first:
         return changes(first[0], lambda: look_after(after))
-    raise TypeError(f"neither a {type(before).__name__} nor a {type(after).__name__} has an address")
+    raise TypeError(
+        f"neither a {type(before).__name__} nor a {type(after).__name__} has an address"
+    )
 
 
 def changes(address: int, look: Callable[[], Any]) -> bool:
@@ -159,7 +180,9 @@ def changes(address: int, look: Callable[[], Any]) -> bool:
 
 
 def extent_of(value: Any) -> tuple[int, int] | None:
-    """Where an object has its elements, and how many bytes of them; None for objects that have them all over the place."""
+    """Where an object has its elements, and how many bytes of them; None for objects that have them
+    all over the place.
+    """
     if isinstance(value, internals.Tensor):
         value = value.detach().numpy()
     if isinstance(value, str) and value.isascii():

@@ -1,9 +1,10 @@
-"""How many bytes a payload becomes, computed without writing one of them; the tests write them and compare.
+"""How many bytes a payload becomes, computed without writing one of them; the tests write them and
+compare.
 
-base64 takes three bytes, 24 bits, as four groups of 6, and writes each group as one of 64 letters: four bytes for three. If the
-last three are not whole, they are filled up, and `=` says so. A mail may not have long lines, so MIME wants a line break after 76
-letters; Python's `base64.encodebytes` makes them too. What protobuf adds hardly grows with the payload: a key, and the length as
-a varint.
+base64 takes three bytes, 24 bits, as four groups of 6, and writes each group as one of 64 letters:
+four bytes for three. If the last three are not whole, they are filled up, and `=` says so. A mail
+may not have long lines, so MIME wants a line break after 76 letters; Python's `base64.encodebytes`
+makes them too. What protobuf adds hardly grows with the payload: a key, and the length as a varint.
 
 Mirrors RFC 4648 (base64), RFC 2045 (MIME), and the encoding that protobuf documents.
 
@@ -21,7 +22,9 @@ def base64(nbytes: int) -> int:
 
 
 def base64_mime(nbytes: int, line_break: int = 2) -> int:
-    """base64 in lines of 76 letters, each with a line break behind it: of 2 bytes in mails, of 1 in Python's `encodebytes`."""
+    """base64 in lines of 76 letters, each with a line break behind it: of 2 bytes in mails, of 1 in
+    Python's `encodebytes`.
+    """
     letters = base64(nbytes)
     return letters + line_break * -(-letters // MIME_LINE)
 

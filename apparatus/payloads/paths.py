@@ -1,13 +1,16 @@
 """From the client's array to the server's tensor, step by step, six ways.
 
-Each way is a list of steps, a function each: what one returns the next takes. Between `client` and `server` there is a socket,
-which is the same for all of them: the kernel copies the body out of one process and into the other, byte for byte. What differs
-is how long the body is, and what happens before and after. `copies.follow` walks the steps and watches.
+Each way is a list of steps, a function each: what one returns the next takes. Between `client` and
+`server` there is a socket, which is the same for all of them: the kernel copies the body out of one
+process and into the other, byte for byte. What differs is how long the body is, and what happens
+before and after. `copies.follow` walks the steps and watches.
 
-The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who takes the generated classes;
-"protobuf, ours" is what `internals.serving` does; "raw" has no message around the numbers, and so cannot say what they are.
+The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who
+takes the generated classes; "protobuf, ours" is what `internals.serving` does; "raw" has no message
+around the numbers, and so cannot say what they are.
 
-How the real one differs: web frameworks keep more than they need; Flask's `request.json` has the text beside the parsed object.
+How the real one differs: web frameworks keep more than they need; Flask's `request.json` has the
+text beside the parsed object.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ Look = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Step:
-    """What is done, and `look`: the first piece of payload in its result, where that is no memory with an address."""
+    """What is done, and `look`: the first piece of payload in its result, where that is no memory
+    with an address.
+    """
 
     what: str
     run: Callable[[Any], Any]
@@ -93,13 +98,18 @@ PATHS = {
         Path(
             "JSON list",
             (
-                Step("array.tolist()", lambda array: array.tolist(), look=lambda numbers: numbers[0]),
+                Step(
+                    "array.tolist()", lambda array: array.tolist(), look=lambda numbers: numbers[0]
+                ),
                 Step("json.dumps", lambda numbers: json.dumps({"data": numbers})),
                 Step("encode", str.encode),
             ),
             (
                 Step("json.loads", json.loads, look=lambda body: body["data"][0]),
-                Step("np.array, from_numpy", lambda body: borrow_array(np.array(body["data"], np.float32))),
+                Step(
+                    "np.array, from_numpy",
+                    lambda body: borrow_array(np.array(body["data"], np.float32)),
+                ),
             ),
         ),
         through_base64("JSON, base64 in lines", base64.encodebytes),
@@ -112,7 +122,11 @@ PATHS = {
                 Step("SerializeToString", lambda request: request.SerializeToString()),
             ),
             (
-                Step("FromString", lambda body: open_inference().ModelInferRequest.FromString(body), look=first_raw),
+                Step(
+                    "FromString",
+                    lambda body: open_inference().ModelInferRequest.FromString(body),
+                    look=first_raw,
+                ),
                 Step(".raw_input_contents[0]", lambda request: request.raw_input_contents[0]),
                 Step("np.frombuffer, from_numpy", tensor_from),
             ),
@@ -123,7 +137,12 @@ PATHS = {
                 Step("from_numpy", from_numpy),
                 Step("write_request", lambda tensor: write_request("resnet", tensor)),
             ),
-            (Step("read_request", lambda body: read_request(body, Settings())[0].inputs["INPUT__0"]),),
+            (
+                Step(
+                    "read_request",
+                    lambda body: read_request(body, Settings())[0].inputs["INPUT__0"],
+                ),
+            ),
         ),
         Path(
             "raw",

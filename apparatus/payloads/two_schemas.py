@@ -1,11 +1,15 @@
-"""A client with one schema calls a server with another: what evolution of a schema comes down to, over a real gRPC connection.
+"""A client with one schema calls a server with another: what evolution of a schema comes down to,
+over a real gRPC connection.
 
-A gRPC server knows methods by name and messages as bytes. Which class turns the bytes into a message is each side's own business,
-and while a new release is rolled out it is not the same class on both sides.
+A gRPC server knows methods by name and messages as bytes. Which class turns the bytes into a
+message is each side's own business, and while a new release is rolled out it is not the same class
+on both sides.
 
-Mirrors `grpc/_server.py` and the stubs that protoc generates (`*_pb2_grpc.py`), without generating any.
+Mirrors `grpc/_server.py` and the stubs that protoc generates (`*_pb2_grpc.py`), without generating
+any.
 
-How the real one differs: generated code takes both sides' classes from one file, so the difference does not show in the source.
+How the real one differs: generated code takes both sides' classes from one file, so the difference
+does not show in the source.
 """
 
 from __future__ import annotations
@@ -22,10 +26,11 @@ GRACE = 5.0  # seconds for calls to end; a server that stops at once tells its c
 
 
 class Server:
-    """A server with one method, on a free port of this machine: `with Server(schema.AddImageRequest, answer) as server:`.
+    """A server with one method, on a free port of this machine: `with
+    Server(schema.AddImageRequest, answer) as server:`.
 
-    `answer` takes a message of the server's own class and returns one of any. A request that the class cannot read is refused by
-    gRPC with INTERNAL, before `answer` hears of it.
+    `answer` takes a message of the server's own class and returns one of any. A request that the
+    class cannot read is refused by gRPC with INTERNAL, before `answer` hears of it.
     """
 
     def __init__(self, request: Any, answer: Callable[[Any], Any]) -> None:
@@ -37,7 +42,9 @@ class Server:
             response_serializer=lambda reply: reply.SerializeToString(),
         )
         self.server = grpc.server(ThreadPoolExecutor(1))
-        self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})])
+        self.server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})]
+        )
         self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
 
     def handle(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -4,11 +4,12 @@
     exchange(asks, over="http/1.1").order()              # ['slow', 'a', 'b']
     exchange(asks, over="http/2").order()                # ['a', 'b', 'slow']
 
-A server and a client are started on loopback, talk to each other over real sockets, and are closed. Only the clock is not real
-(clock.py), unless you want it to be: `virtual=False`.
+A server and a client are started on loopback, talk to each other over real sockets, and are closed.
+Only the clock is not real (clock.py), unless you want it to be: `virtual=False`.
 
-How the real one differs: a browser does not know all its requests beforehand, and chooses the protocol itself: over TLS, by what
-the server offers (ALPN). Without TLS, as here, a client must know that the server speaks HTTP/2.
+How the real one differs: a browser does not know all its requests beforehand, and chooses the
+protocol itself: over TLS, by what the server offers (ALPN). Without TLS, as here, a client must
+know that the server speaks HTTP/2.
 """
 
 from __future__ import annotations
@@ -48,28 +49,41 @@ def exchange(
 ) -> Recording:
     """Makes all requests and returns what happened when.
 
-    HTTP/1.1: over so many `connections`, each with one request at a time, or with all of its requests at once (`pipelined`; then
-    the server may work `ahead`). HTTP/2: on one connection, with the windows that http2_client.py explains.
-    Raises ValueError for what the protocol does not have, ConnectionError when the server gives up.
+    HTTP/1.1: over so many `connections`, each with one request at a time, or with all of its
+    requests at once (`pipelined`; then the server may work `ahead`). HTTP/2: on one connection,
+    with the windows that http2_client.py explains. Raises ValueError for what the protocol does not
+    have, ConnectionError when the server gives up.
     """
     if over not in PROTOCOLS:
         raise ValueError(f"over must be one of {', '.join(map(repr, PROTOCOLS))}, got {over!r}")
     if len({ask.name for ask in asks}) < len(asks) or len(asks) > ASKS_AT_MOST:
         names = [ask.name for ask in asks]
-        raise ValueError(f"at most {ASKS_AT_MOST} requests, each with a name of its own; got {len(asks)}: {names}")
+        raise ValueError(
+            f"at most {ASKS_AT_MOST} requests, each with a name of its own; got {len(asks)}: "
+            f"{names}"
+        )
     if not 1 <= connections <= CONNECTIONS_AT_MOST:
-        raise ValueError(f"connections must be between 1 and {CONNECTIONS_AT_MOST}, got {connections}")
+        raise ValueError(
+            f"connections must be between 1 and {CONNECTIONS_AT_MOST}, got {connections}"
+        )
     if over == "http/2" and (connections, pipelined, ahead) != (1, False, 1):
         raise ValueError(
-            "connections, pipelined and ahead are about HTTP/1.1: HTTP/2 has one connection and its streams"
+            "connections, pipelined and ahead are about HTTP/1.1: HTTP/2 has one connection and "
+            "its streams"
         )
-    if over == "http/1.1" and ((window, share) != (WINDOW, "arrived") or any(ask.read_at for ask in asks)):
+    if over == "http/1.1" and (
+        (window, share) != (WINDOW, "arrived") or any(ask.read_at for ask in asks)
+    ):
         raise ValueError("window, share and read_at are about HTTP/2's windows: HTTP/1.1 has none")
     recording = Recording(_in_words(over, connections, pipelined), virtual)
 
     async def main() -> None:
         recorder = Recorder(recording, asks, Clock())
-        serve = Http1(_watched(handler, recorder), ahead) if over == "http/1.1" else Http2(_watched(handler, recorder))
+        serve = (
+            Http1(_watched(handler, recorder), ahead)
+            if over == "http/1.1"
+            else Http2(_watched(handler, recorder))
+        )
         async with AsyncExitStack() as opened:
             server: Listener = await opened.enter_async_context(listen(serve))
             if link is not None:
@@ -77,7 +91,9 @@ def exchange(
             if over == "http/2":
                 await _multiplexed(Http2Client(recorder, headers, window, share), server.port, asks)
             else:
-                clients = [Http1Client(recorder, headers) for _ in range(min(connections, len(asks)))]
+                clients = [
+                    Http1Client(recorder, headers) for _ in range(min(connections, len(asks)))
+                ]
                 await _shared_out(clients, server.port, asks, pipelined)
 
     run(main(), virtual)
@@ -115,8 +131,12 @@ async def _multiplexed(client: Http2Client, port: int, asks: Sequence[Ask]) -> N
         client.close()
 
 
-async def _shared_out(clients: list[Http1Client], port: int, asks: Sequence[Ask], pipelined: bool) -> None:
-    """Each connection takes the next request that nobody has; pipelined ones deal the requests out beforehand."""
+async def _shared_out(
+    clients: list[Http1Client], port: int, asks: Sequence[Ask], pipelined: bool
+) -> None:
+    """Each connection takes the next request that nobody has; pipelined ones deal the requests out
+    beforehand.
+    """
     queue = deque(sorted(asks, key=lambda ask: ask.at))
 
     async def one_at_a_time(client: Http1Client) -> None:

@@ -2,16 +2,18 @@
 
     reader = FrameReader(from_client=True)
     for frame in reader.feed(data):
-        print(frame)                              # HEADERS, stream 1, 38 bytes, END_STREAM END_HEADERS
+        print(frame)                              # HEADERS, stream 1, 38 bytes, END_STREAM
+                                                  # END_HEADERS
 
 A frame is a header of 9 bytes, `length` of them follow:
 
-    length 24 | type 8 | flags 8 | reserved 1, stream 31 | payload ...           (RFC 9113, section 4.1)
+    length 24 | type 8 | flags 8 | reserved 1, stream 31 | payload ...    (RFC 9113, section 4.1)
 
-The h2 library does the same inside, and does not show it. This reader looks on: it takes the same bytes, knows nothing of the
-state of streams, and refuses nothing but a wrong preface.
+The h2 library does the same inside, and does not show it. This reader looks on: it takes the same
+bytes, knows nothing of the state of streams, and refuses nothing but a wrong preface.
 
-How the real one differs: hyperframe (below h2) has a class for each type of frame; nghttp2 reads without copying, and checks.
+How the real one differs: hyperframe (below h2) has a class for each type of frame; nghttp2 reads
+without copying, and checks.
 """
 
 from __future__ import annotations
@@ -26,12 +28,18 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_BYTES = 9
 
 TYPES = (
-    "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE", "CONTINUATION",
+    "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY",
+    "WINDOW_UPDATE", "CONTINUATION",
 )  # fmt: skip
 END_STREAM, ACK, END_HEADERS, PADDED, PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 FLAGS = {
     "DATA": {END_STREAM: "END_STREAM", PADDED: "PADDED"},
-    "HEADERS": {END_STREAM: "END_STREAM", END_HEADERS: "END_HEADERS", PADDED: "PADDED", PRIORITY: "PRIORITY"},
+    "HEADERS": {
+        END_STREAM: "END_STREAM",
+        END_HEADERS: "END_HEADERS",
+        PADDED: "PADDED",
+        PRIORITY: "PRIORITY",
+    },
     "SETTINGS": {ACK: "ACK"},
     "PUSH_PROMISE": {END_HEADERS: "END_HEADERS", PADDED: "PADDED"},
     "PING": {ACK: "ACK"},
@@ -70,7 +78,11 @@ class Frame:
     @property
     def raw(self) -> bytes:
         """As it was on the wire."""
-        head = len(self.payload).to_bytes(3, "big") + bytes([self.kind, self.flags]) + self.stream.to_bytes(4, "big")
+        head = (
+            len(self.payload).to_bytes(3, "big")
+            + bytes([self.kind, self.flags])
+            + self.stream.to_bytes(4, "big")
+        )
         return head + self.payload
 
     @cached_property
@@ -94,24 +106,37 @@ class Frame:
     @cached_property
     def settings(self) -> dict[str, int]:
         """The numbers of a SETTINGS frame: 16 bits say which, 32 bits are the value."""
-        pairs = [self.payload[n : n + 6] for n in range(0, len(self.payload) - 5, 6)] if self.name == "SETTINGS" else []
+        pairs = (
+            [self.payload[n : n + 6] for n in range(0, len(self.payload) - 5, 6)]
+            if self.name == "SETTINGS"
+            else []
+        )
         numbers = [(int.from_bytes(p[:2], "big"), int.from_bytes(p[2:], "big")) for p in pairs]
         return {SETTINGS.get(which, f"SETTING_{which:#x}"): value for which, value in numbers}
 
     @property
     def increment(self) -> int:
         """By how much a WINDOW_UPDATE opens the window; 0 for other frames."""
-        return int.from_bytes(self.payload[:4], "big") & 0x7FFFFFFF if self.name == "WINDOW_UPDATE" else 0
+        return (
+            int.from_bytes(self.payload[:4], "big") & 0x7FFFFFFF
+            if self.name == "WINDOW_UPDATE"
+            else 0
+        )
 
     def __str__(self) -> str:
-        parts = [self.name, f"stream {self.stream}" if self.stream else "connection", f"{len(self.payload)} bytes"]
+        parts = [
+            self.name,
+            f"stream {self.stream}" if self.stream else "connection",
+            f"{len(self.payload)} bytes",
+        ]
         if self.increment:
             parts.append(f"+{self.increment}")
         return ", ".join(parts) + "".join(f" {name}" for name in self.flag_names)
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames; one for each direction, since the tables of HPACK have memory.
+    """Cuts a stream of bytes into frames; one for each direction, since the tables of HPACK have
+    memory.
 
     `from_client`: the bytes begin with the preface. Raises ValueError if they do not.
     """
@@ -120,7 +145,8 @@ class FrameReader:
         self._data = bytearray()
         self._preface = len(PREFACE) if from_client else 0
         self._hpack = hpack.Decoder()
-        self._hpack.max_allowed_table_size = 1 << 16  # we look on: whether a size was allowed is not ours to say
+        # we look on: whether a size was allowed is not ours to say
+        self._hpack.max_allowed_table_size = 1 << 16
         self._block = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -128,7 +154,9 @@ class FrameReader:
         self._data += data
         if self._preface:
             if not self._data.startswith(PREFACE[: len(self._data)]):
-                raise ValueError(f"HTTP/2 begins with {PREFACE!r}, this with {bytes(self._data[:24])!r}")
+                raise ValueError(
+                    f"HTTP/2 begins with {PREFACE!r}, this with {bytes(self._data[:24])!r}"
+                )
             if len(self._data) < len(PREFACE):
                 return
             del self._data[: self._preface]

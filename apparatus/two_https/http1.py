@@ -2,15 +2,17 @@
 
     async with listen(Http1(work)) as server: ...
 
-A connection is a line of requests. Each is read whole, worked on, and answered before the next is *answered*: nothing in the
-answers says which request they belong to, so their order must say it. That is all there is to head-of-line blocking.
+A connection is a line of requests. Each is read whole, worked on, and answered before the next is
+*answered*: nothing in the answers says which request they belong to, so their order must say it.
+That is all there is to head-of-line blocking.
 
-Whether the server already *works* on the second request while the first is being worked on is its own business. `ahead` is how
-many of a connection it has in hand at a time. Nearly all servers have one.
+Whether the server already *works* on the second request while the first is being worked on is its
+own business. `ahead` is how many of a connection it has in hand at a time. Nearly all servers have
+one.
 
-How the real one differs: h11, which reads and writes the text here, is what uvicorn uses where httptools is missing. nginx,
-gunicorn and uvicorn also close idle connections, stream bodies (and chunk them), and limit how long a client may take to say what
-it wants.
+How the real one differs: h11, which reads and writes the text here, is what uvicorn uses where
+httptools is missing. nginx, gunicorn and uvicorn also close idle connections, stream bodies (and
+chunk them), and limit how long a client may take to say what it wants.
 """
 
 from __future__ import annotations
@@ -23,9 +25,15 @@ from .wire import Wire
 from .work import Handler, Request, Response, answer
 
 BODY_AT_MOST = 1 << 20
-REASONS = {200: b"OK", 400: b"Bad Request", 413: b"Content Too Large", 500: b"Internal Server Error"}
+REASONS = {
+    200: b"OK",
+    400: b"Bad Request",
+    413: b"Content Too Large",
+    500: b"Internal Server Error",
+}
 
-Turn = tuple[h11.Connection, bool, "asyncio.Future[Response]"]  # whose answer, with its body or without, and the answer
+# whose answer, with its body or without, and the answer
+Turn = tuple[h11.Connection, bool, "asyncio.Future[Response]"]
 
 
 class Http1:
@@ -33,7 +41,10 @@ class Http1:
 
     def __init__(self, handler: Handler, ahead: int = 1) -> None:
         if ahead < 1:
-            raise ValueError(f"ahead is how many requests a server has in hand at a time: at least 1, not {ahead}")
+            raise ValueError(
+                "ahead is how many requests a server has in hand at a time: at least 1, not "
+                f"{ahead}"
+            )
         self.handler, self.ahead = handler, ahead
 
     async def __call__(self, wire: Wire) -> None:
@@ -66,7 +77,9 @@ class Http1:
 
 
 async def _request(connection: h11.Connection, wire: Wire, data: bytes) -> Request | None:
-    """The next request, of which `data` is here; None when the client has closed. Raises h11.RemoteProtocolError."""
+    """The next request, of which `data` is here; None when the client has closed. Raises
+    h11.RemoteProtocolError.
+    """
     head, body = None, bytearray()
     if data:
         connection.receive_data(data)
@@ -74,7 +87,9 @@ async def _request(connection: h11.Connection, wire: Wire, data: bytes) -> Reque
         event = connection.next_event()
         if event is h11.NEED_DATA:
             if connection.they_are_waiting_for_100_continue:
-                wire.write(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+                wire.write(
+                    connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b""
+                )
             data = await wire.read()
             if not data and wire.ended and head is None and not connection.trailing_data[0]:
                 return None
@@ -84,10 +99,14 @@ async def _request(connection: h11.Connection, wire: Wire, data: bytes) -> Reque
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > BODY_AT_MOST:
-                raise h11.RemoteProtocolError(f"a body may have {BODY_AT_MOST} bytes", error_status_hint=413)
+                raise h11.RemoteProtocolError(
+                    f"a body may have {BODY_AT_MOST} bytes", error_status_hint=413
+                )
         elif isinstance(event, h11.EndOfMessage) and head is not None:
             headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in head.headers)
-            return Request(head.method.decode("ascii"), head.target.decode("ascii"), headers, bytes(body))
+            return Request(
+                head.method.decode("ascii"), head.target.decode("ascii"), headers, bytes(body)
+            )
         else:
             return None  # closed
 
@@ -97,7 +116,11 @@ async def _answers(wire: Wire, turns: asyncio.Queue[Turn | None], free: asyncio.
     while (turn := await turns.get()) is not None:
         connection, with_body, said = turn
         response = await said
-        headers = [("content-type", "text/plain"), *response.headers, ("content-length", str(len(response.body)))]
+        headers = [
+            ("content-type", "text/plain"),
+            *response.headers,
+            ("content-length", str(len(response.body))),
+        ]
         reason = REASONS.get(response.status, b"")
         head = h11.Response(status_code=response.status, headers=headers, reason=reason)
         body = h11.Data(data=response.body if with_body else b"")

@@ -2,11 +2,13 @@
 
     client = Http1Client(recorder, headers)
     await client.open(port)
-    client.send(ask); client.send(other)           # the second without waiting for the first: pipelining
+    client.send(ask); client.send(other)           # the second without waiting for the first:
+                                                   # pipelining
     await client.receive(); await client.receive() # the answers, in the order of the requests
 
-How the real one differs: no browser pipelines any more, because too many servers and proxies got it wrong, and h11 as a client
-refuses to. So each request has an h11 connection of its own here, and what is left over of one answer is given to the next.
+How the real one differs: no browser pipelines any more, because too many servers and proxies got it
+wrong, and h11 as a client refuses to. So each request has an h11 connection of its own here, and
+what is left over of one answer is given to the next.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Http1Client:
         self._last = ask.name
 
     async def receive(self) -> None:
-        """Reads the next answer, of a request that is sent or still to be. Raises ConnectionError if the server closes before."""
+        """Reads the next answer, of a request that is sent or still to be. Raises ConnectionError
+        if the server closes before.
+        """
         assert self._wire is not None
         number, ask, connection = await self._open.get()
         status, body, head = 0, bytearray(), b""
@@ -64,11 +68,15 @@ class Http1Client:
                 if isinstance(event, h11.Response):
                     status = event.status_code
                     head = head[: head.index(HEAD_ENDS) + len(HEAD_ENDS)]
-                    self.recorder.piece(self.number, False, "head", number, len(head), ask.name, raw=head)
+                    self.recorder.piece(
+                        self.number, False, "head", number, len(head), ask.name, raw=head
+                    )
                 elif isinstance(event, h11.Data):
                     body += event.data
                     raw = bytes(event.data)
-                    self.recorder.piece(self.number, False, "body", number, len(raw), ask.name, raw=raw)
+                    self.recorder.piece(
+                        self.number, False, "body", number, len(raw), ask.name, raw=raw
+                    )
                 elif isinstance(event, h11.EndOfMessage):
                     self._rest = connection.trailing_data[0]
                     self.recorder.finished(ask.name, status, bytes(body))
@@ -77,7 +85,9 @@ class Http1Client:
                     break
             data = await self._wire.read()
             if not data:
-                raise ConnectionError(f"the server closed before the answer to {ask.name!r} was complete")
+                raise ConnectionError(
+                    f"the server closed before the answer to {ask.name!r} was complete"
+                )
 
     def close(self) -> None:
         if self._wire is not None:

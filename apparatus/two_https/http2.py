@@ -1,14 +1,17 @@
-"""An HTTP/2 server: frames, each with the number of its stream, so that answers may come in any order and in turns.
+"""An HTTP/2 server: frames, each with the number of its stream, so that answers may come in any
+order and in turns.
 
     async with listen(Http2(work)) as server: ...
 
-Each stream gets a task for its handler. Answers that are ready stand in `_pending` and take turns, a frame each, as long as the
-windows let them. A window is what the client has promised to take: one for each stream, one for the connection. Where a window
-is empty nothing is sent, until WINDOW_UPDATE opens it again.
+Each stream gets a task for its handler. Answers that are ready stand in `_pending` and take turns,
+a frame each, as long as the windows let them. A window is what the client has promised to take: one
+for each stream, one for the connection. Where a window is empty nothing is sent, until
+WINDOW_UPDATE opens it again.
 
-How the real one differs: h2, which keeps the state of streams and windows here, is what hypercorn and httpx use. nghttp2 also
-weighs streams (`priority: u=1`, RFC 9218), gRPC's C core measures the line and enlarges windows to fit it, and both refuse
-clients that open and reset streams without end.
+How the real one differs: h2, which keeps the state of streams and windows here, is what hypercorn
+and httpx use. nghttp2 also weighs streams (`priority: u=1`, RFC 9218), gRPC's C core measures the
+line and enlarges windows to fit it, and both refuse clients that open and reset streams without
+end.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ BODY_AT_MOST = 1 << 20
 
 
 class Http2:
-    """Serves connections, one call of it for each. `max_streams`: how many requests of a connection may be open."""
+    """Serves connections, one call of it for each. `max_streams`: how many requests of a connection
+    may be open.
+    """
 
     def __init__(self, handler: Handler, max_streams: int = 100) -> None:
         self.handler, self.max_streams = handler, max_streams
@@ -50,7 +55,8 @@ class _Conversation:
         self._asked: dict[int, tuple[Headers, bytearray]] = {}  # stream -> headers and body so far
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._sending: asyncio.Task[None] | None = None
-        self._pending: dict[int, memoryview] = {}  # stream -> what is still to be sent, in the order of their turns
+        # stream -> what is still to be sent, in the order of their turns
+        self._pending: dict[int, memoryview] = {}
 
     async def run(self) -> None:
         self._h2.initiate_connection()
@@ -69,7 +75,10 @@ class _Conversation:
 
     def _hear(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.RequestReceived):
-            self._asked[event.stream_id] = (tuple((str(k), str(v)) for k, v in event.headers), bytearray())
+            self._asked[event.stream_id] = (
+                tuple((str(k), str(v)) for k, v in event.headers),
+                bytearray(),
+            )
         elif isinstance(event, h2.events.DataReceived):
             self._take(event)
         elif isinstance(event, h2.events.StreamEnded) and event.stream_id in self._asked:
@@ -105,7 +114,11 @@ class _Conversation:
         self._flush()
 
     def _begin(self, stream: int, response: Response, with_body: bool) -> None:
-        headers = [(":status", str(response.status)), ("content-type", "text/plain"), *response.headers]
+        headers = [
+            (":status", str(response.status)),
+            ("content-type", "text/plain"),
+            *response.headers,
+        ]
         headers.append(("content-length", str(len(response.body))))
         body = response.body if with_body else b""
         self._h2.send_headers(stream, headers, end_stream=not body)
@@ -119,7 +132,8 @@ class _Conversation:
     async def _take_turns(self) -> None:
         """A frame at a time, each from another stream, until nothing is left or no window is open.
 
-        After each frame everybody else gets to run: who has an answer by then takes part in the next round.
+        After each frame everybody else gets to run: who has an answer by then takes part in the
+        next round.
         """
         while (stream := self._next()) is not None:
             rest, room = self._pending.pop(stream), self._room(stream)
@@ -133,7 +147,9 @@ class _Conversation:
         return next((stream for stream in self._pending if self._room(stream) > 0), None)
 
     def _room(self, stream: int) -> int:
-        """How long the next frame of this stream may be: the smaller of its window and the connection's, and 16,384."""
+        """How long the next frame of this stream may be: the smaller of its window and the
+        connection's, and 16,384.
+        """
         return min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
 
     def _flush(self) -> None:

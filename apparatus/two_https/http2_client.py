@@ -5,13 +5,14 @@
     client.send(ask); client.send(other)
     await client.receive(2)
 
-A client decides how much may be on its way to it: `window` bytes for each stream, and as much for the connection. Both are 65,535
-where nobody says otherwise. What the application has read is promised again, with WINDOW_UPDATE: for the stream, that is. For the
-connection there are two ways. `share="arrived"` promises again what has arrived, `share="read"` what the application has read;
+A client decides how much may be on its way to it: `window` bytes for each stream, and as much for
+the connection. Both are 65,535 where nobody says otherwise. What the application has read is
+promised again, with WINDOW_UPDATE: for the stream, that is. For the connection there are two ways.
+`share="arrived"` promises again what has arrived, `share="read"` what the application has read;
 with the second, somebody who does not read holds up everybody (RFC 9113, section 5.2).
 
-How the real one differs: httpx and gRPC give windows back in larger steps, which saves frames. Browsers start with windows of
-megabytes.
+How the real one differs: httpx and gRPC give windows back in larger steps, which saves frames.
+Browsers start with windows of megabytes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ ENDINGS = (h2.events.StreamEnded, h2.events.StreamReset)
 class Http2Client:
     """One connection."""
 
-    def __init__(self, recorder: Recorder, headers: Headers = (), window: int = WINDOW, share: str = "arrived") -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        headers: Headers = (),
+        window: int = WINDOW,
+        share: str = "arrived",
+    ) -> None:
         if share not in SHARES:
             raise ValueError(f'share must be "arrived" or "read", got {share!r}')
         if not 0 <= window < 1 << 31:
@@ -45,7 +52,10 @@ class Http2Client:
         self.recorder, self.headers, self.window, self.share = recorder, headers, window, share
         self.number = recorder.new_connection()
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="latin-1"))
-        wanted = {h2.settings.SettingCodes.ENABLE_PUSH: 0, h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window}
+        wanted = {
+            h2.settings.SettingCodes.ENABLE_PUSH: 0,
+            h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window,
+        }
         self._h2.local_settings = h2.settings.Settings(client=True, initial_values=wanted)
         self._wire: Wire | None = None
         self._out, self._in = FrameReader(from_client=True), FrameReader(from_client=False)
@@ -57,7 +67,9 @@ class Http2Client:
         self._reading: set[asyncio.Task[None]] = set()
 
     async def open(self, port: int) -> None:
-        """Connects, and says at once what the protocol wants to hear first. It does not wait for an answer."""
+        """Connects, and says at once what the protocol wants to hear first. It does not wait for an
+        answer.
+        """
         self._wire = await connect(port)
         self._h2.initiate_connection()
         if self.window > WINDOW:  # SETTINGS speaks for streams only
@@ -82,18 +94,23 @@ class Http2Client:
         self._flush()
 
     async def receive(self, count: int) -> None:
-        """Reads until so many streams have ended. Raises ConnectionError if the server closes before."""
+        """Reads until so many streams have ended. Raises ConnectionError if the server closes
+        before.
+        """
         assert self._wire is not None
         while self._ended < count:
             data = await self._wire.read()
             if not data:
                 raise ConnectionError(
-                    f"the server closed before {[ask.name for ask in self._asks.values()]} were complete"
+                    f"the server closed before {[ask.name for ask in self._asks.values()]} were "
+                    "complete"
                 )
             for frame in self._in.feed(data):
                 self._note(frame, sent=False)
             events = self._h2.receive_data(data)
-            self._over |= {e.stream_id for e in events if isinstance(e, ENDINGS) and e.stream_id is not None}
+            self._over |= {
+                e.stream_id for e in events if isinstance(e, ENDINGS) and e.stream_id is not None
+            }
             for event in events:
                 self._hear(event)
             self._flush()
@@ -113,7 +130,9 @@ class Http2Client:
             raise ConnectionError(f"the server says goodbye: {event.error_code!r}")
 
     def _arrived(self, event: h2.events.DataReceived) -> None:
-        """The bytes are here. Reading them is the application's business, and may take until `read_at`."""
+        """The bytes are here. Reading them is the application's business, and may take until
+        `read_at`.
+        """
         self._bodies[event.stream_id] += event.data
         count = event.flow_controlled_length
         if self.share == "arrived" and count:
@@ -156,7 +175,15 @@ class Http2Client:
 
     def _note(self, frame: Frame, sent: bool) -> None:
         name = self._asks[frame.stream].name if frame.stream in self._asks else ""
-        what = (frame.name, frame.stream, frame.nbytes, name, frame.flag_names, frame.headers, frame.raw)
+        what = (
+            frame.name,
+            frame.stream,
+            frame.nbytes,
+            name,
+            frame.flag_names,
+            frame.headers,
+            frame.raw,
+        )
         self.recorder.piece(self.number, sent, *what)
 
     def close(self) -> None:

@@ -1,16 +1,20 @@
-"""A line between client and server: so many bytes a millisecond, so long on the way, and now and then a segment is lost.
+"""A line between client and server: so many bytes a millisecond, so long on the way, and now and
+then a segment is lost.
 
     link = Link(delay=20, rate=100, lose=3)
     exchange(asks, over="http/2", link=link)
 
-On loopback bytes arrive at once. This is a proxy on loopback that holds them back: it reads real bytes from one side, cuts them
-into segments of at most 1,460, lets the connections take turns, and writes each to the other side when its time has come.
-TCP promises its reader *all* bytes in order. So when a segment is lost, those behind it wait until it has been sent again,
-however complete they are. That is what `lose` does, and `segments` tells afterwards for each how long it lay there (`held`).
+On loopback bytes arrive at once. This is a proxy on loopback that holds them back: it reads real
+bytes from one side, cuts them into segments of at most 1,460, lets the connections take turns, and
+writes each to the other side when its time has come. TCP promises its reader *all* bytes in order.
+So when a segment is lost, those behind it wait until it has been sent again, however complete they
+are. That is what `lose` does, and `segments` tells afterwards for each how long it lay there
+(`held`).
 
-How the real one differs: this is a model of the parts that matter here. A real TCP also begins slowly and doubles (slow start),
-sends less after a loss, and resends after a time that it measures. The system's own handshake on loopback takes no time, so the
-link asks a round trip for it (`handshake`); TLS would be one or two more.
+How the real one differs: this is a model of the parts that matter here. A real TCP also begins
+slowly and doubles (slow start), sends less after a loss, and resends after a time that it measures.
+The system's own handshake on loopback takes no time, so the link asks a round trip for it
+(`handshake`); TLS would be one or two more.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ SEGMENT = 1460
 
 @dataclass
 class Segment:
-    """Bytes `start` to `start + nbytes` of one direction of a connection. Times in milliseconds since the link was opened.
+    """Bytes `start` to `start + nbytes` of one direction of a connection. Times in milliseconds
+    since the link was opened.
 
     `due`: when it would have been there on its own; `arrived`: when its reader got it.
     """
@@ -47,9 +52,11 @@ class Segment:
 
 @dataclass
 class Link:
-    """How the line is: `delay` one way in ms, `rate` in bytes a millisecond (0: no limit), `handshake` in round trips.
+    """How the line is: `delay` one way in ms, `rate` in bytes a millisecond (0: no limit),
+    `handshake` in round trips.
 
-    `lose`: which segment from the server is lost the first time, counted from 1 over all connections; it takes `resend` ms more.
+    `lose`: which segment from the server is lost the first time, counted from 1 over all
+    connections; it takes `resend` ms more.
     """
 
     delay: float = 0
@@ -94,7 +101,9 @@ class _Line:
 
 
 class _Way:
-    """One direction. Segments of several connections take turns; each connection's arrive in order."""
+    """One direction. Segments of several connections take turns; each connection's arrive in
+    order.
+    """
 
     def __init__(self, link: Link, down: bool) -> None:
         self._link, self._down = link, down
@@ -139,12 +148,16 @@ class _Way:
         self._last[connection] = arrived
         start = self._sent.get(connection, 0)
         self._sent[connection] = start + len(data)
-        self._link.segments.append(Segment(connection, self._down, start, len(data), due, arrived, lost))
+        self._link.segments.append(
+            Segment(connection, self._down, start, len(data), due, arrived, lost)
+        )
         self._flying.setdefault(connection, deque()).append((target, data))
         self._loop.call_at(self._zero + arrived / 1000, self._land, connection)
 
     def _land(self, connection: int) -> None:
-        """The oldest segment under way is there. (Timers of one moment may go off in any order, so they carry no data.)"""
+        """The oldest segment under way is there. (Timers of one moment may go off in any order, so
+        they carry no data.)
+        """
         target, data = self._flying[connection].popleft()
         target.write(data)
 

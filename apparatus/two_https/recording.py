@@ -1,9 +1,11 @@
-"""What a client saw: for each request when what happened, for each piece of the conversation what it was.
+"""What a client saw: for each request when what happened, for each piece of the conversation what
+it was.
 
 `exchange` fills a `Recording`, `viz.exchange` draws it. Times are milliseconds since the beginning.
 
-How the real one differs: browsers keep the same (the network tab, `PerformanceResourceTiming`: startTime, requestStart,
-responseStart, responseEnd), without the server's side, which they cannot see.
+How the real one differs: browsers keep the same (the network tab, `PerformanceResourceTiming`:
+startTime, requestStart, responseStart, responseEnd), without the server's side, which they cannot
+see.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from .work import Headers
 class Ask:
     """A request to be made: `ms` of work and `size` bytes of answer.
 
-    `at`: when it is made; `read_at`: when the client begins to read the answer (HTTP/2 only), both in milliseconds.
+    `at`: when it is made; `read_at`: when the client begins to read the answer (HTTP/2 only), both
+    in milliseconds.
     """
 
     name: str
@@ -35,9 +38,11 @@ class Ask:
 
 @dataclass
 class Course:
-    """What became of a request. `begun` and `ready` are the server's: when it started to work, and when it had the answer.
+    """What became of a request. `begun` and `ready` are the server's: when it started to work, and
+    when it had the answer.
 
-    `stream` is the HTTP/2 stream; on HTTP/1.1, which has none, the how-manieth request of its connection it was.
+    `stream` is the HTTP/2 stream; on HTTP/1.1, which has none, the how-manieth request of its
+    connection it was.
     """
 
     name: str
@@ -55,7 +60,9 @@ class Course:
 
     @property
     def waited(self) -> float:
-        """For how long nobody worked on it and nothing of it was under way, as far as one can tell: done - asked - work."""
+        """For how long nobody worked on it and nothing of it was under way, as far as one can tell:
+        done - asked - work.
+        """
         if self.done is None or self.begun is None or self.ready is None:
             return 0.0
         return round(self.done - self.asked - (self.ready - self.begun), 6)
@@ -63,9 +70,11 @@ class Course:
 
 @dataclass(frozen=True)
 class Piece:
-    """Something on the wire, seen from the client. `kind` is a frame's name, or "head" and "body" for HTTP/1.1.
+    """Something on the wire, seen from the client. `kind` is a frame's name, or "head" and "body"
+    for HTTP/1.1.
 
-    `number`: in which order the pieces came; `name`: of the request it belongs to, "" for the connection's own.
+    `number`: in which order the pieces came; `name`: of the request it belongs to, "" for the
+    connection's own.
     """
 
     number: int
@@ -83,7 +92,9 @@ class Piece:
 
 @dataclass
 class Recording:
-    """A whole exchange: `over` says which protocol and how, `courses` are in the order in which they were asked for."""
+    """A whole exchange: `over` says which protocol and how, `courses` are in the order in which
+    they were asked for.
+    """
 
     over: str
     virtual: bool = True
@@ -96,7 +107,9 @@ class Recording:
         for course in self.courses:
             if course.name == name:
                 return course
-        raise KeyError(f"no request is called {name!r}; there are {', '.join(c.name for c in self.courses)}")
+        raise KeyError(
+            f"no request is called {name!r}; there are {', '.join(c.name for c in self.courses)}"
+        )
 
     def __iter__(self) -> Iterator[Course]:
         return iter(self.courses)
@@ -133,7 +146,12 @@ class Recorder:
 
     def sent(self, name: str, connection: int, stream: int, behind: str = "") -> None:
         course = self._courses[name]
-        course.sent, course.connection, course.stream, course.behind = self.now(), connection, stream, behind
+        course.sent, course.connection, course.stream, course.behind = (
+            self.now(),
+            connection,
+            stream,
+            behind,
+        )
 
     def piece(
         self,
@@ -149,10 +167,27 @@ class Recorder:
     ) -> None:
         number = len(self.recording.pieces)
         self.recording.pieces.append(
-            Piece(number, self.now(), connection, sent, kind, stream, nbytes, name, flags, headers, raw)
+            Piece(
+                number,
+                self.now(),
+                connection,
+                sent,
+                kind,
+                stream,
+                nbytes,
+                name,
+                flags,
+                headers,
+                raw,
+            )
         )
         course = self._courses.get(name)
-        if course is not None and not sent and course.first is None and kind in ("head", "body", "HEADERS", "DATA"):
+        if (
+            course is not None
+            and not sent
+            and course.first is None
+            and kind in ("head", "body", "HEADERS", "DATA")
+        ):
             course.first = self.now()
 
     def finished(self, name: str, status: int, body: bytes) -> None:

@@ -1,4 +1,5 @@
-"""A tap on a line: a proxy between a client and a server that are not ours, which keeps a copy of every byte.
+"""A tap on a line: a proxy between a client and a server that are not ours, which keeps a copy of
+every byte.
 
     with Tap("127.0.0.1:8001") as tap:
         ...                                       # a client that calls tap.address
@@ -7,8 +8,9 @@
 
 That is how one sees what gRPC says: its client and its server are C++, and have no hooks for it.
 
-How the real one differs: tcpdump and Wireshark copy packets on their way, without being asked to connect. With TLS they and a
-proxy see noise, unless the client gives its keys away (`SSLKEYLOGFILE`).
+How the real one differs: tcpdump and Wireshark copy packets on their way, without being asked to
+connect. With TLS they and a proxy see noise, unless the client gives its keys away
+(`SSLKEYLOGFILE`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from .wire import LOOPBACK
 
 
 class Tap:
-    """Listens on a free port of loopback (`address`) and connects to `target`, "host:port", for everyone who comes."""
+    """Listens on a free port of loopback (`address`) and connects to `target`, "host:port", for
+    everyone who comes.
+    """
 
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")
@@ -43,7 +47,10 @@ class Tap:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -62,7 +69,9 @@ class Tap:
             return b"".join(data for c, s, data in self._heard if (c, s) == (connection, sent))
 
     def frames(self, connection: int = 1) -> Iterator[tuple[bool, Frame]]:
-        """The HTTP/2 frames of a connection in the order in which they came by, with who sent them: True is the client."""
+        """The HTTP/2 frames of a connection in the order in which they came by, with who sent them:
+        True is the client.
+        """
         readers = {sent: FrameReader(from_client=sent) for sent in (True, False)}
         with self._lock:
             heard = list(self._heard)
@@ -92,7 +101,9 @@ class Tap:
                 self._start(self._pass_on, client, server, connection, True)
                 self._start(self._pass_on, server, client, connection, False)
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, connection: int, sent: bool) -> None:
+    def _pass_on(
+        self, source: socket.socket, target: socket.socket, connection: int, sent: bool
+    ) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 with self._lock:

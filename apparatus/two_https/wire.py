@@ -1,4 +1,5 @@
-"""One end of a TCP connection: bytes in, bytes out. Both HTTPs of this package are written on top of it.
+"""One end of a TCP connection: bytes in, bytes out. Both HTTPs of this package are written on top
+of it.
 
     async with listen(serve) as server:          # serve(wire) runs for each connection
         wire = await connect(server.port)
@@ -6,8 +7,9 @@
 
 or, for a client that knows nothing of asyncio, `with running(serve) as port: ...`.
 
-How the real one differs: `asyncio.StreamReader` and `StreamWriter` also stop a peer that sends faster than we read, and tell a
-writer to wait (`drain`). Here all is kept in memory, since conversations are short. HTTP/2's own brake is in http2.py.
+How the real one differs: `asyncio.StreamReader` and `StreamWriter` also stop a peer that sends
+faster than we read, and tell a writer to wait (`drain`). Here all is kept in memory, since
+conversations are short. HTTP/2's own brake is in http2.py.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ class Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.local, self.peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        self.local, self.peer = (
+            transport.get_extra_info("sockname"),
+            transport.get_extra_info("peername"),
+        )
         if self._ledger is not None:
             self._ledger.opened(self)
         if self._opened is not None:
@@ -84,7 +89,9 @@ class Wire(asyncio.Protocol):
 
 
 class Listener:
-    """A listening socket on loopback, and the conversations that began there. `async with` closes all of it."""
+    """A listening socket on loopback, and the conversations that began there. `async with` closes
+    all of it.
+    """
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve

@@ -1,4 +1,6 @@
-"""What is measured: a module for each kind of work, with `TITLE` and `ABOUT` for the report and `cases()` for the runner."""
+"""What is measured: a module for each kind of work, with `TITLE` and `ABOUT` for the report and
+`cases()` for the runner.
+"""
 
 # As they are run and reported.
 MODULES = (

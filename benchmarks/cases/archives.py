@@ -1,11 +1,13 @@
 """Saving and loading 100 MB, beside PyTorch in the same run.
 
-Loading maps the file, so it should cost next to nothing: at most 0.05 of `torch.jit.load`, and 5 MB of memory. What is left is
-reading the archive's directory, its pickle and its code, which takes longer the more layers there are: hence two models.
-Saving writes the same bytes as `torch.save` and should take no longer. The memory is a ratio too: what a load allocates, for
-tensors and in Python, over those 5 MB.
+Loading maps the file, so it should cost next to nothing: at most 0.05 of `torch.jit.load`, and 5 MB
+of memory. What is left is reading the archive's directory, its pickle and its code, which takes
+longer the more layers there are: hence two models. Saving writes the same bytes as `torch.save` and
+should take no longer. The memory is a ratio too: what a load allocates, for tensors and in Python,
+over those 5 MB.
 
-Without PyTorch, loading is compared with numpy loading an array of the same size, saving with numpy saving it.
+Without PyTorch, loading is compared with numpy loading an array of the same size, saving with numpy
+saving it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from internals import jit, nn
 
 TITLE = "Archives"
 ABOUT = (
-    "Saving and loading 100 MB. Loading maps the file, so that what is left is reading the directory, the pickle and "
-    "the code. Memory is a ratio too: the most that a load allocates, for tensors and in Python, over 5 MB."
+    "Saving and loading 100 MB. Loading maps the file, so that what is left is reading the "
+    "directory, the pickle and the code. Memory is a ratio too: the most that a load allocates, "
+    "for tensors and in Python, over 5 MB."
 )
 LAYERS, WIDTH = 25, 1024  # 25 matrices of 4 MiB, or one of the same size
 LOADS = ("jit.load, 100 MB, one layer", "jit.load, 100 MB, 25 layers")
@@ -38,7 +41,8 @@ ROUNDS = 21
 
 _folder = tempfile.TemporaryDirectory(prefix="archives")  # emptied when the program ends
 SCRIPT, ONE, STATE, OURS_SAVED, THEIRS_SAVED, ARRAY = (
-    str(Path(_folder.name) / name) for name in ("script.pt", "one.pt", "state.pt", "ours.pt", "theirs.pt", "array.npy")
+    str(Path(_folder.name) / name)
+    for name in ("script.pt", "one.pt", "state.pt", "ours.pt", "theirs.pt", "array.npy")
 )
 
 
@@ -53,13 +57,28 @@ class Work(NamedTuple):
 
 
 WORKS: Mapping[str, Work] = {
-    LOADS[0]: Work(lambda: jit.load(ONE), lambda T: T.jit.load(ONE), lambda m: numbers(m.state_dict()), ONE, 0.05),
-    LOADS[1]: Work(
-        lambda: jit.load(SCRIPT), lambda T: T.jit.load(SCRIPT), lambda m: numbers(m.state_dict()), SCRIPT, 0.05
+    LOADS[0]: Work(
+        lambda: jit.load(ONE),
+        lambda T: T.jit.load(ONE),
+        lambda m: numbers(m.state_dict()),
+        ONE,
+        0.05,
     ),
-    "load, 100 MB": Work(lambda: internals.load(STATE), lambda T: T.load(STATE), lambda d: numbers(d), STATE),
+    LOADS[1]: Work(
+        lambda: jit.load(SCRIPT),
+        lambda T: T.jit.load(SCRIPT),
+        lambda m: numbers(m.state_dict()),
+        SCRIPT,
+        0.05,
+    ),
+    "load, 100 MB": Work(
+        lambda: internals.load(STATE), lambda T: T.load(STATE), lambda d: numbers(d), STATE
+    ),
     "load, 100 MB, beside mmap=True": Work(
-        lambda: internals.load(STATE), lambda T: T.load(STATE, mmap=True), lambda d: numbers(d), STATE
+        lambda: internals.load(STATE),
+        lambda T: T.load(STATE, mmap=True),
+        lambda d: numbers(d),
+        STATE,
     ),
     "save, 100 MB": Work(
         lambda: save(internals.save, whole(), OURS_SAVED),
@@ -114,7 +133,9 @@ def sides_of(name: str) -> dict[str, Call | Absent]:
         return made | {"torch": timed(partial(work.torch, torch), work.look)}
     made["torch"] = peers.not_installed("torch")
     if name.startswith("save"):
-        return made | {"numpy": timed(lambda: np.save(ARRAY, whole().numpy()), lambda _: written(ARRAY))}
+        return made | {
+            "numpy": timed(lambda: np.save(ARRAY, whole().numpy()), lambda _: written(ARRAY))
+        }
     return made | {"numpy": timed(lambda: np.load(ARRAY), lambda _: written(work.file))}
 
 
@@ -157,7 +178,9 @@ def save(function: Callable[[Any, str], object], whole: Any, path: str) -> str:
 
 
 def timed(call: Call, look: Callable[[Any], Any]) -> Call:
-    """The seconds that `call` takes; looking at what it returns, and throwing that away, do not count."""
+    """The seconds that `call` takes; looking at what it returns, and throwing that away, do not
+    count.
+    """
 
     def seconds() -> Timed:
         with warnings.catch_warnings():
@@ -171,7 +194,9 @@ def timed(call: Call, look: Callable[[Any], Any]) -> Call:
 
 
 def allocated(call: Call) -> Call:
-    """The most bytes that `call` allocates at a time: Python's, and those of storages. What it imports first does not count."""
+    """The most bytes that `call` allocates at a time: Python's, and those of storages. What it
+    imports first does not count.
+    """
 
     def nbytes() -> Timed:
         call()

@@ -1,8 +1,10 @@
-"""How long compiling takes: a fused chain and a whole network, the first time on a machine and from the cache.
+"""How long compiling takes: a fused chain and a whole network, the first time on a machine and from
+the cache.
 
-Each measurement is a process of its own, with an empty folder for the cache, or one that another process has filled before
-(`benchmarks/fresh.py`). Ours is held against the seconds that were promised, the only figures here that depend on the machine;
-`torch.compile` is there for comparison, under the same conditions.
+Each measurement is a process of its own, with an empty folder for the cache, or one that another
+process has filled before (`benchmarks/fresh.py`). Ours is held against the seconds that were
+promised, the only figures here that depend on the machine; `torch.compile` is there for comparison,
+under the same conditions.
 """
 
 from __future__ import annotations
@@ -23,13 +25,19 @@ from benchmarks.harness import OURS, Absent, Call, Case, Timed
 
 TITLE = "Compiling"
 ABOUT = (
-    "From the call of `internals.jit.optimize` to the first result of the compiled program, in a fresh process. Cold:"
-    " with an empty cache; cached: another process has compiled the same before. Libraries are imported already, the "
-    "compiler is not. The other side is the time that was promised: a ratio of 1 is just that."
+    "From the call of `internals.jit.optimize` to the first result of the compiled program, in a "
+    "fresh process. Cold: with an empty cache; cached: another process has compiled the same "
+    "before. Libraries are imported already, the compiler is not. The other side is the time that "
+    "was promised: a ratio of 1 is just that."
 )
 CACHES = {OURS: "INTERNALS_CACHE_DIR", "torch.compile": "TORCHINDUCTOR_CACHE_DIR"}
 WORKS = {"x * sigmoid(x) + tanh(y)": "chain", "ResNet-18, batch 1": "resnet18"}
-PROMISES = {("chain", "cold"): 1.0, ("chain", "cached"): 0.3, ("resnet18", "cold"): 60.0, ("resnet18", "cached"): 2.0}
+PROMISES = {
+    ("chain", "cold"): 1.0,
+    ("chain", "cached"): 0.3,
+    ("resnet18", "cold"): 60.0,
+    ("resnet18", "cached"): 2.0,
+}
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # emptied when the program ends
 
@@ -73,7 +81,9 @@ def sides(work: str, state: str) -> dict[str, Call | Absent]:
 
 
 def once_more(call: Callable[[], Timed]) -> Call:
-    """The harness calls every side once to check it: that build counts as the first round, instead of being thrown away."""
+    """The harness calls every side once to check it: that build counts as the first round, instead
+    of being thrown away.
+    """
     first: list[Timed] = []
     calls = 0
 
@@ -91,7 +101,9 @@ def once_more(call: Callable[[], Timed]) -> Call:
 
 
 def build(work: str, state: str, side: str) -> Timed:
-    """In a process of its own: the seconds it took, and how far the result was from the right one."""
+    """In a process of its own: the seconds it took, and how far the result was from the right
+    one.
+    """
     if state == "cached":
         return run(work, side, filled(work, side))
     with tempfile.TemporaryDirectory(prefix="cold") as folder:
@@ -109,9 +121,13 @@ def filled(work: str, side: str) -> str:
 def run(work: str, side: str, folder: str) -> Timed:
     answer = Path(folder) / "answer.json"
     command = [sys.executable, "-m", "benchmarks.fresh", work, side, str(answer)]
-    process = subprocess.run(command, capture_output=True, text=True, env={**os.environ, CACHES[side]: folder})
+    process = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, CACHES[side]: folder}
+    )
     if process.returncode != 0:
         lines = process.stderr.strip().splitlines()
-        raise RuntimeError(f"building {work} with {side} failed: {lines[-1] if lines else process.returncode}")
+        raise RuntimeError(
+            f"building {work} with {side} failed: {lines[-1] if lines else process.returncode}"
+        )
     found = json.loads(answer.read_text())
     return Timed(found["seconds"], np.asarray(found["error"]))

@@ -1,4 +1,6 @@
-"""Chains of elementwise operations, softmax and layer norm over a million numbers: one kernel, not one an operator."""
+"""Chains of elementwise operations, softmax and layer norm over a million numbers: one kernel, not
+one an operator.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ from benchmarks.harness import OURS, Absent, Call, Case
 
 TITLE = "Fused chains"
 ABOUT = (
-    "A million float32 numbers on two threads. Ours is `internals.jit.optimize`, ready compiled; PyTorch's eager mode"
-    " runs an operator after the other, `torch.compile` writes C++, TorchScript's own fuser cannot compile on a CPU "
-    "without LLVM in the wheel, tinygrad compiles with `TinyJit`."
+    "A million float32 numbers on two threads. Ours is `internals.jit.optimize`, ready compiled; "
+    "PyTorch's eager mode runs an operator after the other, `torch.compile` writes C++, "
+    "TorchScript's own fuser cannot compile on a CPU without LLVM in the wheel, tinygrad compiles "
+    "with `TinyJit`."
 )
 N, ROWS, COLUMNS = 1_000_000, 1_000, 1_024
 
@@ -60,7 +63,9 @@ def numpy_swish_and_tanh(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 TABLE = (
-    Row("((x * y + x) * 0.5 - y) * x + 1", chain, chain, goals={"torch": 0.15, "torch.compile": 1.0}),
+    Row(
+        "((x * y + x) * 0.5 - y) * x + 1", chain, chain, goals={"torch": 0.15, "torch.compile": 1.0}
+    ),
     Row("gelu, tanh form", gelu, numpy_gelu, inputs=1, goals={"torch": 0.2, "torch.compile": 1.0}),
     Row(
         "x * sigmoid(x) + tanh(y)",

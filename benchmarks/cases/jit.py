@@ -1,10 +1,13 @@
-"""Compiled functions against the same functions in TorchScript: loops of small work, and what one call costs.
+"""Compiled functions against the same functions in TorchScript: loops of small work, and what one
+call costs.
 
-Ours run twice: as Python emitted from the optimised graph, and in the interpreter. PyTorch runs them with the executor that
-specialises to the kind of arguments, as ours does, and one thread. The promises: emitted code is no slower than 0.8 of
-TorchScript on a loop of tensor additions and 1.0 on a loop of ints; the interpreter 1.1 and 5.
+Ours run twice: as Python emitted from the optimised graph, and in the interpreter. PyTorch runs
+them with the executor that specialises to the kind of arguments, as ours does, and one thread. The
+promises: emitted code is no slower than 0.8 of TorchScript on a loop of tensor additions and 1.0 on
+a loop of ints; the interpreter 1.1 and 5.
 
-The functions are scripted from source by both, so `loop_of_adds` and `loop_of_ints` below are all there is to compare.
+The functions are scripted from source by both, so `loop_of_adds` and `loop_of_ints` below are all
+there is to compare.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from benchmarks.harness import OURS, Absent, Call, Case
 from internals import jit
 
 TITLE = "Compiled functions"
-ABOUT = "Loops of small work, scripted by both, on one thread: ours as Python emitted from the graph, and in the interpreter."
+ABOUT = (
+    "Loops of small work, scripted by both, on one thread: ours as Python emitted from the graph, "
+    "and in the interpreter."
+)
 TURNS = 1000
 CALLS = range(200)
 
@@ -49,7 +55,9 @@ def one_add(x, y):  # type: ignore[no-untyped-def]
 
 
 class Work(NamedTuple):
-    """A function, its arguments given a tensor of four ones, and what was promised: emitted, and in the interpreter."""
+    """A function, its arguments given a tensor of four ones, and what was promised: emitted, and in
+    the interpreter.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -99,7 +107,8 @@ def sides_of(work: Work, executor: str) -> dict[str, Call | Absent]:
 
 
 def in_torchscript(torch: Any, work: Work) -> Call:
-    before = torch._C._jit_set_profiling_executor(False)  # plans by dtype and rank as ours, and no profiling runs first
+    # plans by dtype and rank as ours, and no profiling runs first
+    before = torch._C._jit_set_profiling_executor(False)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

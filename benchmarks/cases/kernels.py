@@ -1,7 +1,8 @@
-"""One operator at a time on 2048 x 1024 numbers: reductions, copies, indexing, casts. A table; each row says what it does twice.
+"""One operator at a time on 2048 x 1024 numbers: reductions, copies, indexing, casts. A table; each
+row says what it does twice.
 
-Each row has the operator as a user writes it, for ours and PyTorch, and as numpy says it: timed in float32 beside them, and
-in float64 what the others are checked against.
+Each row has the operator as a user writes it, for ours and PyTorch, and as numpy says it: timed in
+float32 beside them, and in float64 what the others are checked against.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from benchmarks import peers
 from benchmarks.harness import Absent, Call, Case
 
 TITLE = "Eager kernels"
-ABOUT = "2048 x 1024 float32 numbers (where nothing else is said), one thread, the processor's time, eager mode on both sides."
+ABOUT = (
+    "2048 x 1024 float32 numbers (where nothing else is said), one thread, the processor's time, "
+    "eager mode on both sides."
+)
 SHAPE = (2048, 1024)
 SIDE = 2048
 GOAL = 1.2
@@ -101,7 +105,9 @@ TABLE = (
     Row("variance of each column", lambda T, x: x.var(0), lambda x: x.var(0, ddof=1), one),
     Row("max of all", lambda T, x: x.max(), lambda x: x.max(), one),
     Row("max of each row, with its place", lambda T, x: x.max(1).values, lambda x: x.max(1), one),
-    Row("max of each column, with its place", lambda T, x: x.max(0).values, lambda x: x.max(0), one),
+    Row(
+        "max of each column, with its place", lambda T, x: x.max(0).values, lambda x: x.max(0), one
+    ),
     Row("amax of each row", lambda T, x: x.amax(1), lambda x: x.max(1), one),
     Row("argmax of all", lambda T, x: x.argmax(), lambda x: x.argmax(), one),
     Row("argmax of each row", lambda T, x: x.argmax(1), lambda x: x.argmax(1), one),
@@ -111,13 +117,27 @@ TABLE = (
     Row("softmax of each row", lambda T, x: x.softmax(1), numpy_softmax, one),
     Row("layer norm", lambda T, x: T.nn.functional.layer_norm(x, SHAPE[1:]), numpy_layer_norm, one),
     Row("copy of the transposed", lambda T, x: x.t().contiguous(), lambda x: x.T.copy(), one),
-    Row("copy of every second", lambda T, x: x[::2, ::2].contiguous(), lambda x: x[::2, ::2].copy(), one),
+    Row(
+        "copy of every second",
+        lambda T, x: x[::2, ::2].contiguous(),
+        lambda x: x[::2, ::2].copy(),
+        one,
+    ),
     Row("a + a.T, 2048 x 2048", lambda T, x: x + x.t(), lambda x: x + x.T, square),
-    Row("a + row + column", lambda T, x, r, c: x + r + c, lambda x, r, c: x + r + c, row_and_column),
+    Row(
+        "a + row + column", lambda T, x, r, c: x + r + c, lambda x, r, c: x + r + c, row_and_column
+    ),
     Row("row + column", lambda T, x, r, c: r + c, lambda x, r, c: r + c, row_and_column),
-    Row("where(mask, a, b)", lambda T, m, a, b: T.where(m, a, b), lambda m, a, b: np.where(m != 0, a, b), masked),
+    Row(
+        "where(mask, a, b)",
+        lambda T, m, a, b: T.where(m, a, b),
+        lambda m, a, b: np.where(m != 0, a, b),
+        masked,
+    ),
     Row("float32 to float64", lambda T, x: x.to(T.float64), lambda x: x.astype(np.float64), one),
-    Row("float64 to float32", lambda T, x: x.to(T.float32), lambda x: x.astype(np.float32), doubles),
+    Row(
+        "float64 to float32", lambda T, x: x.to(T.float32), lambda x: x.astype(np.float32), doubles
+    ),
     Row("int64 to float32", lambda T, x: x.to(T.float32), lambda x: x.astype(np.float32), integers),
     Row("float32 to int64", lambda T, x: x.to(T.int64), lambda x: x.astype(np.int64), one),
     Row(
@@ -146,8 +166,18 @@ TABLE = (
     ),
     Row("sort of each row", lambda T, x: x.sort(1).values, lambda x: np.sort(x, 1), one),
     Row("sort of 100,000", lambda T, x: x.sort().values, lambda x: np.sort(x), hundred_thousand),
-    Row("cat, one below the other", lambda T, a, b: T.cat([a, b], 0), lambda a, b: np.concatenate([a, b], 0), two),
-    Row("cat, side by side", lambda T, a, b: T.cat([a, b], 1), lambda a, b: np.concatenate([a, b], 1), two),
+    Row(
+        "cat, one below the other",
+        lambda T, a, b: T.cat([a, b], 0),
+        lambda a, b: np.concatenate([a, b], 0),
+        two,
+    ),
+    Row(
+        "cat, side by side",
+        lambda T, a, b: T.cat([a, b], 1),
+        lambda a, b: np.concatenate([a, b], 1),
+        two,
+    ),
     Row("a + b", lambda T, a, b: a + b, lambda a, b: a + b, two),
     Row("exp(a)", lambda T, a: a.exp(), np.exp, one, goal=None),
     Row("tanh(a)", lambda T, a: a.tanh(), np.tanh, one, goal=None),

@@ -11,8 +11,8 @@ from benchmarks.harness import Absent, Call, Case
 
 TITLE = "Products of matrices"
 ABOUT = (
-    "Square float32 matrices, one thread, the processor's time. Ours is numpy's BLAS (OpenBLAS in its wheels), "
-    "PyTorch's is MKL and more."
+    "Square float32 matrices, one thread, the processor's time. Ours is numpy's BLAS (OpenBLAS in "
+    "its wheels), PyTorch's is MKL and more."
 )
 SIZES = (64, 128, 256, 512, 1024, 2048)
 GOAL = 1.25
@@ -36,7 +36,10 @@ def cases() -> list[Case]:
 
 def sides_of(n: int) -> dict[str, Call | Absent]:
     arrays = matrices(n)
-    return {**peers.eager(lambda T, a, b: a @ b, arrays), "numpy": peers.in_numpy(lambda a, b: a @ b, arrays)}
+    return {
+        **peers.eager(lambda T, a, b: a @ b, arrays),
+        "numpy": peers.in_numpy(lambda a, b: a @ b, arrays),
+    }
 
 
 def reference_of(n: int) -> np.ndarray:

@@ -1,8 +1,9 @@
-"""Whole networks: ResNet-18, MobileNet-v2 and a small Vision Transformer answer; ResNet-18 takes a step of training.
+"""Whole networks: ResNet-18, MobileNet-v2 and a small Vision Transformer answer; ResNet-18 takes a
+step of training.
 
-Both libraries run the same source: our `internals/models` is ordinary PyTorch code, so PyTorch's side is that code with the
-name of the library exchanged, and our weights. The right answers are PyTorch's in float64 (our own in float64 where it is
-not installed).
+Both libraries run the same source: our `internals/models` is ordinary PyTorch code, so PyTorch's
+side is that code with the name of the library exchanged, and our weights. The right answers are
+PyTorch's in float64 (our own in float64 where it is not installed).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from internals import models
 
 TITLE = "Networks"
 ABOUT = (
-    "Images of 224 x 224, weights at random but the same for all. Optimised: `internals.jit.optimize`, beside "
-    "PyTorch's eager mode, `torch.compile` with freezing, and TorchScript frozen and prepared by "
-    "`optimize_for_inference`."
+    "Images of 224 x 224, weights at random but the same for all. Optimised: "
+    "`internals.jit.optimize`, beside PyTorch's eager mode, `torch.compile` with freezing, and "
+    "TorchScript frozen and prepared by `optimize_for_inference`."
 )
 TRAINING_BATCH, TRAINING_SIDE, RATE = 8, 64, 0.01
-# In float32 one ReLU in a million gets its input on the other side of zero, which changes the first layer's gradient by up to
-# a percent, in either library; in float64 ours agrees with PyTorch's to thirteen digits (tests/benchmarks/test_cases.py).
+# In float32 one ReLU in a million gets its input on the other side of zero, which changes the first
+# layer's gradient by up to a percent, in either library; in float64 ours agrees with PyTorch's to
+# thirteen digits (tests/benchmarks/test_cases.py).
 KINKS = 0.01
 
 
@@ -78,7 +80,7 @@ def cases() -> list[Case]:
 
 
 def answers(network: Network, batch: int, threads: int) -> list[Case]:
-    shared = {
+    shared: dict[str, Any] = {
         "reference": partial(right_answer, network.name, batch),
         "tolerance": 1e-4,
         "threads": threads,
@@ -89,8 +91,13 @@ def answers(network: Network, batch: int, threads: int) -> list[Case]:
     where = f"{network.name}, batch {batch}, {threads} thread{'s' * (threads > 1)}"
     optimised, eager = dict(network.optimised or {}), dict(network.eager or {})
     return [
-        Case(f"{where}, optimised", partial(optimised_sides, network.name, batch), goals=optimised, **shared),  # type: ignore[arg-type]
-        Case(f"{where}, eager", partial(eager_sides, network.name, batch), goals=eager, **shared),  # type: ignore[arg-type]
+        Case(
+            f"{where}, optimised",
+            partial(optimised_sides, network.name, batch),
+            goals=optimised,
+            **shared,
+        ),
+        Case(f"{where}, eager", partial(eager_sides, network.name, batch), goals=eager, **shared),
     ]
 
 
@@ -149,12 +156,18 @@ def training_sides() -> dict[str, Call | Absent]:
 
 def training_reference() -> object:
     torch = peers.library("torch")
-    T, model = (torch, twin.__wrapped__("ResNet-18")) if torch else (internals, ready.__wrapped__("ResNet-18"))
+    T, model = (
+        (torch, twin.__wrapped__("ResNet-18"))
+        if torch
+        else (internals, ready.__wrapped__("ResNet-18"))
+    )
     return training_step(T, model.double(), np.float64)()
 
 
 def training_step(T: Any, model: Any, dtype: Any = np.float32) -> Call:
-    """A call returns the loss and the first convolution's gradient, which has come through all layers."""
+    """A call returns the loss and the first convolution's gradient, which has come through all
+    layers.
+    """
     model.train().requires_grad_(True)
     optimizer = T.optim.SGD(model.parameters(), lr=RATE, momentum=0.9)
     criterion = T.nn.CrossEntropyLoss()
@@ -184,8 +197,11 @@ def ready(name: str) -> Any:
         if key.endswith("running_mean"):
             value.copy_(internals.tensor(0.1 * stream.standard_normal(value.shape, np.float32)))
         elif key.endswith("running_var"):
-            value.copy_(internals.tensor(stream.uniform(0.8, 1.2, tuple(value.shape)).astype(np.float32)))
-        elif value.is_floating_point() and not value.any():  # biases, and ViT's last layer: all answers would be zero
+            value.copy_(
+                internals.tensor(stream.uniform(0.8, 1.2, tuple(value.shape)).astype(np.float32))
+            )
+        elif value.is_floating_point() and not value.any():
+            # biases, and ViT's last layer: all answers would be zero
             value.copy_(internals.tensor(0.02 * stream.standard_normal(value.shape, np.float32)))
     return model.eval().requires_grad_(False)
 
@@ -197,18 +213,25 @@ def twin(name: str) -> Any:
 
     model = network_called(name).make(our_models_in_torch())
     model.load_state_dict(
-        {key: torch.from_numpy(value.numpy().copy()) for key, value in ready(name).state_dict().items()}
+        {
+            key: torch.from_numpy(value.numpy().copy())
+            for key, value in ready(name).state_dict().items()
+        }
     )
     return model.eval().requires_grad_(False)
 
 
 @cache
 def our_models_in_torch() -> SimpleNamespace:
-    """The files of `internals/models` with the name of the library exchanged, all their names in one place."""
+    """The files of `internals/models` with the name of the library exchanged, all their names in
+    one place.
+    """
     names: dict[str, Any] = {}
     for file in ("_blocks", "mobilenetv2", "resnet", "vision_transformer"):
         source = Path(models.__file__).with_name(f"{file}.py").read_text()
-        source = source.replace("internals.models.", "our_models_in_torch.").replace("internals", "torch")
+        source = source.replace("internals.models.", "our_models_in_torch.").replace(
+            "internals", "torch"
+        )
         module = ModuleType(f"our_models_in_torch.{file}")
         sys.modules[module.__name__] = module  # where the files after it look
         exec(compile(source, f"{file}.py, with torch", "exec"), module.__dict__)

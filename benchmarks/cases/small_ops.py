@@ -1,7 +1,8 @@
-"""What one small operation costs: four float32 elements, so that everything but the arithmetic counts.
+"""What one small operation costs: four float32 elements, so that everything but the arithmetic
+counts.
 
-Each side repeats the operation in a loop of its own, so the harness's own call is shared by many, and returns the last
-result. The goal is the project's promise: `a + b` is no slower than PyTorch's.
+Each side repeats the operation in a loop of its own, so the harness's own call is shared by many,
+and returns the last result. The goal is the project's promise: `a + b` is no slower than PyTorch's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Loop = Callable[..., Call]
 
 
 def cases() -> list[Case]:
-    """`a + b` and its neighbours: the operator, the function with its argument parser, a scalar, a view, an index."""
+    """`a + b` and its neighbours: the operator, the function with its argument parser, a scalar, a
+    view, an index.
+    """
     return [
         case("a + b, 4 floats", lambda T, a, b: plus(a, b), A + B, {"torch": 1.0}, rounds=200),
         case("a * 2.0, 4 floats", lambda T, a, b: times_two(a), A * 2),
@@ -37,8 +40,12 @@ def cases() -> list[Case]:
     ]
 
 
-def case(name: str, loop: Loop, right: Any, goals: Mapping[str, float] | None = None, rounds: int = 40) -> Case:
-    return Case(name, partial(sides_of, loop), reference=lambda: right, goals=goals or {}, rounds=rounds)
+def case(
+    name: str, loop: Loop, right: Any, goals: Mapping[str, float] | None = None, rounds: int = 40
+) -> Case:
+    return Case(
+        name, partial(sides_of, loop), reference=lambda: right, goals=goals or {}, rounds=rounds
+    )
 
 
 def sides_of(loop: Loop) -> dict[str, Call | Absent]:

@@ -1,9 +1,10 @@
 """What one step of training costs: forward, backward, update.
 
-Two networks. The 784-128-10 perceptron on a batch of 64 has enough arithmetic for it to count; micrograd's two-moons demo
-(https://github.com/karpathy/micrograd, `demo.ipynb`) has hardly any, so the bookkeeping counts. All sides begin with the same
-weights and take the same steps. numpy's side is the arithmetic alone, with the gradients written out by hand: what a framework
-adds is the distance to it. `a + b` is there because recording one operation is where it begins.
+Two networks. The 784-128-10 perceptron on a batch of 64 has enough arithmetic for it to count;
+micrograd's two-moons demo (https://github.com/karpathy/micrograd, `demo.ipynb`) has hardly any, so
+the bookkeeping counts. All sides begin with the same weights and take the same steps. numpy's side
+is the arithmetic alone, with the gradients written out by hand: what a framework adds is the
+distance to it. `a + b` is there because recording one operation is where it begins.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from benchmarks.harness import OURS, Absent, Call, Case
 
 TITLE = "Training"
 ABOUT = (
-    "One step: forward, backward, update; one thread. numpy's side is the arithmetic alone, with the gradients "
-    "written out by hand."
+    "One step: forward, backward, update; one thread. numpy's side is the arithmetic alone, with "
+    "the gradients written out by hand."
 )
 RATE = 0.1
 PENALTY = 1e-4
@@ -100,7 +101,9 @@ def digits_step(T: Any, weights: list[Any]) -> Call:
 
 
 def digits_in_tinygrad(weights: list[Any]) -> Call | Absent:
-    """The whole step under `TinyJit`. It needs some steps to capture, after which the weights are set back."""
+    """The whole step under `TinyJit`. It needs some steps to capture, after which the weights are
+    set back.
+    """
     if (reason := peers.tinygrad_lacks()) is not None:
         return Absent(reason)
     from tinygrad import Context, Device, Tensor, TinyJit, nn
@@ -114,7 +117,9 @@ def digits_in_tinygrad(weights: list[Any]) -> Call | Absent:
     def captured() -> Any:
         optimizer.zero_grad()
         w1, b1, w2, b2 = parameters
-        loss = (images.linear(w1.T, b1).relu().linear(w2.T, b2)).sparse_categorical_crossentropy(labels)
+        loss = (images.linear(w1.T, b1).relu().linear(w2.T, b2)).sparse_categorical_crossentropy(
+            labels
+        )
         loss.backward()
         return loss.realize(*optimizer.schedule_step())
 
@@ -150,7 +155,12 @@ def digits_by_hand(weights: list[Any], dtype: Any = np.float32) -> Call:
         gradient[rows, labels] -= 1
         gradient /= 64
         back = (gradient @ w2) * (hidden > 0)
-        for w, g in ((w1, back.T @ images), (b1, back.sum(0)), (w2, gradient.T @ hidden), (b2, gradient.sum(0))):
+        for w, g in (
+            (w1, back.T @ images),
+            (b1, back.sum(0)),
+            (w2, gradient.T @ hidden),
+            (b2, gradient.sum(0)),
+        ):
             g *= RATE
             w -= g
         return loss
@@ -191,7 +201,9 @@ def moons_step(T: Any, weights: list[Any]) -> Call:
     def step() -> Any:
         optimizer.zero_grad()
         scores = model(points)[:, 0]
-        loss = (1 - labels * scores).relu().mean() + PENALTY * sum((p * p).sum() for p in parameters)
+        loss = (1 - labels * scores).relu().mean() + PENALTY * sum(
+            (p * p).sum() for p in parameters
+        )
         loss.backward()
         optimizer.step()
         return loss

@@ -1,1 +1,3 @@
-"""The CUDA backend on a real GPU, against what the GPU can do and against PyTorch: `make bench-gpu`."""
+"""The CUDA backend on a real GPU, against what the GPU can do and against PyTorch: `make
+bench-gpu`.
+"""

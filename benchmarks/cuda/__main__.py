@@ -1,7 +1,9 @@
-"""`make bench-gpu`, or `python -m benchmarks.cuda [WORD ...]`: a table of how near the CUDA backend is to what the GPU can do.
+"""`make bench-gpu`, or `python -m benchmarks.cuda [WORD ...]`: a table of how near the CUDA backend
+is to what the GPU can do.
 
-Words choose the cases whose name contains one of them. With --simulator everything is run once, tiny, on the simulated device, to
-see that it runs: times there are modelled and say nothing about a GPU, so none are shown.
+Words choose the cases whose name contains one of them. With --simulator everything is run once,
+tiny, on the simulated device, to see that it runs: times there are modelled and say nothing about a
+GPU, so none are shown.
 """
 
 from __future__ import annotations
@@ -17,8 +19,14 @@ from benchmarks.cuda import harness
 from benchmarks.cuda.cases import FLOAT, FULL, TINY, cases, ceiling, rows_of
 from benchmarks.cuda.harness import OURS, TORCH, Clock, Result
 
-SIMULATED = "On the simulated device, with tiny operands. It has no times that would say anything about a GPU."
-HEAD = "| case | of the copy's bandwidth | of PyTorch's speed | µs | goal | |\n|---|---:|---:|---:|---|---|"
+SIMULATED = (
+    "On the simulated device, with tiny operands. It has no times that would say anything about a "
+    "GPU."
+)
+HEAD = (
+    "| case | of the copy's bandwidth | of PyTorch's speed | µs | goal | "
+    "|\n|---|---:|---:|---:|---|---|"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,7 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("words", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=30, help="how often each side has its turn")
-    parser.add_argument("--simulator", action="store_true", help="run everything once, tiny, on the simulated device")
+    parser.add_argument(
+        "--simulator",
+        action="store_true",
+        help="run everything once, tiny, on the simulated device",
+    )
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -66,7 +78,9 @@ def found_libraries(simulated: bool) -> dict[str, Any]:
 
 
 def setting(words: list[str]) -> str:
-    """What was measured, when, how and on what: what `docs/performance.md` has to say above the table."""
+    """What was measured, when, how and on what: what `docs/performance.md` has to say above the
+    table.
+    """
     properties = internals.cuda.get_device_properties(0)
     beside = "no PyTorch beside it"
     if importlib.util.find_spec("torch"):
@@ -77,8 +91,9 @@ def setting(words: list[str]) -> str:
     command = "make bench-gpu" + (f' ARGS="{" ".join(words)}"' if words else "")
     copied = f"{2 * FLOAT * FULL.n / 1e6:.0f} MB read and written"
     return (
-        f"Measured on {datetime.date.today()} with `{command}`: {properties.name}, {properties.multi_processor_count} "
-        f"multiprocessors, {beside}. Medians of interleaved rounds, of time on the device; the copy is one of {copied}."
+        f"Measured on {datetime.date.today()} with `{command}`: {properties.name}, "
+        f"{properties.multi_processor_count} multiprocessors, {beside}. Medians of interleaved "
+        f"rounds, of time on the device; the copy is one of {copied}."
     )
 
 

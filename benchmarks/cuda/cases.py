@@ -1,4 +1,5 @@
-"""What is measured: operators limited by memory, a product of matrices, a chain that can be fused, a hit of the allocator.
+"""What is measured: operators limited by memory, a product of matrices, a chain that can be fused,
+a hit of the allocator.
 
 The goals are the project's promises for a real GPU, at the sizes of `FULL`.
 """
@@ -14,7 +15,9 @@ from benchmarks.cuda.harness import OURS, Case, Ceiling, Goal
 
 @dataclass(frozen=True)
 class Sizes:
-    """`n` elements for what goes through memory once, `rows` of `columns` for what works on rows, matrices of `side`²."""
+    """`n` elements for what goes through memory once, `rows` of `columns` for what works on rows,
+    matrices of `side`².
+    """
 
     n: int
     rows: int
@@ -23,7 +26,8 @@ class Sizes:
 
 
 FULL = Sizes(n=1 << 26, rows=1 << 14, columns=1 << 12, side=4096)
-TINY = Sizes(n=1 << 9, rows=8, columns=32, side=16)  # for the simulator: to see that everything runs
+# for the simulator: to see that everything runs
+TINY = Sizes(n=1 << 9, rows=8, columns=32, side=16)
 
 FLOAT = 4
 BANDWIDTH, ROWS = Goal("bandwidth", 0.85), Goal("bandwidth", 0.70)
@@ -46,9 +50,11 @@ class Row(NamedTuple):
 
 
 def cases(libraries: Mapping[str, Any], sizes: Sizes, words: Sequence[str] = ()) -> Iterator[Case]:
-    """Those whose name contains one of `words`, or all, each with a side for every library of `libraries`.
+    """Those whose name contains one of `words`, or all, each with a side for every library of
+    `libraries`.
 
-    One after the other, so that the operands of one need not be there at the same time as those of the next.
+    One after the other, so that the operands of one need not be there at the same time as those of
+    the next.
     """
     for row in rows_of(sizes):
         if not words or any(word in row.name for word in words):
@@ -61,20 +67,47 @@ def rows_of(sizes: Sizes) -> list[Row]:
     n, rows, columns, side = sizes.n, sizes.rows, sizes.columns, sizes.side
     matrix, nbytes = (rows, columns), FLOAT * rows * columns
     return [
-        Row("a + b", lambda T: binary(T, n, lambda a, b, out: T.add(a, b, out=out)), 3 * FLOAT * n, BANDWIDTH),
-        Row("a * 2", lambda T: binary(T, n, lambda a, b, out: T.mul(a, 2.0, out=out)), 2 * FLOAT * n, BANDWIDTH),
-        Row("exp(a)", lambda T: binary(T, n, lambda a, b, out: T.exp(a, out=out)), 2 * FLOAT * n, BANDWIDTH),
+        Row(
+            "a + b",
+            lambda T: binary(T, n, lambda a, b, out: T.add(a, b, out=out)),
+            3 * FLOAT * n,
+            BANDWIDTH,
+        ),
+        Row(
+            "a * 2",
+            lambda T: binary(T, n, lambda a, b, out: T.mul(a, 2.0, out=out)),
+            2 * FLOAT * n,
+            BANDWIDTH,
+        ),
+        Row(
+            "exp(a)",
+            lambda T: binary(T, n, lambda a, b, out: T.exp(a, out=out)),
+            2 * FLOAT * n,
+            BANDWIDTH,
+        ),
         Row("a.T + b.T", lambda T: transposed(T, side), 3 * FLOAT * side * side),
         Row("a.sum()", lambda T: reduced(T, (n,), lambda a: a.sum()), FLOAT * n, BANDWIDTH),
         Row("a.sum(1)", lambda T: reduced(T, matrix, lambda a: a.sum(1)), nbytes, BANDWIDTH),
         Row("a.sum(0)", lambda T: reduced(T, matrix, lambda a: a.sum(0)), nbytes, BANDWIDTH),
         Row("a.amax(1)", lambda T: reduced(T, matrix, lambda a: a.amax(1)), nbytes, BANDWIDTH),
-        Row("softmax(a, 1)", lambda T: reduced(T, matrix, lambda a: a.softmax(1)), 2 * nbytes, ROWS),
+        Row(
+            "softmax(a, 1)", lambda T: reduced(T, matrix, lambda a: a.softmax(1)), 2 * nbytes, ROWS
+        ),
         Row("layer_norm(a)", lambda T: layer_norm(T, rows, columns), 2 * nbytes, ROWS),
         Row("a @ b", lambda T: product(T, side), None, Goal("torch", 0.50)),
         # Eager PyTorch reads and writes 8 n floats in three kernels, one fused kernel 4 n.
-        Row("relu(a * b + c), compiled", lambda T: chain(T, n), 4 * FLOAT * n, Goal("torch", 2 * 0.85)),
-        Row("a block from the cache, and back", allocation, goal=Goal("microseconds", 3.0), on_host=True),
+        Row(
+            "relu(a * b + c), compiled",
+            lambda T: chain(T, n),
+            4 * FLOAT * n,
+            Goal("torch", 2 * 0.85),
+        ),
+        Row(
+            "a block from the cache, and back",
+            allocation,
+            goal=Goal("microseconds", 3.0),
+            on_host=True,
+        ),
     ]
 
 
@@ -88,7 +121,9 @@ def transposed(T: Any, side: int) -> Callable[[], object]:
     return lambda: T.add(a, b, out=out)
 
 
-def reduced(T: Any, shape: tuple[int, ...], operation: Callable[[Any], object]) -> Callable[[], object]:
+def reduced(
+    T: Any, shape: tuple[int, ...], operation: Callable[[Any], object]
+) -> Callable[[], object]:
     a = T.ones(*shape, device="cuda")
     return lambda: operation(a)
 
@@ -124,7 +159,9 @@ def chain(T: Any, n: int) -> Callable[[], object]:
 
 
 def allocation(T: Any) -> Callable[[], object]:
-    """512 bytes that have been there before: of the allocator alone, without a tensor around them."""
+    """512 bytes that have been there before: of the allocator alone, without a tensor around
+    them.
+    """
     take, give_back = T.cuda.caching_allocator_alloc, T.cuda.caching_allocator_delete
     give_back(take(512))
     return lambda: give_back(take(512))

@@ -1,15 +1,17 @@
 """Times work on a GPU: sides take turns, and every ratio is one of two times of the same round.
 
-A `Case` moves `nbytes` bytes in each of its sides. In every round each side is timed, and so is a plain copy of memory on the
-device (the ceiling: nothing that reads and writes as much can be faster). Reported are medians over the rounds: the share of the
-copy's bandwidth that was reached, and PyTorch's time over ours.
+A `Case` moves `nbytes` bytes in each of its sides. In every round each side is timed, and so is a
+plain copy of memory on the device (the ceiling: nothing that reads and writes as much can be
+faster). Reported are medians over the rounds: the share of the copy's bandwidth that was reached,
+and PyTorch's time over ours.
 
-Time on the device is taken between two events on its stream; what only the host does (`on_host`) by the host's clock. The
-device is made to sleep before the first event until the host has queued all calls: it never waits for the host, and a short
-kernel is not charged for the Python that launches it.
+Time on the device is taken between two events on its stream; what only the host does (`on_host`) by
+the host's clock. The device is made to sleep before the first event until the host has queued all
+calls: it never waits for the host, and a short kernel is not charged for the Python that launches
+it.
 
-How the real one differs: PyTorch's own benchmarks (`torch.utils.benchmark`) flush the L2 cache between calls; here the operands
-are larger than the cache.
+How the real one differs: PyTorch's own benchmarks (`torch.utils.benchmark`) flush the L2 cache
+between calls; here the operands are larger than the cache.
 """
 
 from __future__ import annotations
@@ -29,14 +31,20 @@ OURS, TORCH, CEILING = "internals", "torch", "copy"
 
 @dataclass(frozen=True)
 class Goal:
-    """A promise about one of the columns: the share of bandwidth or of PyTorch's speed at least, the time at most."""
+    """A promise about one of the columns: the share of bandwidth or of PyTorch's speed at least,
+    the time at most.
+    """
 
     of: str  # "bandwidth", "torch" or "microseconds"
     value: float
 
     def met(self, result: Result) -> bool | None:
         """Whether it is kept; None if the column is empty."""
-        found = {"bandwidth": result.bandwidth, "torch": result.of_torch, "microseconds": result.microseconds}[self.of]
+        found = {
+            "bandwidth": result.bandwidth,
+            "torch": result.of_torch,
+            "microseconds": result.microseconds,
+        }[self.of]
         if found is None:
             return None
         return found <= self.value if self.of == "microseconds" else found >= self.value
@@ -49,7 +57,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison. `sides` maps "internals" and, where installed, "torch" to a call that queues the work once.
+    """One comparison. `sides` maps "internals" and, where installed, "torch" to a call that queues
+    the work once.
 
     `nbytes`: what the work has to read and write at least, if that is what limits it.
     """
@@ -63,7 +72,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """Medians over the rounds. `bandwidth`: share of the copy's; `of_torch`: PyTorch's time over ours; empty where unknown."""
+    """Medians over the rounds. `bandwidth`: share of the copy's; `of_torch`: PyTorch's time over
+    ours; empty where unknown.
+    """
 
     case: Case
     bandwidth: float | None
@@ -109,10 +120,15 @@ class Clock:
 def run(case: Case, ceiling: Ceiling, clocks: Mapping[str, Clock], rounds: int = 30) -> Result:
     """Measure a case. Raises ValueError when our side is missing."""
     if OURS not in case.sides:
-        raise ValueError(f"benchmark case '{case.name}' has no side '{OURS}'; it has: {', '.join(case.sides)}")
+        raise ValueError(
+            f"benchmark case '{case.name}' has no side '{OURS}'; it has: {', '.join(case.sides)}"
+        )
     calls = {**case.sides, **({CEILING: ceiling.call} if case.nbytes else {})}
     clock_of = {name: clocks[OURS if name == CEILING else name] for name in calls}
-    counts = {name: enough(clock_of[name], call, case.on_host and name != CEILING) for name, call in calls.items()}
+    counts = {
+        name: enough(clock_of[name], call, case.on_host and name != CEILING)
+        for name, call in calls.items()
+    }
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds):
         order = list(calls) if number % 2 else list(reversed(calls))  # nobody always goes first
@@ -128,7 +144,9 @@ def result_of(case: Case, times: Mapping[str, list[float]], ceiling: Ceiling) ->
     bandwidth = of_torch = None
     if case.nbytes:
         factor = case.nbytes / ceiling.nbytes
-        bandwidth = statistics.median(factor * copy / own for own, copy in zip(ours, times[CEILING]))
+        bandwidth = statistics.median(
+            factor * copy / own for own, copy in zip(ours, times[CEILING])
+        )
     if TORCH in times:
         of_torch = statistics.median(theirs / own for own, theirs in zip(ours, times[TORCH]))
     return Result(case, bandwidth, of_torch, statistics.median(ours) * 1e6)

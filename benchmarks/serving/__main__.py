@@ -1,8 +1,10 @@
-"""`make bench-serving`, or `python -m benchmarks.serving [WORD ...]`: load, faults and throughput of `internals serve`.
+"""`make bench-serving`, or `python -m benchmarks.serving [WORD ...]`: load, faults and throughput
+of `internals serve`.
 
-Words choose the scenarios whose name contains one of them. `--full` takes the counts that docs/serving.md reports (20
-minutes), `--quick` the smallest (two minutes); `--save` keeps the run in `benchmarks/serving/results` and writes its
-tables into docs/serving.md, as part of the newest kept run if words were given.
+Words choose the scenarios whose name contains one of them. `--full` takes the counts that
+docs/serving.md reports (20 minutes), `--quick` the smallest (two minutes); `--save` keeps the run
+in `benchmarks/serving/results` and writes its tables into docs/serving.md, as part of the newest
+kept run if words were given.
 """
 
 from __future__ import annotations
@@ -82,9 +84,13 @@ def main(arguments: list[str] | None = None) -> int:
         for title, (model, clients, extra) in CURVES.items():
             if wanted(f"batching {title}"):
                 place = models.archives(folder / model, [model])
-                points = curve(place, model, clients, options=extra, **EFFORT[effort], told=progress)
+                points = curve(
+                    place, model, clients, options=extra, **EFFORT[effort], told=progress
+                )
                 run["curves"][title] = {"clients": clients, "points": points, "gain": gain(points)}
-                print(f"{title}: {gain(points):.2f} times the requests/s of max_batch 1", flush=True)
+                print(
+                    f"{title}: {gain(points):.2f} times the requests/s of max_batch 1", flush=True
+                )
     run["minutes"] = (perf_counter() - began) / 60
     if options.save:
         given = sys.argv[1:] if arguments is None else arguments
@@ -95,12 +101,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(prog="python -m benchmarks.serving", description="load, faults and throughput")
+    p = argparse.ArgumentParser(
+        prog="python -m benchmarks.serving", description="load, faults and throughput"
+    )
     p.add_argument("words", nargs="*", help="only scenarios whose name contains one of these")
     size = p.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="the smallest counts")
     size.add_argument("--full", action="store_true", help="the counts of docs/serving.md")
-    p.add_argument("--save", action="store_true", help="keep the run, and show it in docs/serving.md")
+    p.add_argument(
+        "--save", action="store_true", help="keep the run, and show it in docs/serving.md"
+    )
     return p
 
 

@@ -1,10 +1,10 @@
 """Memory over many requests of all kinds: what is taken for one has to be given back after it.
 
-Good requests of several shapes, over gRPC and REST; refused, failing, cancelled and malformed ones; and clients that
-vanish. The memory of the server's process is read at even intervals. Caches fill at first, so what counts is the
-slope over the second half: a straight line through the samples, in bytes for each request. glibc's malloc would keep
-freed blocks of many sizes, more or fewer by chance; here it is told to give large ones back at once, so that what is
-resident is what is in use.
+Good requests of several shapes, over gRPC and REST; refused, failing, cancelled and malformed ones;
+and clients that vanish. The memory of the server's process is read at even intervals. Caches fill
+at first, so what counts is the slope over the second half: a straight line through the samples, in
+bytes for each request. glibc's malloc would keep freed blocks of many sizes, more or fewer by
+chance; here it is told to give large ones back at once, so that what is resident is what is in use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ from internals.serving.client import write_request
 
 CLIENTS = 32
 PARTS = 20
-FRUGAL = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "2"}
+FRUGAL = {
+    "MALLOC_MMAP_THRESHOLD_": "131072",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "MALLOC_ARENA_MAX": "2",
+}
 LEAK = 256  # bytes for each request: one object that is forgotten takes as much
 SLACK = 8 * MiB  # that an allocator may take or give back by chance
 
@@ -33,7 +37,8 @@ def endurance(folder: Path, count: int = 100_000, parts: int = PARTS) -> Finding
     """`count` requests at least; the memory is read after each of the parts."""
     finding = Finding(
         f"memory over {count:,} requests",
-        f"{CLIENTS} clients; a third over REST; 1 in 4 is refused, fails, is cancelled or malformed; some vanish",
+        f"{CLIENTS} clients; a third over REST; 1 in 4 is refused, fails, is cancelled or "
+        "malformed; some vanish",
     )
     kinds = requests()
     image = models.request("shades", models.numbers(0, (1, *models.IMAGE))).body
@@ -59,12 +64,14 @@ def endurance(folder: Path, count: int = 100_000, parts: int = PARTS) -> Finding
     finding.seen |= {
         "requests": f"{done:,}",
         "by status": ", ".join(f"{n:,} {status}" for status, n in statuses.most_common()),
-        "memory": " → ".join(f"{samples[i][1] / MiB:.1f}" for i in (0, len(samples) // 2, -1)) + " MiB",
+        "memory": " → ".join(f"{samples[i][1] / MiB:.1f}" for i in (0, len(samples) // 2, -1))
+        + " MiB",
         "slope of the second half": f"{slope:+.1f} bytes/request",
     }
     finding.expect(done >= count, f"{done} of {count} requests were sent")
     finding.expect(
-        grown < SLACK or slope < LEAK, f"memory grows by {slope:.0f} bytes with each request: {samples[::4]}"
+        grown < SLACK or slope < LEAK,
+        f"memory grows by {slope:.0f} bytes with each request: {samples[::4]}",
     )
     return finding
 

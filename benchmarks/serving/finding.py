@@ -15,7 +15,9 @@ PRODUCTS = 50  # of matrices, to see how long one takes
 
 @dataclass
 class Finding:
-    """`seen` are the figures, by what they are called in the table; `wrong` is empty when all promises were kept."""
+    """`seen` are the figures, by what they are called in the table; `wrong` is empty when all
+    promises were kept.
+    """
 
     name: str
     done: str
@@ -34,22 +36,31 @@ class Finding:
         self.expect(not bad, f"{what}: {len(bad)} of {len(answers)} were not answered right{about}")
 
     def healthy(self, server: ServerProcess, *idle: str) -> None:
-        """Expects the server to live, to answer right, to have nobody in the queues (of these models), and a clean log."""
+        """Expects the server to live, to answer right, to have nobody in the queues (of these
+        models), and a clean log.
+        """
         self.expect(server.alive(), "the server has ended")
         if server.alive():
             self.all_right(load.run(one_client(server)), "afterwards")
             waiting = sum(
-                server.metric("internals_queue_depth", **{"model": each} if each else {}) for each in idle or ("",)
+                server.metric("internals_queue_depth", **{"model": each} if each else {})
+                for each in idle or ("",)
             )
             self.expect(waiting == 0, f"{waiting:.0f} requests still wait afterwards")
         signs = server.bad_signs()
-        self.expect(not signs, f"the log has {len(signs)} lines such as: {signs[0] if signs else ''}")
+        self.expect(
+            not signs, f"the log has {len(signs)} lines such as: {signs[0] if signs else ''}"
+        )
 
     def memory(self, server: ServerProcess, before: int, most: int) -> None:
-        """Notes how far the server's memory grew at its peak, and expects less than `most` bytes."""
+        """Notes how far the server's memory grew at its peak, and expects less than `most`
+        bytes.
+        """
         grown = max(0, server.peak() - before)
         self.seen["memory, at most"] = f"+{grown / MiB:.0f} MiB"
-        self.expect(grown < most, f"memory grew by {grown / MiB:.0f} MiB, expected below {most / MiB:.0f}")
+        self.expect(
+            grown < most, f"memory grew by {grown / MiB:.0f} MiB, expected below {most / MiB:.0f}"
+        )
 
 
 def one_client(server: ServerProcess, turns: int = 3) -> load.Task:
@@ -62,7 +73,9 @@ def lasting(server: ServerProcess, seconds: float) -> Request:
     one = models.request("slow", models.numbers(0, (1, models.WIDTH)) * 0 + PRODUCTS)
     answers = load.run(load.Task(server.grpc, server.http, [[one]], turns=3))
     fastest = min(answer.ended - answer.began for answer in answers)
-    return models.request("slow", models.numbers(0, (1, models.WIDTH)) * 0 + max(1, int(PRODUCTS * seconds / fastest)))
+    return models.request(
+        "slow", models.numbers(0, (1, models.WIDTH)) * 0 + max(1, int(PRODUCTS * seconds / fastest))
+    )
 
 
 def milliseconds(seconds: float) -> str:

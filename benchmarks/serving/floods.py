@@ -1,9 +1,10 @@
 """Floods: cheap things of HTTP/2 and HTTP/1.1, over and over, as fast as the server takes them.
 
-Each costs a client a few bytes and could cost a server memory: a call that is reset before it is answered ("rapid reset",
-CVE-2023-44487), headers without end, settings that want to be acknowledged by somebody who does not listen. No library sends
-such things, so the frames are made here, by hand. What is promised: the memory after each flood is at most twice that of before,
-within a minute of its end, and who asks politely during it is answered.
+Each costs a client a few bytes and could cost a server memory: a call that is reset before it is
+answered ("rapid reset", CVE-2023-44487), headers without end, settings that want to be acknowledged
+by somebody who does not listen. No library sends such things, so the frames are made here, by hand.
+What is promised: the memory after each flood is at most twice that of before, within a minute of
+its end, and who asks politely during it is answered.
 """
 
 from __future__ import annotations
@@ -33,15 +34,26 @@ Flood = Iterator[bytes]
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+    return (
+        len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+    )
 
 
 def head(method: str, more: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """A call's headers, which may be sent again as they are: nothing of them is put into a table."""
+    """A call's headers, which may be sent again as they are: nothing of them is put into a
+    table.
+    """
     encoder = Encoder()
     encoder.header_table_size = 0
-    said = [(":method", "POST"), (":scheme", "http"), (":path", SERVICE + method), (":authority", "localhost")]
-    block: bytes = encoder.encode([*said, ("te", "trailers"), ("content-type", "application/grpc"), *more], huffman=False)
+    said = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", SERVICE + method),
+        (":authority", "localhost"),
+    ]
+    block: bytes = encoder.encode(
+        [*said, ("te", "trailers"), ("content-type", "application/grpc"), *more], huffman=False
+    )
     return block
 
 
@@ -92,20 +104,33 @@ def floods() -> dict[str, tuple[Callable[[], Flood], bool]]:
     }
 
 
-def flooded(folder: Path, connections: int = 8, seconds: float = 10.0, only: tuple[str, ...] = ()) -> Finding:
+def flooded(
+    folder: Path, connections: int = 8, seconds: float = 10.0, only: tuple[str, ...] = ()
+) -> Finding:
     """Each flood is let at a server of its own; `only` names some of them."""
-    finding = Finding("floods", f"{connections} connections for {seconds:g} s each; MiB before, at most, afterwards")
+    finding = Finding(
+        "floods",
+        f"{connections} connections for {seconds:g} s each; MiB before, at most, afterwards",
+    )
     for name, (flood, reads) in floods().items():
         if name in only or not only:
             with ServerProcess(folder) as server:
                 before = server.resident()
-                beside(finding, server, name, seconds, [(flood(), reads) for _ in range(connections)])
+                beside(
+                    finding, server, name, seconds, [(flood(), reads) for _ in range(connections)]
+                )
                 came_back(finding, server, name, before)
                 finding.healthy(server)
     return finding
 
 
-def beside(finding: Finding, server: ServerProcess, name: str, seconds: float, all: list[tuple[Flood, bool]]) -> None:
+def beside(
+    finding: Finding,
+    server: ServerProcess,
+    name: str,
+    seconds: float,
+    all: list[tuple[Flood, bool]],
+) -> None:
     """A polite client and the floods, at the same time."""
     polite = [[models.request("double", models.numbers(1, (1, models.WIDTH)))]]
     with Clients(Task(server.grpc, server.http, polite, seconds=seconds)) as others:

@@ -1,9 +1,10 @@
 """One image of 3 x 224 x 224 float32, 588 KiB, sent in four ways to a model that hardly computes.
 
-As protobuf over gRPC the bytes are the tensor. REST has them behind the JSON, or as base64 in it (a third more bytes,
-and two passes over them), or as a list of numbers (five times the bytes, each parsed). Encoding is the client's part of
-the way and counts: every request starts from the array. The ways take turns of a few requests each, since the first one
-after another way's finds its caches cold; a ratio is the median of the rounds' ratios.
+As protobuf over gRPC the bytes are the tensor. REST has them behind the JSON, or as base64 in it (a
+third more bytes, and two passes over them), or as a list of numbers (five times the bytes, each
+parsed). Encoding is the client's part of the way and counts: every request starts from the array.
+The ways take turns of a few requests each, since the first one after another way's finds its caches
+cold; a ratio is the median of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -24,14 +25,21 @@ from benchmarks.serving.process import ServerProcess
 from internals import Tensor
 from internals.serving.client import Client
 
-PROTOBUF, BINARY, BASE64, LISTS = "protobuf over gRPC", "JSON + binary", "JSON + base64", "JSON lists"
+PROTOBUF, BINARY, BASE64, LISTS = (
+    "protobuf over gRPC",
+    "JSON + binary",
+    "JSON + base64",
+    "JSON lists",
+)
 PATH = "/v2/models/shades/infer"
 TURN = 5  # requests
 ASKED = {"outputs": [{"name": "OUTPUT__0", "parameters": {"binary_data": False}}]}
 
 
 def image(folder: Path, rounds: int = 40) -> dict[str, Any]:
-    """Milliseconds and bytes of each way, and how much longer than protobuf it takes. Raises RuntimeError for a wrong answer."""
+    """Milliseconds and bytes of each way, and how much longer than protobuf it takes. Raises
+    RuntimeError for a wrong answer.
+    """
     x = models.numbers(0, models.IMAGE).reshape(1, *models.IMAGE) / 1000
     expected = x.mean((2, 3)).numpy()
     with ServerProcess(folder, "--max-delay", "0") as server, Client(server.grpc) as client:
@@ -61,7 +69,9 @@ def image(folder: Path, rounds: int = 40) -> dict[str, Any]:
     }
 
 
-def take_turns(ways: dict[str, Callable[[], np.ndarray]], rounds: int, expected: np.ndarray) -> dict[str, list[float]]:
+def take_turns(
+    ways: dict[str, Callable[[], np.ndarray]], rounds: int, expected: np.ndarray
+) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, ask in ways.items():
@@ -82,13 +92,17 @@ def memory(x: Tensor) -> memoryview:
 
 def binary(x: Tensor) -> tuple[bytes, int]:
     """JSON with the bytes behind it, and the length of the JSON."""
-    head = json.dumps({"inputs": [described(x) | {"parameters": {"binary_data_size": x.nbytes}}], **ASKED}).encode()
+    head = json.dumps(
+        {"inputs": [described(x) | {"parameters": {"binary_data_size": x.nbytes}}], **ASKED}
+    ).encode()
     return b"".join((head, memory(x))), len(head)
 
 
 def as_json(data: Any) -> bytes:
     shape = [1, *models.IMAGE]
-    return json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": shape, "data": data}], **ASKED}).encode()
+    return json.dumps(
+        {"inputs": [{"name": "x", "datatype": "FP32", "shape": shape, "data": data}], **ASKED}
+    ).encode()
 
 
 def described(x: Tensor) -> dict[str, Any]:
@@ -96,7 +110,9 @@ def described(x: Tensor) -> dict[str, Any]:
 
 
 def post(connection: HTTPConnection, body: bytes, header_length: int | None) -> np.ndarray:
-    headers = {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
+    headers = (
+        {} if header_length is None else {"Inference-Header-Content-Length": str(header_length)}
+    )
     connection.request("POST", PATH, body, headers)
     answer = connection.getresponse()
     said = json.loads(answer.read())

@@ -1,4 +1,5 @@
-"""Connections of clients that break off, or do not listen: written by hand, because no client library is that impolite.
+"""Connections of clients that break off, or do not listen: written by hand, because no client
+library is that impolite.
 
 `Http2` speaks just enough of gRPC over HTTP/2 (h2 does the frames) to ask and then to behave badly.
 """
@@ -17,7 +18,9 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close() sends RST instead of FIN
 
 
 class Http2:
-    """One connection. Its windows are HTTP/2's first ones, 64 KiB, and are never opened further. `asked`: messages sent."""
+    """One connection. Its windows are HTTP/2's first ones, 64 KiB, and are never opened further.
+    `asked`: messages sent.
+    """
 
     def __init__(self, address: str) -> None:
         self.socket = connect(address)
@@ -30,7 +33,13 @@ class Http2:
         """Begins a call with this message; `end`: nothing follows. Its stream, for `more`."""
         stream: int = self.h2.get_next_available_stream_id()
         path = (":path", SERVICE + method)
-        head = [(":method", "POST"), (":scheme", "http"), path, (":authority", "x"), ("te", "trailers")]
+        head = [
+            (":method", "POST"),
+            (":scheme", "http"),
+            path,
+            (":authority", "x"),
+            ("te", "trailers"),
+        ]
         self.h2.send_headers(stream, [*head, ("content-type", "application/grpc")])
         self.more(stream, framed(body), end)
         self.asked += 1
@@ -48,7 +57,9 @@ class Http2:
         self.socket.sendall(self.h2.data_to_send())
 
     def listen(self, seconds: float) -> None:
-        """Reads what has come, so that the connection's preface is exchanged; without opening windows."""
+        """Reads what has come, so that the connection's preface is exchanged; without opening
+        windows.
+        """
         self.socket.settimeout(seconds)
         try:
             self.h2.receive_data(self.socket.recv(1 << 16))
@@ -86,4 +97,5 @@ def reset(connection: socket.socket) -> None:
 
 
 def post_head(way: str, length: int, headers: str = "") -> bytes:
-    return f"POST {way} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n".encode()
+    first = f"POST {way} HTTP/1.1\r\nHost: localhost\r\n"
+    return f"{first}Content-Length: {length}\r\n{headers}\r\n".encode()

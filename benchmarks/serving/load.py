@@ -4,12 +4,12 @@
         clients.go()
         answers = clients.answers()
 
-A process of its own, so that clients do not share an interpreter with what they measure; messages are serialized
-before, so that it does little else than wait. Every client has a connection of its own. What is sent and what a right
-answer ends with is given by the caller.
+A process of its own, so that clients do not share an interpreter with what they measure; messages
+are serialized before, so that it does little else than wait. Every client has a connection of its
+own. What is sent and what a right answer ends with is given by the caller.
 
-Real load generators (`perf_analyzer` of Triton, `ghz`, `wrk`) are C++, Go and C, and can also send at a given rate
-without waiting for answers.
+Real load generators (`perf_analyzer` of Triton, `ghz`, `wrk`) are C++, Go and C, and can also send
+at a given rate without waiting for answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ PATIENCE = 120.0  # seconds for one answer
 
 
 class Request(NamedTuple):
-    """`way`: a gRPC method, or a path of REST. `expected`: what a right answer ends with. `cancel`: after so many seconds."""
+    """`way`: a gRPC method, or a path of REST. `expected`: what a right answer ends with. `cancel`:
+    after so many seconds.
+    """
 
     body: bytes
     expected: bytes = b""
@@ -46,7 +48,9 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`status`: a gRPC status ("OK"), or "HTTP 200". `right`: it is OK, and ends as it should. Times are `monotonic`'s."""
+    """`status`: a gRPC status ("OK"), or "HTTP 200". `right`: it is OK, and ends as it should.
+    Times are `monotonic`'s.
+    """
 
     began: float
     ended: float
@@ -57,7 +61,8 @@ class Answer(NamedTuple):
 
 @dataclass
 class Task:
-    """What the clients of one process do: each has a list of requests to repeat, `turns` times or for `seconds`.
+    """What the clients of one process do: each has a list of requests to repeat, `turns` times or
+    for `seconds`.
 
     A client ends early at an answer whose status is in `until`.
     """
@@ -71,7 +76,9 @@ class Task:
 
 
 class Clients:
-    """A process of clients. `go()` once all are connected; `answers()` when they are done, or `kill()`."""
+    """A process of clients. `go()` once all are connected; `answers()` when they are done, or
+    `kill()`.
+    """
 
     def __init__(self, task: Task) -> None:
         context = multiprocessing.get_context("spawn")
@@ -204,8 +211,8 @@ class Client:
 
     async def post(self, request: Request) -> tuple[str, bytes, str]:
         """POSTs; the connection is kept for the next request, as long as the server keeps it."""
-        length = len(request.body)
-        head = f"POST {request.way} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{request.headers}\r\n".encode()
+        headers = f"Content-Length: {len(request.body)}\r\n{request.headers}"
+        head = f"POST {request.way} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode()
         try:
             if self.streams is None:
                 await self.dial()

@@ -1,7 +1,8 @@
 """The models that are served: archives in a folder, as an operator has them.
 
-`double`, `picky`, `slow`, `large` and `shades` compute little, so that what is measured is the server; their results
-are exact, so that an answer is right or wrong. `mlp` and `resnet18` are those whose throughput is reported.
+`double`, `picky`, `slow`, `large` and `shades` compute little, so that what is measured is the
+server; their results are exact, so that an answer is right or wrong. `mlp` and `resnet18` are those
+whose throughput is reported.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Picky(nn.Module):
 
 
 class Slow(nn.Module):
-    """Multiplies matrices, as often as the first number says. Its result has no rows: every request is run alone."""
+    """Multiplies matrices, as often as the first number says. Its result has no rows: every request
+    is run alone.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +104,11 @@ def archives(folder: Path, names: Iterable[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         make, shape = MODELS[name]
-        said = {"inputs": [{"name": "x", "datatype": "FP32", "shape": shape}]} if name not in TELLING else {}
+        said = (
+            {"inputs": [{"name": "x", "datatype": "FP32", "shape": shape}]}
+            if name not in TELLING
+            else {}
+        )
         extra = {"serving.json": json.dumps(said)}
         torch.jit.save(torch.jit.script(make()), str(folder / f"{name}.pt"), _extra_files=extra)
     return folder
@@ -113,6 +120,8 @@ def numbers(seed: int, shape: tuple[int, ...]) -> Tensor:
 
 
 def request(model: str, x: Tensor, **more: Any) -> Request:
-    """The gRPC request, and what `double` or `picky` make of `x`, with which a right answer ends."""
+    """The gRPC request, and what `double` or `picky` make of `x`, with which a right answer
+    ends.
+    """
     expected = bytes(memory_of(x * 2 + 1)) if model in ("double", "picky") else b""
     return Request(write_request(model, x if model in TELLING else {"x": x}), expected, **more)

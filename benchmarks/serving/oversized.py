@@ -17,8 +17,12 @@ REST = "/v2/models/double/infer"
 
 
 def oversized(folder: Path, clients: int = 8, mebibytes: int = 32) -> Finding:
-    """The limit is 1 MiB; what comes has `mebibytes`, over gRPC and REST, plain, in chunks, and compressed."""
-    finding = Finding("oversized messages", f"{mebibytes} MiB where 1 MiB is allowed, {clients} clients each")
+    """The limit is 1 MiB; what comes has `mebibytes`, over gRPC and REST, plain, in chunks, and
+    compressed.
+    """
+    finding = Finding(
+        "oversized messages", f"{mebibytes} MiB where 1 MiB is allowed, {clients} clients each"
+    )
     with ServerProcess(folder, "--max-message-bytes", str(MiB)) as server:
         before = server.resident()
         body = bytes(mebibytes * MiB)
@@ -33,8 +37,12 @@ def oversized(folder: Path, clients: int = 8, mebibytes: int = 32) -> Finding:
             "REST, Expect": {expecting(server, len(body)): 1},
         }
         for way, answers in seen.items():
-            refused = {"RESOURCE_EXHAUSTED"} if way.startswith("gRPC") else {"HTTP 413", "HTTP broken"}
-            finding.expect(set(answers) <= refused and set(answers) != {"HTTP broken"}, f"{way}: {answers}")
+            refused = (
+                {"RESOURCE_EXHAUSTED"} if way.startswith("gRPC") else {"HTTP 413", "HTTP broken"}
+            )
+            finding.expect(
+                set(answers) <= refused and set(answers) != {"HTTP broken"}, f"{way}: {answers}"
+            )
             finding.seen[way] = ", ".join(f"{status}" for status in answers)
         finding.memory(server, before, 256 * MiB)
         finding.healthy(server)
@@ -70,7 +78,10 @@ def chunked(server: ServerProcess, body: bytes) -> str:
 
 def expecting(server: ServerProcess, length: int) -> str:
     """A client that asks first whether it should send so much."""
-    head = f"POST {REST} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+    head = (
+        f"POST {REST} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nExpect: "
+        "100-continue\r\n\r\n"
+    )
     return exchange(server, [head.encode()])
 
 
@@ -81,7 +92,8 @@ def exchange(server: ServerProcess, pieces: list[bytes]) -> str:
         for piece in pieces:
             try:
                 connection.sendall(piece)
-            except OSError:  # the server has closed: its answer is there, or lost with the connection
+            except OSError:
+                # the server has closed: its answer is there, or lost with the connection
                 break
         try:
             answer = connection.recv(4096)

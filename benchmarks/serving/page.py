@@ -1,7 +1,9 @@
-"""`python -m benchmarks.serving.page`: puts the options and the figures into `docs/serving.md`, between its markers.
+"""`python -m benchmarks.serving.page`: puts the options and the figures into `docs/serving.md`,
+between its markers.
 
-The prose of that page is written by hand; what a program knows better is not: the options come from the command's
-parser, the figures from the newest run in `results/`. The same run gives the same bytes.
+The prose of that page is written by hand; what a program knows better is not: the options come from
+the command's parser, the figures from the newest run in `results/`. The same run gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def filled(text: str, run: dict[str, Any] | None) -> str:
 
 
 def between(text: str, name: str, lines: list[str]) -> str:
-    """The text with these lines between `<!-- name -->` and `<!-- end of name -->`. Raises ValueError without the markers."""
+    """The text with these lines between `<!-- name -->` and `<!-- end of name -->`. Raises
+    ValueError without the markers.
+    """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, found, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
@@ -60,7 +64,11 @@ def options_table() -> Iterator[str]:
     yield "| option | `Settings` | |\n|---|---|---|"
     for action in parser()._actions:
         if not isinstance(action, argparse._HelpAction):
-            option = " ".join(filter(None, (*action.option_strings, action.dest.upper())[:1] + (value_of(action),)))
+            option = " ".join(
+                filter(
+                    None, (*action.option_strings, action.dest.upper())[:1] + (value_of(action),)
+                )
+            )
             setting = f"`{action.dest}`" if action.dest in names else ""
             yield f"| `{option}` | {setting} | {escaped(action.help or '')} |"
 
@@ -76,16 +84,27 @@ def value_of(action: argparse.Action) -> str:
 def setting(run: dict[str, Any]) -> Iterator[str]:
     machine, versions = run["machine"], run["versions"]
     libraries = ", ".join(
-        f"{name} {number}" for name, number in versions.items() if name in (*record.PACKAGES, "numpy")
+        f"{name} {number}"
+        for name, number in versions.items()
+        if name in (*record.PACKAGES, "numpy")
     )
-    busy = f" {machine['load']:g} programs wanted to run before it began." if machine.get("load") else ""
+    busy = (
+        f" {machine['load']:g} programs wanted to run before it began."
+        if machine.get("load")
+        else ""
+    )
     yield (
-        f"Measured on {run['date'][:10]} with `{run['command']}` at commit {versions['internals']}, in "
-        f"{run['minutes']:.0f} minutes: {machine.get('cpu', 'an unnamed processor')}, {machine.get('cores', '?')} cores, "
-        f"{machine['system']}; Python {versions['python']}, {libraries}. Clients and server share these cores.{busy}"
+        f"Measured on {run['date'][:10]} with `{run['command']}` at commit "
+        f"{versions['internals']}, in {run['minutes']:.0f} minutes: "
+        f"{machine.get('cpu', 'an unnamed processor')}, {machine.get('cores', '?')} cores, "
+        f"{machine['system']}; Python {versions['python']}, {libraries}. Clients and server share "
+        f"these cores.{busy}"
     )
     for again in run.get("again", []):
-        yield f"\nMeasured again on {again['date'][:10]} with `{again['command']}`: {'; '.join(again['what'])}."
+        yield (
+            f"\nMeasured again on {again['date'][:10]} with `{again['command']}`: "
+            f"{'; '.join(again['what'])}."
+        )
 
 
 def faults_table(run: dict[str, Any]) -> Iterator[str]:
@@ -93,15 +112,22 @@ def faults_table(run: dict[str, Any]) -> Iterator[str]:
     for finding in run["faults"]:
         counted = "; ".join(f"{name}: {value}" for name, value in finding["seen"].items())
         kept = "kept" if not finding["wrong"] else f"**broken**: {'; '.join(finding['wrong'])}"
-        yield f"| {' | '.join(escaped(cell) for cell in (finding['name'], finding['done'], counted, kept))} |"
+        cells = finding["name"], finding["done"], counted, kept
+        yield f"| {' | '.join(map(escaped, cells))} |"
 
 
 def curves(run: dict[str, Any]) -> Iterator[str]:
     for number, (title, found) in enumerate(run["curves"].items()):
         if number:
             yield ""
-        yield f"**{title}**, {found['clients']} clients; at best {found['gain']:.2f} times the requests/s of no batching:\n"
-        yield "| `--max-batch` | requests/s | of no batching | p50, ms | p95 | p99 | requests in a batch |"
+        yield (
+            f"**{title}**, {found['clients']} clients; at best {found['gain']:.2f} times the "
+            "requests/s of no batching:\n"
+        )
+        yield (
+            "| `--max-batch` | requests/s | of no batching | p50, ms | p95 | p99 | requests in a "
+            "batch |"
+        )
         yield "|---:|---:|---:|---:|---:|---:|---:|"
         alone = found["points"][0]["rate"]
         for point in found["points"]:
@@ -121,7 +147,11 @@ def image_table(found: dict[str, Any]) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*") if "**" not in text else text.replace("|", "\\|")
+    return (
+        text.replace("|", "\\|").replace("*", "\\*")
+        if "**" not in text
+        else text.replace("|", "\\|")
+    )
 
 
 if __name__ == "__main__":

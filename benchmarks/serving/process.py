@@ -1,4 +1,5 @@
-"""A server as an operator starts it: `python -m internals serve`, a process of its own, on ports that are free.
+"""A server as an operator starts it: `python -m internals serve`, a process of its own, on ports
+that are free.
 
 with ServerProcess(folder, "--max-batch", "8") as server:
     server.grpc, server.http          where it listens
@@ -22,8 +23,10 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 LISTENING = re.compile(r"gRPC (\S+), REST http://(\S+)/v2")
 START, END = 120.0, 120.0  # seconds to start and to end
-BAD_SIGNS = ("Traceback", "never retrieved", "RuntimeWarning")  # in a log: something that nobody had thought of
-UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # they would choose other matrix products than this processor's
+# in a log: something that nobody had thought of
+BAD_SIGNS = ("Traceback", "never retrieved", "RuntimeWarning")
+# they would choose other matrix products than this processor's
+UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
 class ServerProcess:
@@ -34,11 +37,26 @@ class ServerProcess:
 
     def __init__(self, folder: Path, *options: str, **variables: str) -> None:
         self.written = tempfile.TemporaryFile("w+")
-        command = [sys.executable, "-m", "internals", "serve", str(folder), "--port", "0", "--metrics-port", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "internals",
+            "serve",
+            str(folder),
+            "--port",
+            "0",
+            "--metrics-port",
+            "0",
+        ]
         environment = {name: value for name, value in os.environ.items() if name not in UNSET}
         environment |= variables
         self.process = subprocess.Popen(
-            [*command, *options], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=self.written
+            [*command, *options],
+            cwd=ROOT,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=self.written,
         )
         assert self.process.stdout is not None
         alarm = threading.Timer(START, self.process.kill)
@@ -65,7 +83,11 @@ class ServerProcess:
             lines: list[str] = answer.read().decode().splitlines()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         fitting = (line for line in lines if line.split("{")[0].split(" ")[0] == name)
-        return sum(float(line.rpartition(" ")[2]) for line in fitting if all(each in line for each in wanted))
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in fitting
+            if all(each in line for each in wanted)
+        )
 
     def log(self) -> str:
         self.written.seek(0)
@@ -105,4 +127,6 @@ class ServerProcess:
             lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         except OSError:
             return 0
-        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0)
+        return next(
+            (int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0
+        )

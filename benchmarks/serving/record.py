@@ -1,4 +1,6 @@
-"""A run, as it is kept: one JSON file in `results/`, with the machine, the command and the versions."""
+"""A run, as it is kept: one JSON file in `results/`, with the machine, the command and the
+versions.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ PACKAGES = ("grpcio", "protobuf", "aiohttp")
 
 
 def save(run: dict[str, Any], command: str, part: bool = False) -> Path:
-    """Keeps it under the moment of its end. `part`: what it measured replaces that in the newest kept run."""
+    """Keeps it under the moment of its end. `part`: what it measured replaces that in the newest
+    kept run.
+    """
     old = newest() if part else None
     date = machine.now()
     kept: dict[str, Any] = {
@@ -39,7 +43,9 @@ def save(run: dict[str, Any], command: str, part: bool = False) -> Path:
 def described(load: float | None) -> dict[str, Any]:
     """The machine, without settings that servers are started without."""
     found = machine.describe(load)
-    found["settings"] = {name: value for name, value in found["settings"].items() if name not in UNSET}
+    found["settings"] = {
+        name: value for name, value in found["settings"].items() if name not in UNSET
+    }
     return found
 
 
@@ -47,13 +53,20 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The old run with what the new one measured again; `again` says what that was, and when."""
     names = {finding["name"]: finding for finding in new["faults"]}
     faults = [names.pop(finding["name"], finding) for finding in old["faults"]]
-    again = [f["name"] for f in new["faults"]] + list(new["curves"]) + (["the image"] if new["image"] else [])
+    again = (
+        [f["name"] for f in new["faults"]]
+        + list(new["curves"])
+        + (["the image"] if new["image"] else [])
+    )
     return {
         **old,
         "faults": [*faults, *names.values()],
         "curves": {**old["curves"], **new["curves"]},
         "image": new["image"] or old["image"],
-        "again": [*old.get("again", []), {"date": new["date"], "command": new["command"], "what": again}],
+        "again": [
+            *old.get("again", []),
+            {"date": new["date"], "command": new["command"], "what": again},
+        ],
     }
 
 

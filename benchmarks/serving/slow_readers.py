@@ -1,8 +1,9 @@
 """Clients that ask for much and do not read it, while others want their answers.
 
-An answer that nobody takes has to wait somewhere, and that is the server's memory: what matters is that it is bounded.
-gRPC's flow control holds back what a client has no room for, so an answer is held whole, and all of them together have
-a limit (`internals/serving/transport/unread.py`); an HTTP answer goes to the socket slice by slice.
+An answer that nobody takes has to wait somewhere, and that is the server's memory: what matters is
+that it is bounded. gRPC's flow control holds back what a client has no room for, so an answer is
+held whole, and all of them together have a limit (`internals/serving/transport/unread.py`); an HTTP
+answer goes to the socket slice by slice.
 """
 
 from __future__ import annotations
@@ -25,20 +26,30 @@ CACHE = 512 * MiB  # of freed memory, which internals keeps at most
 WAVES = 10
 ANSWER = models.LARGE * 4  # bytes
 BINARY = (
-    b'{"inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[[%s]]}],"parameters":{"binary_data_output":true}}'
+    b'{"inputs":[{"name":"x","datatype":"FP32","shape":[1,16],"data":[[%s]]}],'
+    b'"parameters":{"binary_data_output":true}}'
 )
 
 
-def slow_readers(folder: Path, readers: int = 20, asked: int = 120, seconds: float = 10.0) -> Finding:
-    """gRPC streams that do not read, unary calls that do not, REST clients that take a byte at a time."""
+def slow_readers(
+    folder: Path, readers: int = 20, asked: int = 120, seconds: float = 10.0
+) -> Finding:
+    """gRPC streams that do not read, unary calls that do not, REST clients that take a byte at a
+    time.
+    """
     finding = Finding(
         "slow readers",
-        f"{readers} gRPC streams and {readers} connections ask for {asked} answers of 1 MiB each, in {WAVES} waves, and "
-        f"read none; {readers} REST clients read a byte at a time, for {seconds:g} s",
+        f"{readers} gRPC streams and {readers} connections ask for {asked} answers of 1 MiB each, "
+        f"in {WAVES} waves, and read none; {readers} REST clients read a byte at a time, for "
+        f"{seconds:g} s",
     )
-    with ServerProcess(folder, "--max-queue-bytes", str(BUDGET), "--max-queue", str(QUEUE)) as server:
+    with ServerProcess(
+        folder, "--max-queue-bytes", str(BUDGET), "--max-queue", str(QUEUE)
+    ) as server:
         before = server.resident()
-        polite = [[models.request("double", models.numbers(i, (1, models.WIDTH)))] for i in range(4)]
+        polite = [
+            [models.request("double", models.numbers(i, (1, models.WIDTH)))] for i in range(4)
+        ]
         unread = [NoReader(server, one_stream=i < readers) for i in range(2 * readers)]
         dawdlers = [post(server) for _ in range(readers)]
         try:
@@ -58,12 +69,17 @@ def slow_readers(folder: Path, readers: int = 20, asked: int = 120, seconds: flo
                 dawdler.close()
         finding.all_right(answers, "polite clients beside them")
         finding.expect(bool(answers), "polite clients beside them were not served at all")
-        finding.expect(taken >= readers, f"REST sent {taken} bytes to {readers} clients that read one at a time")
+        finding.expect(
+            taken >= readers,
+            f"REST sent {taken} bytes to {readers} clients that read one at a time",
+        )
+        waiting = sum(r.connection.asked for r in unread) * ANSWER
+        p99 = load.percentile([a.ended - a.began for a in answers], 99)
         finding.seen |= {
-            "asked for and not read": f"{sum(r.connection.asked for r in unread) * ANSWER / MiB:,.0f} MiB",
+            "asked for and not read": f"{waiting / MiB:,.0f} MiB",
             "held at the end": f"{held / MiB:,.0f} MiB",
             "others answered right": f"{sum(a.right for a in answers):,}",
-            "others' p99": f"{load.percentile([a.ended - a.began for a in answers], 99) * 1000:.0f} ms",
+            "others' p99": f"{p99 * 1000:.0f} ms",
         }
         finding.memory(server, before, BUDGET + 3 * QUEUE * ANSWER + CACHE)
         wait_until_idle(server, "large")
@@ -72,13 +88,17 @@ def slow_readers(folder: Path, readers: int = 20, asked: int = 120, seconds: flo
 
 
 class NoReader:
-    """A connection that asks, on one stream or with a call for each, and leaves what comes where it is."""
+    """A connection that asks, on one stream or with a call for each, and leaves what comes where it
+    is.
+    """
 
     def __init__(self, server: ServerProcess, one_stream: bool) -> None:
         self.connection = Http2(server.grpc)
         self.connection.listen(0.5)
         self.body = write_request("large", {"x": models.numbers(0, (1, models.WIDTH))})
-        self.stream = self.connection.ask(self.body, "ModelStreamInfer", end=False) if one_stream else None
+        self.stream = (
+            self.connection.ask(self.body, "ModelStreamInfer", end=False) if one_stream else None
+        )
 
     def ask(self, count: int) -> None:
         """Asks so often, or as often as the server's window for the stream has room for."""
@@ -96,7 +116,8 @@ def post(server: ServerProcess) -> socket.socket:
     connection = impolite.connect(server.http, receive_buffer=4096)
     body = BINARY % b",".join([b"1"] * models.WIDTH)
     connection.sendall(
-        impolite.post_head("/v2/models/large/infer", len(body), f"{HEADER_LENGTH}: {len(body)}\r\n") + body
+        impolite.post_head("/v2/models/large/infer", len(body), f"{HEADER_LENGTH}: {len(body)}\r\n")
+        + body
     )
     return connection
 
@@ -112,7 +133,12 @@ def dawdle(readers: list[socket.socket], end: float) -> int:
 
 
 def wait_until_idle(server: ServerProcess, *models: str, seconds: float = 60.0) -> None:
-    """Until nobody waits for these models any more: what the vanished had asked for is done, or forgotten."""
+    """Until nobody waits for these models any more: what the vanished had asked for is done, or
+    forgotten.
+    """
     end = monotonic() + seconds
-    while any(server.metric("internals_queue_depth", model=model) for model in models) and monotonic() < end:
+    while (
+        any(server.metric("internals_queue_depth", model=model) for model in models)
+        and monotonic() < end
+    ):
         sleep(0.05)

@@ -1,7 +1,7 @@
 """Clients that vanish: in the middle of a message, with a request in line, with the whole process.
 
-What they had asked for leaves the queue, or is computed for nobody; nothing of it stays, and the others notice
-nothing.
+What they had asked for leaves the queue, or is computed for nobody; nothing of it stays, and the
+others notice nothing.
 """
 
 from __future__ import annotations
@@ -21,17 +21,24 @@ BYTES = "Inference-Header-Content-Length: 0\r\n"
 
 
 def vanishing(folder: Path, count: int = 200, processes: int = 4) -> Finding:
-    """`count` of each kind: half a message over gRPC and REST, a call cancelled; and whole processes killed."""
+    """`count` of each kind: half a message over gRPC and REST, a call cancelled; and whole
+    processes killed.
+    """
     finding = Finding(
         "clients that vanish",
-        f"{count} connections reset after half a message, over gRPC and over REST; {count} calls cancelled; "
+        f"{count} connections reset after half a message, over gRPC and over REST; {count} calls "
+        "cancelled; "
         f"{processes} processes of 50 clients killed",
     )
     image = models.request("shades", models.numbers(0, (1, *models.IMAGE))).body
     with ServerProcess(folder) as server:
         before = server.resident()
-        steady = [[models.request("double", models.numbers(i, (1, models.WIDTH)))] for i in range(4)]
-        with Clients(Task(server.grpc, server.http, steady, seconds=3600, until=("UNAVAILABLE",))) as others:
+        steady = [
+            [models.request("double", models.numbers(i, (1, models.WIDTH)))] for i in range(4)
+        ]
+        with Clients(
+            Task(server.grpc, server.http, steady, seconds=3600, until=("UNAVAILABLE",))
+        ) as others:
             others.go()
             for _ in range(count):
                 vanish_from_grpc(server, image)

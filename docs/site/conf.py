@@ -1,4 +1,6 @@
-"""Sphinx's settings for the documentation's pages; `make site` (tools/site) puts the sources together and runs it."""
+"""Sphinx's settings for the documentation's pages; `make site` (tools/site) puts the sources
+together and runs it.
+"""
 
 project = "PyTorch under the hood"
 author = "The authors of PyTorch under the hood"
@@ -6,7 +8,8 @@ copyright = "The authors. Code: BSD 3-Clause, texts and pictures: CC BY 4.0"
 
 extensions = ["myst_nb", "tools.site.extension"]
 exclude_patterns = ["README.md"]  # included in the first page
-suppress_warnings = ["myst.header"]  # a notebook may go from its title to a heading of the third level
+# a notebook may go from its title to a heading of the third level
+suppress_warnings = ["myst.header"]
 root_doc = "index"
 language = "en"
 smartquotes = False

@@ -1,4 +1,6 @@
-"""What `gpu_memory_3` does with a reader's blocks: looks at each function alone, then lets the real allocator run on them."""
+"""What `gpu_memory_3` does with a reader's blocks: looks at each function alone, then lets the real
+allocator run on them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ MIB = 1 << 20
 class Yours(CachingAllocator):
     """The real allocator, with the reader's way to choose, cut and join blocks."""
 
-    def __init__(self, segments: Any, functions: tuple[Callable[..., Any], ...], **more: Any) -> None:
+    def __init__(
+        self, segments: Any, functions: tuple[Callable[..., Any], ...], **more: Any
+    ) -> None:
         super().__init__(segments, **more)
         self.best_fit, self.split, self.merge = functions
 
@@ -34,7 +38,11 @@ class Yours(CachingAllocator):
 
     def _cut(self, block: Block, size: int) -> None:
         rest = block.size - size
-        if rest >= self.config.round_small if block.pool.is_small else rest > self.config.small_size:
+        if (
+            rest >= self.config.round_small
+            if block.pool.is_small
+            else rest > self.config.small_size
+        ):
             block.pool.insert(checked(self.split(block, size)))
 
     def _make_free(self, block: Block, frames: Any) -> None:
@@ -67,7 +75,9 @@ def row(*sizes: int) -> list[Block]:
     return blocks
 
 
-def one_by_one(best_fit: Callable[..., Any], split: Callable[..., Any], merge: Callable[..., None]) -> None:
+def one_by_one(
+    best_fit: Callable[..., Any], split: Callable[..., Any], merge: Callable[..., None]
+) -> None:
     """Each function by itself; raises Wrong for the first thing that is not right."""
     sizes = [2048, 512, 1024, 4096, 1024]
     for size, right in ((600, 2), (1024, 2), (3000, 3), (512, 1), (9999, None)):
@@ -77,18 +87,27 @@ def one_by_one(best_fit: Callable[..., Any], split: Callable[..., Any], merge: C
             continue
         asked = f"best_fit, free blocks of {sizes}, {size} bytes wanted: "
         if best is None or got is None or not any(got is block for block in free):
-            raise Wrong(f"{asked}{'None' if best is None else f'the block of {best.size}'} is right, not {got!r}")
+            raise Wrong(
+                f"{asked}{'None' if best is None else f'the block of {best.size}'} is right, not "
+                f"{got!r}"
+            )
         if got.size < size:
             raise Wrong(f"{asked}the block of {got.size} is too small")
         if best.size == size and got.size > size:
-            raise Wrong(f"{asked}a block of exactly that size is large enough, and it was not taken")
+            raise Wrong(
+                f"{asked}a block of exactly that size is large enough, and it was not taken"
+            )
         if got.size == max(sizes):
             raise Wrong(
-                f"{asked}the largest was taken; then no large block lives long. The smallest that fits is of {best.size}"
+                f"{asked}the largest was taken; then no large block lives long. The smallest that "
+                f"fits is of {best.size}"
             )
         if got is free[4]:
             raise Wrong(f"{asked}of two equally good ones take the first")
-        raise Wrong(f"{asked}the first that fits has {got.size}; the smallest of those that fit has {best.size}")
+        raise Wrong(
+            f"{asked}the first that fits has {got.size}; the smallest of those that fit has "
+            f"{best.size}"
+        )
     for place in (0, 1, 2):
         blocks = row(4096, 4096, 4096)
         block = blocks[place]
@@ -103,8 +122,13 @@ def one_by_one(best_fit: Callable[..., Any], split: Callable[..., Any], merge: C
         blocks = row(512, 1024, 2048, 4096)
         merge(blocks[place], blocks[place + 1])
         if blocks[place].next is blocks[place + 1]:
-            raise Wrong("merge: `right` is still in the chain behind `left`, which has its bytes already")
-        in_order(f"merge, blocks {place + 1} and {place + 2} of four", blocks[: place + 1] + blocks[place + 2 :])
+            raise Wrong(
+                "merge: `right` is still in the chain behind `left`, which has its bytes already"
+            )
+        in_order(
+            f"merge, blocks {place + 1} and {place + 2} of four",
+            blocks[: place + 1] + blocks[place + 2 :],
+        )
 
 
 def in_order(what: str, blocks: list[Block]) -> None:
@@ -112,16 +136,25 @@ def in_order(what: str, blocks: list[Block]) -> None:
     for left, right in zip(blocks, blocks[1:]):
         if right.pointer < left.pointer + left.size:
             told = "begins inside" if right.pointer > left.pointer else "begins where"
-            more = " the one before it" if right.pointer > left.pointer else " the one before it begins"
+            more = (
+                " the one before it"
+                if right.pointer > left.pointer
+                else " the one before it begins"
+            )
             raise Wrong(f"{what}: a block {told}{more}, so some bytes are there twice")
         if right.pointer > left.pointer + left.size:
             raise Wrong(f"{what}: between two blocks there are bytes that belong to nobody")
         if left.next is not right:
-            raise Wrong(f"{what}: followed forwards, the chain goes from {left!r} to {left.next!r}, not to {right!r}")
+            raise Wrong(
+                f"{what}: followed forwards, the chain goes from {left!r} to {left.next!r}, not to "
+                f"{right!r}"
+            )
         if right.prev is not left:
             raise Wrong(behind(what, blocks, right))
     if blocks[-1].next is not None or blocks[0].prev is not None:
-        raise Wrong(f"{what}: the ends of the chain have no neighbours: prev, or next, is None there")
+        raise Wrong(
+            f"{what}: the ends of the chain have no neighbours: prev, or next, is None there"
+        )
     if min(block.size for block in blocks) <= 0:
         raise Wrong(f"{what}: a block without bytes is left")
 
@@ -131,15 +164,24 @@ def behind(what: str, blocks: list[Block], right: Block) -> str:
         return f"{what}: the rest does not know who comes before it: that is its `prev`"
     if what.startswith("split"):
         return (
-            f"{what}: the block behind the rest has another one for its `prev`: it would be merged with the wrong one"
+            f"{what}: the block behind the rest has another one for its `prev`: it would be merged "
+            "with the wrong one"
         )
-    return f"{what}: followed backwards, the chain goes from {right!r} to {right.prev!r}, which is no more"
+    return (
+        f"{what}: followed backwards, the chain goes from {right!r} to {right.prev!r}, which is no "
+        "more"
+    )
 
 
 def same_as_real(
-    best_fit: Callable[..., Any], split: Callable[..., Any], merge: Callable[..., None], chance: random.Random
+    best_fit: Callable[..., Any],
+    split: Callable[..., Any],
+    merge: Callable[..., None],
+    chance: random.Random,
 ) -> int:
-    """A thousand requests, to the real allocator and to one with the reader's functions. How many there were."""
+    """A thousand requests, to the real allocator and to one with the reader's functions. How many
+    there were.
+    """
     real = CachingAllocator(FakeSegments(256 * MIB))
     yours = Yours(FakeSegments(256 * MIB), (best_fit, split, merge))
     live: list[tuple[Any, Any]] = []
@@ -153,10 +195,13 @@ def same_as_real(
             live.append((real.malloc(nbytes, 0), yours.malloc(nbytes, 0)))
             if live[-1][0].pointer != live[-1][1].pointer:
                 raise Wrong(
-                    f"request {number}, of {nbytes:,} bytes, was placed elsewhere than the real allocator places it"
+                    f"request {number}, of {nbytes:,} bytes, was placed elsewhere than the real "
+                    "allocator places it"
                 )
     if places(yours) != places(real):
-        raise Wrong("after a thousand requests the blocks are others than those of the real allocator")
+        raise Wrong(
+            "after a thousand requests the blocks are others than those of the real allocator"
+        )
     return 1000
 
 
@@ -166,7 +211,9 @@ def places(allocator: CachingAllocator) -> list[Any]:
 
 
 def trained(*functions: Callable[..., Any]) -> int:
-    """A small model on a simulated GPU, whose memory the reader's functions cut; the number of steps."""
+    """A small model on a simulated GPU, whose memory the reader's functions cut; the number of
+    steps.
+    """
     import internals as torch
     from internals.cuda.allocator.segments import DriverSegments
 
@@ -192,5 +239,7 @@ def trained(*functions: Callable[..., Any]) -> int:
     with simulated_gpu() as driver:
         with torch.cuda.memory.use_allocator(Yours(DriverSegments(driver, 0), functions)):
             if losses() != expected:
-                raise Wrong("a model that is trained in these blocks has other losses: blocks overlap")
+                raise Wrong(
+                    "a model that is trained in these blocks has other losses: blocks overlap"
+                )
     return len(expected)

@@ -1,4 +1,6 @@
-"""What `scripting.py` does with a reader's step: let the compiler take it, and look at the graph that comes out."""
+"""What `scripting.py` does with a reader's step: let the compiler take it, and look at the graph
+that comes out.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def function_of(source: str, name: str) -> Any:
 
 @contextmanager
 def installed(resolve: Callable[[Any, dict[str, Any]], None]) -> Iterator[list[Wrong]]:
-    """A block in which the compiler resolves names by the reader's function; gives the mistakes that were seen on the way."""
+    """A block in which the compiler resolves names by the reader's function; gives the mistakes
+    that were seen on the way.
+    """
     seen: list[Wrong] = []
 
     def resolved(block: Any, outer: Any) -> None:
@@ -31,7 +35,8 @@ def installed(resolve: Callable[[Any, dict[str, Any]], None]) -> Iterator[list[W
         except KeyError as error:
             seen.append(
                 Wrong(
-                    f"nothing is known under the name {error}: a block inside begins with the names from the surroundings"
+                    f"nothing is known under the name {error}: a block inside begins with the "
+                    "names from the surroundings"
                 )
             )
         else:
@@ -48,28 +53,35 @@ def installed(resolve: Callable[[Any, dict[str, Any]], None]) -> Iterator[list[W
 
 
 def _leftovers(block: Any, visible: set[Any]) -> Iterator[Wrong]:
-    """What a graph without names must not have: Loads and Stores, and values from a block that is over."""
+    """What a graph without names must not have: Loads and Stores, and values from a block that is
+    over.
+    """
     visible = visible | set(block.inputs())
     for node in block.nodes():
         if node.kind() in ("prim::Load", "prim::Store"):
             what = node.kind().removeprefix("prim::")
             yield Wrong(
-                f"{what}s are left, that of {node.s('name')!r} for one: the graph has to do without, in all of its blocks"
+                f"{what}s are left, that of {node.s('name')!r} for one: the graph has to do "
+                "without, in all of its blocks"
             )
         for value in set(node.inputs()) - visible:
             yield Wrong(
-                f"{node.kind()} uses %{value.debugName()} from a block that is over: what an arm stores is not for the other arm"
+                f"{node.kind()} uses %{value.debugName()} from a block that is over: what an arm "
+                "stores is not for the other arm"
             )
         for inner in node.blocks():
             yield from _leftovers(inner, visible)
         visible |= set(node.outputs())
     for value in set(block.outputs()) - visible:
         yield Wrong(
-            f"a block puts out %{value.debugName()}, which was made in the other arm, or in a body that is over"
+            f"a block puts out %{value.debugName()}, which was made in the other arm, or in a body "
+            "that is over"
         )
 
 
 def numbered(graph: Any) -> str:
     """The text of a graph, its values numbered in order of appearance."""
     numbers: dict[str, str] = {}
-    return re.sub(r"%[\w.]+", lambda m: numbers.setdefault(m.group(), f"%{len(numbers)}"), graph.str(False))
+    return re.sub(
+        r"%[\w.]+", lambda m: numbers.setdefault(m.group(), f"%{len(numbers)}"), graph.str(False)
+    )

@@ -1,4 +1,6 @@
-"""What `build_kernel.py` asks of a kernel's text: run as Python, compiled, and held against the operators of its group."""
+"""What `build_kernel.py` asks of a kernel's text: run as Python, compiled, and held against the
+operators of its group.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ def run_as_python(kernel_source: Callable[[Any], str], group: Any) -> None:
     arguments = names["kernel"].__code__.co_argcount - 2
     if arguments != inputs + outputs:
         raise Wrong(
-            f"the group has {inputs} inputs and {outputs} outputs; the kernel takes {arguments} arrays, not all of them"
+            f"the group has {inputs} inputs and {outputs} outputs; the kernel takes {arguments} "
+            "arrays, not all of them"
         )
     arrays = [[0.1 * i + k - 0.3 for i in range(6)] for k in range(inputs)]
     outs = [[math.inf] * 6 for _ in range(outputs)]
@@ -36,7 +39,8 @@ def run_as_python(kernel_source: Callable[[Any], str], group: Any) -> None:
         raise Wrong(f"nothing is loaded or stored element by element: {error}") from None
     if any(out[i] != math.inf for out in outs for i in (0, 1, 5)):
         raise Wrong(
-            "called for the elements 2 to 5 it wrote others, too: the loop goes from begin to end, several threads share it"
+            "called for the elements 2 to 5 it wrote others, too: the loop goes from begin to end, "
+            "several threads share it"
         )
     if any(out[i] == math.inf for out in outs for i in (2, 3, 4)):
         raise Wrong("not every output was stored, for every element")
@@ -44,7 +48,9 @@ def run_as_python(kernel_source: Callable[[Any], str], group: Any) -> None:
     expected = interpreted(group, [torch.tensor(a, dtype=torch.float64) for a in arrays])
     for out, right in zip(outs, expected):
         if len(set(out)) == 1 and len(set(right.tolist())) > 1:
-            raise Wrong("the kernel stores the same number for every element: loads belong into the loop")
+            raise Wrong(
+                "the kernel stores the same number for every element: loads belong into the loop"
+            )
         if not torch.allclose(torch.tensor(out, dtype=torch.float64), right):
             raise Wrong(f"the kernel computes {out}, the interpreter {right.tolist()}")
 

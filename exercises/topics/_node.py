@@ -15,7 +15,11 @@ from internals.autograd.node import Node
 
 def numbers(shape: tuple[int, ...], start: float) -> Any:
     count = torch.empty(shape).numel()
-    return (torch.arange(float(count), dtype=torch.float64) * 1.5 + start).reshape(shape).requires_grad_()
+    return (
+        (torch.arange(float(count), dtype=torch.float64) * 1.5 + start)
+        .reshape(shape)
+        .requires_grad_()
+    )
 
 
 def same(name: str, got: Any, wanted: Any, grad: Any, y: Any) -> None:
@@ -24,25 +28,39 @@ def same(name: str, got: Any, wanted: Any, grad: Any, y: Any) -> None:
     if got.shape != wanted.shape:
         if got.dim() > wanted.dim():
             raise Wrong(
-                f"{case}: your gradient has the shape of the product; a tensor's gradient has the shape of the tensor"
+                f"{case}: your gradient has the shape of the product; a tensor's gradient has the "
+                "shape of the tensor"
             )
         if got.dim() < wanted.dim():
-            raise Wrong(f"{case}: your gradient has the shape {tuple(got.shape)}; too much of it was summed")
-        raise Wrong(f"{case}: your gradient has the shape {tuple(got.shape)}; a dimension of size 1 was stretched, too")
+            raise Wrong(
+                f"{case}: your gradient has the shape {tuple(got.shape)}; too much of it was summed"
+            )
+        raise Wrong(
+            f"{case}: your gradient has the shape {tuple(got.shape)}; a dimension of size 1 was "
+            "stretched, too"
+        )
     if torch.allclose(got, wanted):
         return
     if torch.allclose(got * y.numel(), wanted * wanted.numel()) and y.numel() > wanted.numel():
         raise Wrong(f"{case}: a mean; but every use moves the result, so their gradients add up")
     if shape != whole:
-        raise Wrong(f"{case}: only some of the gradients are in it; all uses of a number count, and are summed")
+        raise Wrong(
+            f"{case}: only some of the gradients are in it; all uses of a number count, and are "
+            "summed"
+        )
     if torch.allclose(got * grad, wanted):
         raise Wrong(f"{case}: what arrives from above is missing; by the chain rule it is a factor")
-    raise Wrong(f"{case}: the derivative of a * b for {name} is the other factor, {other}, times grad")
+    raise Wrong(
+        f"{case}: the derivative of a * b for {name} is the other factor, {other}, times grad"
+    )
 
 
 def is_node(ProductBackward: Any) -> None:
     if not isinstance(ProductBackward, type) or not issubclass(ProductBackward, Node):
-        raise Wrong("ProductBackward has to be a class, a subclass of Node: the engine asks it for all that a Node has")
+        raise Wrong(
+            "ProductBackward has to be a class, a subclass of Node: the engine asks it for all "
+            "that a Node has"
+        )
 
 
 def multiply(ProductBackward: Any, a: Any, b: Any) -> Any:
@@ -61,12 +79,14 @@ def keeps_little(ProductBackward: Any) -> None:
     node = ProductBackward(middle, b)
     if torch.cpu.memory_stats()["allocated_bytes.all.current"] > before:
         raise Wrong(
-            "the node has memory of its own: it made a copy. To keep a tensor is to refer to it; its version is the check"
+            "the node has memory of its own: it made a copy. To keep a tensor is to refer to it; "
+            "its version is the check"
         )
     del middle
     if gone() is not None:
         raise Wrong(
-            "the second factor wants no gradient, so the first one is kept in vain: only b's gradient would need a"
+            "the second factor wants no gradient, so the first one is kept in vain: only b's "
+            "gradient would need a"
         )
     results = node.apply([torch.ones(64)])
     if not isinstance(results, (tuple, list)) or len(results) != 2 or results[1] is not None:
@@ -82,17 +102,22 @@ def lets_go(ProductBackward: Any) -> None:
     gc.collect(0)
     if gone() is not None:
         raise Wrong(
-            "after backward the factor is still in memory: saves has to be True, and release_variables to let go"
+            "after backward the factor is still in memory: saves has to be True, and "
+            "release_variables to let go"
         )
     try:
         y.sum().backward()
     except Exception as error:
         if not isinstance(error, RuntimeError):
             raise Wrong(
-                f"a second backward has to be refused by unpack; it stopped with {type(error).__name__}: {error}"
+                "a second backward has to be refused by unpack; it stopped with "
+                f"{type(error).__name__}: {error}"
             ) from None
     else:
-        raise Wrong("a second backward was not refused, although everything was let go of: unpack would have done it")
+        raise Wrong(
+            "a second backward was not refused, although everything was let go of: unpack would "
+            "have done it"
+        )
 
 
 def checks_versions(ProductBackward: Any) -> None:
@@ -103,11 +128,16 @@ def checks_versions(ProductBackward: Any) -> None:
         y.sum().backward()
     except RuntimeError:
         return
-    raise Wrong("b was overwritten before backward, and nobody noticed: keep it together with its version, and compare")
+    raise Wrong(
+        "b was overwritten before backward, and nobody noticed: keep it together with its version, "
+        "and compare"
+    )
 
 
 def train() -> tuple[float, list[Any], list[str]]:
-    """Three steps of a small gated model: the last loss, the weights, the names of the nodes behind the loss."""
+    """Three steps of a small gated model: the last loss, the weights, the names of the nodes behind
+    the loss.
+    """
     with torch.random.fork_rng():
         torch.manual_seed(0)
         inner, gate = nn.Linear(3, 4).double(), nn.Linear(3, 4).double()

@@ -1,4 +1,6 @@
-"""What `streams_3` runs a reader's pipeline on: a simulated GPU with a slow bus, and a host that looks at what it gets."""
+"""What `streams_3` runs a reader's pipeline on: a simulated GPU with a slow bus, and a host that
+looks at what it gets.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ MOST = 2_100_000  # for eight of them
 
 
 def drained(drain: Callable[..., None], n: int) -> int:
-    """How long it takes for n results, in modelled nanoseconds, once all memory has been asked for. Raises Wrong."""
+    """How long it takes for n results, in modelled nanoseconds, once all memory has been asked for.
+    Raises Wrong.
+    """
     import internals as torch
 
     with simulated_gpu(bus_rate=0.025, pageable_rate=0.02) as driver:
@@ -22,7 +26,8 @@ def drained(drain: Callable[..., None], n: int) -> int:
         arrived: list[Any] = []
         consumed: list[int] = []
         places: list[int] = []  # where the results are on the device
-        given_away: set[int] = set()  # results whose memory was another one's before they had been copied
+        # results whose memory was another one's before they had been copied
+        given_away: set[int] = set()
 
         def compute(k: int) -> Any:
             result = torch.empty(SIZE, device="cuda").fill_(-1)
@@ -34,7 +39,11 @@ def drained(drain: Callable[..., None], n: int) -> int:
 
         def consume(k: int, numbers: Any) -> None:
             if not isinstance(numbers, torch.Tensor) or numbers.is_cuda or numbers.shape != (SIZE,):
-                got = f"one on {numbers.device}" if isinstance(numbers, torch.Tensor) else type(numbers).__name__
+                got = (
+                    f"one on {numbers.device}"
+                    if isinstance(numbers, torch.Tensor)
+                    else type(numbers).__name__
+                )
                 raise Wrong(f"consume takes a CPU tensor of {SIZE} floats, not {got}")
             begin, late = numbers.tolist(), len(arrived) < len(consumed) + 1
             driver.host_works(CONSUME, "consume")
@@ -42,7 +51,10 @@ def drained(drain: Callable[..., None], n: int) -> int:
             if begin != [k + 1.0] * SIZE:
                 wrong.append((k, begin[0], late))
             elif end != begin:
-                raise Wrong(f"result {k} was overwritten while it was being consumed: its buffer has a later one now")
+                raise Wrong(
+                    f"result {k} was overwritten while it was being consumed: its buffer has a "
+                    "later one now"
+                )
             consumed.append(k)
 
         def found(activity: Any) -> None:
@@ -58,7 +70,9 @@ def drained(drain: Callable[..., None], n: int) -> int:
             with torch.cuda.record_activity(found) as recording:
                 drain(compute, consume, n, SIZE)
                 total = driver.now - start
-            kernels = [activity for activity in recording.of_kind("kernel") if activity.name == "spin"]
+            kernels = [
+                activity for activity in recording.of_kind("kernel") if activity.name == "spin"
+            ]
             if wrong:
                 k, number, late = wrong[0]
                 raise Wrong(stale(k, number, late, given_away, kernels, arrived))
@@ -69,27 +83,40 @@ def drained(drain: Callable[..., None], n: int) -> int:
         return total
 
 
-def stale(k: int, number: float, late: bool, given_away: set[int], kernels: list[Any], arrived: list[Any]) -> str:
+def stale(
+    k: int, number: float, late: bool, given_away: set[int], kernels: list[Any], arrived: list[Any]
+) -> str:
     """Why a result was not the right one when it was consumed."""
     told = f"result {k} is {k + 1}s, and {number:g} was consumed"
     if late:
-        return f"{told}: its copy is queued, and has not arrived. The host has to wait for that copy"
+        return (
+            f"{told}: its copy is queued, and has not arrived. The host has to wait for that copy"
+        )
     if k in given_away:
         return (
-            f"{told}: the tensor was dropped, and its memory given away, before it was copied. That takes record_stream"
+            f"{told}: the tensor was dropped, and its memory given away, before it was copied. "
+            "That takes record_stream"
         )
     if k < min(len(kernels), len(arrived)) and arrived[k].start_ns < kernels[k].end_ns:
         return (
-            f"{told}: it was copied before it was computed. Another stream knows nothing of the kernel, unless it waits"
+            f"{told}: it was copied before it was computed. Another stream knows nothing of the "
+            "kernel, unless it waits"
         )
     if number > k + 1:
-        return f"{told}: the buffer has a later one already. Before its turn comes again, it has to be consumed"
+        return (
+            f"{told}: the buffer has a later one already. Before its turn comes again, it has to "
+            "be consumed"
+        )
     return f"{told}: that is what was in the buffer before"
 
 
 def too_slow(kernels: list[Any], copies: list[Any]) -> str:
     """What does not happen at the same time."""
-    both = sum(max(0, min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)) for a in kernels for b in copies)
+    both = sum(
+        max(0, min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns))
+        for a in kernels
+        for b in copies
+    )
     if (
         both == 0
         and len({a.stream for a in kernels} | {a.stream for a in copies}) == 1
@@ -97,11 +124,18 @@ def too_slow(kernels: list[Any], copies: list[Any]) -> str:
     ):
         return "copies stand in the queue of the kernels; they need a stream of their own"
     if any("Pageable" in a.name for a in copies):
-        return "the copies go to pageable memory, and the host waits for each: nothing is done at the same time"
+        return (
+            "the copies go to pageable memory, and the host waits for each: nothing is done at the "
+            "same time"
+        )
     if both == 0:
-        return "nothing is done at the same time: while one result is computed, another could be on the bus"
+        return (
+            "nothing is done at the same time: while one result is computed, another could be on "
+            "the bus"
+        )
     return (
-        "while the host consumes one result, the bus is idle. Two buffers in turn, and an event for each, prevent that"
+        "while the host consumes one result, the bus is idle. Two buffers in turn, and an event "
+        "for each, prevent that"
     )
 
 

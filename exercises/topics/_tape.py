@@ -1,4 +1,6 @@
-"""What `tracing.py` does with a reader's recorder: install it in the dispatcher, read its tape, and play it."""
+"""What `tracing.py` does with a reader's recorder: install it in the dispatcher, read its tape, and
+play it.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,20 @@ WATCHED = (
 )
 
 
-def run_recorded(record: Callable[..., Any], tape: Tape, function: Callable[[Any], Any], example: Any) -> None:
-    """Runs a function while the reader's kernel stands at the Tracer key of the operators that it uses."""
+def run_recorded(
+    record: Callable[..., Any], tape: Tape, function: Callable[[Any], Any], example: Any
+) -> None:
+    """Runs a function while the reader's kernel stands at the Tracer key of the operators that it
+    uses.
+    """
     depth = 0
 
     def kernel(op: Any, keys: int, *args: Any) -> Any:
         nonlocal depth
         if depth > 5:
             raise Wrong(
-                "the kernel calls itself: an operator that is called enters at the top again; go on with the keys below"
+                "the kernel calls itself: an operator that is called enters at the top again; go "
+                "on with the keys below"
             )
         depth += 1
         try:
@@ -63,12 +70,17 @@ def run_recorded(record: Callable[..., Any], tape: Tape, function: Callable[[Any
             depth -= 1
         if not isinstance(result, torch.Tensor):
             raise Wrong(
-                f"record returned {result!r}: the caller wants the operator's result, the function goes on with it"
+                f"record returned {result!r}: the caller wants the operator's result, the function "
+                "goes on with it"
             )
         return result
 
     with Library("aten", "IMPL") as library:
-        for name in [name for name in dispatcher.operators if name.removeprefix("aten::").partition(".")[0] in WATCHED]:
+        for name in [
+            name
+            for name in dispatcher.operators
+            if name.removeprefix("aten::").partition(".")[0] in WATCHED
+        ]:
             library.impl(name, kernel, "Tracer", with_keyset=True)
         with include_keys(DispatchKey.Tracer):
             function(example)
@@ -82,7 +94,8 @@ def check_lines(text: str, tape: Tape, wanted: list[str]) -> None:
     ops = [op.name.partition(".")[0] for op, _, _ in tape.lines]
     if len(ops) > len(wanted):
         raise Wrong(
-            f"{text}: besides an operator you wrote down what it is made of: {ops}, and the real trace {wanted}"
+            f"{text}: besides an operator you wrote down what it is made of: {ops}, and the real "
+            f"trace {wanted}"
         )
     if ops != wanted:
         raise Wrong(f"{text}: on tape are {ops}, and the real trace has {wanted}")
@@ -97,7 +110,8 @@ def played(text: str, tape: Tape, x: Any) -> Any:
         if isinstance(v, str) and v.startswith("%"):
             if v not in known:
                 raise Wrong(
-                    f"{text}: a line takes {v}, which no line has made: did an in-place operator name its own result?"
+                    f"{text}: a line takes {v}, which no line has made: did an in-place operator "
+                    "name its own result?"
                 )
             return known[v]
         return v
@@ -107,5 +121,8 @@ def played(text: str, tape: Tape, x: Any) -> Any:
         try:
             result = known[name] = op(*[value(v) for v in values])
         except (TypeError, ValueError, RuntimeError) as error:
-            raise Wrong(f"{text}: {op.name} of {values} cannot be played: {error}. A constant stays as it is") from None
+            raise Wrong(
+                f"{text}: {op.name} of {values} cannot be played: {error}. A constant stays as it "
+                "is"
+            ) from None
     return result

@@ -1,4 +1,6 @@
-"""Exercises of notebook 16: what is saved of a view, where its bytes lie, what a pickle asks for, an archive to map."""
+"""Exercises of notebook 16: what is saved of a view, where its bytes lie, what a pickle asks for,
+an archive to map.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,47 @@ SAVED = {
     level=1,
     title="How much is saved?",
     ask="""
-        Each of these is saved with `torch.save`. How many records `data/N` are in the archive, and how many bytes are in them
-        together? A pair for each, decided before you save anything.""",
+        Each of these is saved with `torch.save`. How many records `data/N` are in the archive, and
+        how many bytes are in them together? A pair for each, decided before you save anything.""",
     given="a = torch.arange(12.0).view(3, 4)",
     start=blank(SAVED),
     hints=(
-        "Section 5: a record is a storage, not a tensor. Which of these tensors have a storage of their own?",
-        "`a` has 12 numbers of 4 bytes. Who allocates: indexing, `clone`, `t`, `+`, `double`? And how large is it then?",
+        "Section 5: a record is a storage, not a tensor. Which of these tensors have a storage of "
+        "their own?",
+        "`a` has 12 numbers of 4 bytes. Who allocates: indexing, `clone`, `t`, `+`, `double`? And "
+        "how large is it then?",
     ),
     solution=table(SAVED),
-    why="Before you save a part of something large: `.clone()`. A view is a common reason for a checkpoint that is far too big.",
+    why=(
+        "Before you save a part of something large: `.clone()`. A view is a common reason for a "
+        "checkpoint that is far too big."
+    ),
     mistakes=[
-        Mistake("What is saved is what the tensor shows.", table(SAVED, **{"a[0]": (1, 16)}), "a view of all of it"),
-        Mistake("Each tensor is a record.", table(SAVED, **{"[a, a.t(), a[1:]]": (3, 128)}), "share one storage"),
-        Mistake("A clone keeps the storage.", table(SAVED, **{"a[0].clone()": (1, 48)}), "only what the tensor shows"),
-        Mistake("Equal bytes are written once.", table(SAVED, **{"[a, a + 0]": (1, 48)}), "two storages, equal or not"),
-        Mistake("The view of a copy is small.", table(SAVED, **{"a.double()[2:]": (1, 32)}), "8 bytes wide, all 12"),
+        Mistake(
+            "What is saved is what the tensor shows.",
+            table(SAVED, **{"a[0]": (1, 16)}),
+            "a view of all of it",
+        ),
+        Mistake(
+            "Each tensor is a record.",
+            table(SAVED, **{"[a, a.t(), a[1:]]": (3, 128)}),
+            "share one storage",
+        ),
+        Mistake(
+            "A clone keeps the storage.",
+            table(SAVED, **{"a[0].clone()": (1, 48)}),
+            "only what the tensor shows",
+        ),
+        Mistake(
+            "Equal bytes are written once.",
+            table(SAVED, **{"[a, a + 0]": (1, 48)}),
+            "two storages, equal or not",
+        ),
+        Mistake(
+            "The view of a copy is small.",
+            table(SAVED, **{"a.double()[2:]": (1, 32)}),
+            "8 bytes wide, all 12",
+        ),
     ],
 )
 def archives_1(answer: dict[str, tuple[int, int]]) -> str:
@@ -53,11 +80,16 @@ def archives_1(answer: dict[str, tuple[int, int]]) -> str:
 
     because = {
         "a": "one storage of 12 float32",
-        "a[0]": "the row is a view of all of it: its storage has 12 numbers, and a storage is saved whole",
+        "a[0]": (
+            "the row is a view of all of it: its storage has 12 numbers, and a storage is saved "
+            "whole"
+        ),
         "a[0].clone()": "clone allocates only what the tensor shows, four numbers",
         "[a, a.t(), a[1:]]": "the three share one storage, and the pickle says which part is whose",
         "[a, a + 0]": "the sum has memory of its own: two storages, equal or not",
-        "a.double()[2:]": "double made a new storage, 8 bytes wide, all 12 numbers, and the view keeps it whole",
+        "a.double()[2:]": (
+            "double made a new storage, 8 bytes wide, all 12 numbers, and the view keeps it whole"
+        ),
     }
     truth = {}
     for expression in because:
@@ -65,28 +97,39 @@ def archives_1(answer: dict[str, tuple[int, int]]) -> str:
         torch.save(eval(expression, {"a": torch.arange(12.0).view(3, 4)}), file)
         file.seek(0)
         with ArchiveReader(file) as reader:
-            sizes = [record.size for name, record in reader.records.items() if name.startswith("data/")]
+            sizes = [
+                record.size for name, record in reader.records.items() if name.startswith("data/")
+            ]
         truth[expression] = len(sizes), sum(sizes)
     if isinstance(answer, dict):
-        answer = {key: tuple(pair) if isinstance(pair, list) else pair for key, pair in answer.items()}
-    compare(answer, truth, lambda key, said: f"{key}: not {said!r}; {because[key]}", "a pair of numbers")
-    return "records are storages: a view saves all of what it looks at, and a shared one is there once"
+        answer = {
+            key: tuple(pair) if isinstance(pair, list) else pair for key, pair in answer.items()
+        }
+    compare(
+        answer, truth, lambda key, said: f"{key}: not {said!r}; {because[key]}", "a pair of numbers"
+    )
+    return (
+        "records are storages: a view saves all of what it looks at, and a shared one is there once"
+    )
 
 
 @exercise(
     level=2,
     title="Read it without a reader",
     ask="""
-        Write `numbers(path, name)`: the float32 numbers in a record such as `"data/0"` of an archive, as a list. Look up in
-        `ArchiveReader(path).records[name]` where the payload is; then use nothing but `open` and numpy. (It is a stored one.)""",
+        Write `numbers(path, name)`: the float32 numbers in a record such as `"data/0"` of an
+        archive, as a list. Look up in `ArchiveReader(path).records[name]` where the payload is;
+        then use nothing but `open` and numpy. (It is a stored one.)""",
     given="from internals.serialization import ArchiveReader",
     start="""
         def numbers(path, name):
             ...""",
     passes=("numbers",),
     hints=(
-        "Section 2: which fields of a `Record` say where its *payload* begins, and how long it is? There are two places in it.",
-        "`file.seek(...)`, `file.read(...)`, and `np.frombuffer(data, dtype)`; the byte order is little-endian.",
+        "Section 2: which fields of a `Record` say where its *payload* begins, and how long it is? "
+        "There are two places in it.",
+        "`file.seek(...)`, `file.read(...)`, and `np.frombuffer(data, dtype)`; the byte order is "
+        "little-endian.",
     ),
     solution="""
         def numbers(path, name):
@@ -95,7 +138,10 @@ def archives_1(answer: dict[str, tuple[int, int]]) -> str:
             with open(path, "rb") as file:
                 file.seek(record.offset)
                 return np.frombuffer(file.read(record.size), "<f4").tolist()""",
-    why="No format, no header: the payload is the storage, as it lay in memory. That is why it can be mapped.",
+    why=(
+        "No format, no header: the payload is the storage, as it lay in memory. That is why it can "
+        "be mapped."
+    ),
     mistakes=[
         Mistake(
             "A record begins with its bytes.",
@@ -161,9 +207,15 @@ def archives_2(numbers: Callable[[str, str], Any]) -> str:
             whole = Path(path).read_bytes()
             header = whole[records[name].header_offset :][: records[name].size]
             if np.asarray(told, "<f4").tobytes() == header[: len(header) // 4 * 4]:
-                raise Wrong(f"{said}: these are the bytes of the local header, PK and all; the payload comes behind it")
+                raise Wrong(
+                    f"{said}: these are the bytes of the local header, PK and all; the payload "
+                    "comes behind it"
+                )
             if list(told)[: len(right)] == right.tolist():
-                raise Wrong(f"{said} and so on: {len(told)} numbers. record.size says how many bytes are the record's")
+                raise Wrong(
+                    f"{said} and so on: {len(told)} numbers. record.size says how many bytes are "
+                    "the record's"
+                )
             if np.array_equal(np.asarray(told, "<f4"), right.view(">f4")):
                 raise Wrong(f"{said}: the bytes are the right ones, but they are little-endian")
             if len(told) * 2 == len(right):
@@ -189,17 +241,19 @@ class _NotAModel:
     level=2,
     title="What would it import?",
     ask="""
-        Somebody sent you an archive. Write `asks_for(path)`: the set of all names that its `data.pkl` would have imported, such
-        as `"torch._utils._rebuild_tensor_v2"`, without importing or running any of it. (Protocol 2, as `torch.save` writes.)""",
+        Somebody sent you an archive. Write `asks_for(path)`: the set of all names that its
+        `data.pkl` would have imported, such as `"torch._utils._rebuild_tensor_v2"`, without
+        importing or running any of it. (Protocol 2, as `torch.save` writes.)""",
     given="import pickletools\n\nfrom internals.serialization import ArchiveReader",
     start="""
         def asks_for(path):
             ...""",
     passes=("asks_for",),
     hints=(
-        "Sections 6 and 7: which instruction of the machine imports? Who can list instructions without being the machine?",
-        "`pickletools.genops(data)` gives `(opcode, argument, position)`; `opcode.name` is a string, and the argument of the one "
-        "you look for has a blank between module and name.",
+        "Sections 6 and 7: which instruction of the machine imports? Who can list instructions "
+        "without being the machine?",
+        "`pickletools.genops(data)` gives `(opcode, argument, position)`; `opcode.name` is a "
+        "string, and the argument of the one you look for has a blank between module and name.",
     ),
     solution="""
         def asks_for(path):
@@ -210,7 +264,10 @@ class _NotAModel:
                 for opcode, argument, _ in pickletools.genops(program)
                 if opcode.name == "GLOBAL"
             }""",
-    why="`viz.archive` and `python -m internals inspect --pickle` do this. Scanners of model hubs do, too.",
+    why=(
+        "`viz.archive` and `python -m internals inspect --pickle` do this. Scanners of model hubs "
+        "do, too."
+    ),
     mistakes=[
         Mistake(
             "To see what is in a file one has to open it.",
@@ -235,7 +292,9 @@ class _NotAModel:
             """
             def asks_for(path):
                 program = ArchiveReader(path).read("data.pkl")
-                return {a.split()[0] for op, a, _ in pickletools.genops(program) if op.name == "GLOBAL"}""",
+                return {
+                    a.split()[0] for op, a, _ in pickletools.genops(program) if op.name == "GLOBAL"
+                }""",
             "only of modules",
         ),
         Mistake(
@@ -243,7 +302,11 @@ class _NotAModel:
             """
             def asks_for(path):
                 program = ArchiveReader(path).read("data.pkl")
-                return {a.replace(" ", ".") for op, a, _ in pickletools.genops(program) if isinstance(a, str)}""",
+                return {
+                    a.replace(" ", ".")
+                    for op, a, _ in pickletools.genops(program)
+                    if isinstance(a, str)
+                }""",
             "only a text",
         ),
         Mistake(
@@ -267,19 +330,28 @@ def archives_3(asks_for: Callable[[str], Any]) -> str:
         bad, good, plain = (str(Path(folder) / name) for name in ("bad.pt", "good.pt", "plain.pt"))
         with ArchiveWriter(bad) as writer:
             writer.write("data.pkl", attack)
-        torch.save({"w": torch.ones(2), "i": torch.arange(3), "p": torch.nn.Parameter(torch.ones(1))}, good)
+        torch.save(
+            {"w": torch.ones(2), "i": torch.arange(3), "p": torch.nn.Parameter(torch.ones(1))}, good
+        )
         torch.save({"epoch": 3, "name": "torch FloatStorage"}, plain)
         for path in (bad, good, plain):
             with ArchiveReader(path) as reader:
                 program = list(pickletools.genops(reader.read("data.pkl")))
-            truth = {str(argument).replace(" ", ".") for opcode, argument, _ in program if opcode.name == "GLOBAL"}
-            texts = {str(a).replace(" ", ".") for opcode, a, _ in program if opcode.name == "BINUNICODE"}
+            truth = {
+                str(argument).replace(" ", ".")
+                for opcode, argument, _ in program
+                if opcode.name == "GLOBAL"
+            }
+            texts = {
+                str(a).replace(" ", ".") for opcode, a, _ in program if opcode.name == "BINUNICODE"
+            }
             _fired.clear()
             told = asks_for(path)
             if _fired:
                 _fired.clear()
                 raise Wrong(
-                    "your function ran what the file asked for. It was harmless this time; nothing may be called"
+                    "your function ran what the file asked for. It was harmless this time; nothing "
+                    "may be called"
                 )
             if not isinstance(told, (set, frozenset)):
                 raise Wrong(f"asks_for returns a set of names, not {told!r}")
@@ -289,14 +361,25 @@ def archives_3(asks_for: Callable[[str], Any]) -> str:
             if told == {name.rpartition(".")[0] for name in truth} or told == {
                 name.partition(".")[0] for name in truth
             }:
-                raise Wrong(f"{where}, and yours are the names only of modules: what is taken out of them?")
+                raise Wrong(
+                    f"{where}, and yours are the names only of modules: what is taken out of them?"
+                )
             if extra := sorted(map(str, told - truth)):
-                why = "is only a text in it, which nobody imports" if extra[0] in texts else "is not among them"
+                why = (
+                    "is only a text in it, which nobody imports"
+                    if extra[0] in texts
+                    else "is not among them"
+                )
                 raise Wrong(f"{where}; {extra[0]!r} {why}")
-            raise Wrong(f"{where}; {min(truth - told)!r} is missing: it would be imported even if nobody calls it")
-    return "read as text, a pickle does nothing: neither the harmless file nor the other one could act"
+            raise Wrong(
+                f"{where}; {min(truth - told)!r} is missing: it would be imported even if nobody "
+                "calls it"
+            )
+    return (
+        "read as text, a pickle does nothing: neither the harmless file nor the other one could act"
+    )
 
 
-from exercises.topics.archives_aligned import archives_4  # noqa: E402  # the last one has a file of its own
+from exercises.topics.archives_aligned import archives_4  # the last one has a file of its own  # noqa: E402
 
 __all__ = ["archives_1", "archives_2", "archives_3", "archives_4"]

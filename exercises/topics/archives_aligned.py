@@ -28,24 +28,27 @@ def write_aligned(path, records):
     level=3,
     title="One boundary in sixty-four",
     ask="""
-        Write `write_aligned(path, records)`: a zip file of these records (a dict from names to bytes, in its order), all stored,
-        every payload on a multiple of 64 bytes, by means of an extra field in the local header as PyTorch makes it. Python's
-        `zipfile` writes the rest. `torch.load` will open your file, and must not copy a single tensor out of it.""",
+        Write `write_aligned(path, records)`: a zip file of these records (a dict from names to
+        bytes, in its order), all stored, every payload on a multiple of 64 bytes, by means of an
+        extra field in the local header as PyTorch makes it. Python's `zipfile` writes the rest.
+        `torch.load` will open your file, and must not copy a single tensor out of it.""",
     given="import struct\nimport zipfile",
     start="""
         def write_aligned(path, records):
             ...""",
     passes=("write_aligned",),
     hints=(
-        "Section 2 took a local header apart: 30 bytes, the name, the extra field, and then the payload. Where will the header "
-        "begin? `archive.fp.tell()`.",
-        "An extra field has four bytes of its own: two letters, and the length of what follows as a little-endian H. "
-        "`info = zipfile.ZipInfo(name)`, `info.extra = ...`, `archive.writestr(info, data)`.",
+        "Section 2 took a local header apart: 30 bytes, the name, the extra field, and then the "
+        "payload. Where will the header begin? `archive.fp.tell()`.",
+        "An extra field has four bytes of its own: two letters, and the length of what follows as "
+        "a little-endian H. `info = zipfile.ZipInfo(name)`, `info.extra = ...`, "
+        "`archive.writestr(info, data)`.",
     ),
     solution=SOLUTION,
     why="""
-        `-begin % 64` is how far it is to the next boundary. `zip_writer.py` does this, and so does `PyTorchStreamWriter`. A name
-        of other letters than ASCII has more bytes than letters: `len(name.encode())`.""",
+        `-begin % 64` is how far it is to the next boundary. `zip_writer.py` does this, and so does
+        `PyTorchStreamWriter`. A name of other letters than ASCII has more bytes than letters:
+        `len(name.encode())`.""",
     mistakes=[
         Mistake(
             "Any zip will do.",
@@ -68,7 +71,9 @@ def write_aligned(path, records):
         ),
         Mistake(
             "A zip is compressed.",
-            SOLUTION.replace("archive.writestr(info, data)", "archive.writestr(info, data, zipfile.ZIP_DEFLATED)"),
+            SOLUTION.replace(
+                "archive.writestr(info, data)", "archive.writestr(info, data, zipfile.ZIP_DEFLATED)"
+            ),
             "compressed",
         ),
         Mistake(
@@ -91,7 +96,11 @@ def write_aligned(path, records):
 def archives_4(write_aligned: Callable[[str, dict[str, bytes]], Any]) -> str:
     from internals.serialization import ArchiveReader
 
-    content = {"weight": torch.arange(6.0).view(2, 3).t(), "step": torch.tensor(7), "a longer name": torch.ones(100)}
+    content = {
+        "weight": torch.arange(6.0).view(2, 3).t(),
+        "step": torch.tensor(7),
+        "a longer name": torch.ones(100),
+    }
     saved = io.BytesIO()
     torch.save(content, saved)
     saved.seek(0)
@@ -112,7 +121,8 @@ def archives_4(write_aligned: Callable[[str, dict[str, bytes]], Any]) -> str:
             raise Wrong(f"torch.load opened your file, and had to copy {copied} bytes out of it")
         del loaded
     return (
-        f"{len(records)} records on boundaries, and torch.load mapped them all: nothing was allocated for the tensors"
+        f"{len(records)} records on boundaries, and torch.load mapped them all: nothing was "
+        "allocated for the tensors"
     )
 
 
@@ -122,14 +132,18 @@ def _check_form(path: str, records: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if info.compress_type != zipfile.ZIP_STORED:
-                raise Wrong(f"{info.filename} is compressed: it would have to be unpacked into memory of its own")
+                raise Wrong(
+                    f"{info.filename} is compressed: it would have to be unpacked into memory of "
+                    "its own"
+                )
         found = {name: archive.read(name) for name in archive.namelist()}
     if list(found) != list(records):
         raise Wrong(f"the records should be {list(records)}, and are {list(found)}")
     for name, data in records.items():
         if found[name] != data and found[name].endswith(data):
             raise Wrong(
-                f"{name} has {len(found[name]) - len(data)} more bytes than it should: those in front are part of the record"
+                f"{name} has {len(found[name]) - len(data)} more bytes than it should: those in "
+                "front are part of the record"
             )
         if found[name] != data:
             raise Wrong(f"{name} holds other bytes than it was given")
@@ -144,7 +158,14 @@ def _check_form(path: str, records: dict[str, bytes]) -> None:
     if not any(extras):
         raise Wrong(f"{at}, and nothing moves it: there is no extra field")
     if all(place % 64 == 4 for _, place in places):
-        raise Wrong(f"{at}, as all of them: an extra field has four bytes of its own, in front of its padding")
+        raise Wrong(
+            f"{at}, as all of them: an extra field has four bytes of its own, in front of its "
+            "padding"
+        )
     if number > 0:
-        raise Wrong(f"{at}; the one before is right. Where it begins depends on all the records before it")
-    raise Wrong(f"{at}: in front of it are the 30 bytes of the header, its name, and the extra field")
+        raise Wrong(
+            f"{at}; the one before is right. Where it begins depends on all the records before it"
+        )
+    raise Wrong(
+        f"{at}: in front of it are the 30 bytes of the header, its name, and the extra field"
+    )

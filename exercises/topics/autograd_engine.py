@@ -14,7 +14,9 @@ def gradients(node, grad):
     \"\"\"Runs one node: a list of pairs (next node, gradient for it).\"\"\"
     results = node(grad)
     results = results if isinstance(results, tuple) else (results,)
-    return [(target, g) for (target, _), g in zip(node.next_functions, results) if target is not None]
+    return [
+        (target, g) for (target, _), g in zip(node.next_functions, results) if target is not None
+    ]
 """
 ENGINE = """
 def backward(root):
@@ -45,21 +47,26 @@ def backward(root):
     level=3,
     title="An engine",
     ask="""
-        Write `backward(root)`, an engine: it runs the real nodes behind a tensor with one element, and returns a dict from each
-        leaf (`node.variable` of its `AccumulateGrad`) to its gradient. First count the edges that lead to each node; then run
-        what is ready. Each node may run once; a graph may be thousands of nodes deep. `gradients(node, grad)` runs one node.""",
+        Write `backward(root)`, an engine: it runs the real nodes behind a tensor with one element,
+        and returns a dict from each leaf (`node.variable` of its `AccumulateGrad`) to its gradient.
+        First count the edges that lead to each node; then run what is ready. Each node may run
+        once; a graph may be thousands of nodes deep. `gradients(node, grad)` runs one node.""",
     given=GRADIENTS,
     start="""
         def backward(root):
             ...""",
     passes=("backward",),
     hints=(
-        "Two walks over the graph: one counts, with a list of nodes still to visit; one runs nodes for which nothing is missing.",
-        "In the second walk, for each (target, g): add g to what has arrived at target, count down, and when nothing is missing "
-        "any more, target is ready.",
+        "Two walks over the graph: one counts, with a list of nodes still to visit; one runs nodes "
+        "for which nothing is missing.",
+        "In the second walk, for each (target, g): add g to what has arrived at target, count "
+        "down, and when nothing is missing any more, target is ready.",
     ),
     solution=ENGINE,
-    why="`GraphTask` in `internals/autograd/engine.py`, and `Engine::evaluate_function` in PyTorch, are this loop.",
+    why=(
+        "`GraphTask` in `internals/autograd/engine.py`, and `Engine::evaluate_function` in "
+        "PyTorch, are this loop."
+    ),
     mistakes=[
         Mistake(
             "Follow each path to its end.",
@@ -80,7 +87,8 @@ def backward(root):
             "A node can run when the first gradient arrives.",
             """
             def backward(root):
-                ready, arrived, result, seen = [root.grad_fn], {root.grad_fn: torch.ones_like(root)}, {}, {root.grad_fn}
+                ready, seen = [root.grad_fn], {root.grad_fn}
+                arrived, result = {root.grad_fn: torch.ones_like(root)}, {}
                 while ready:
                     node = ready.pop(0)
                     grad = arrived[node]
@@ -131,7 +139,10 @@ def backward(root):
     ],
 )
 def autograd_3(backward: Callable[[Any], dict[Any, Any]]) -> str:
-    x, y = torch.tensor([1.0, -2.0], requires_grad=True), torch.tensor([0.5, 3.0], requires_grad=True)
+    x, y = (
+        torch.tensor([1.0, -2.0], requires_grad=True),
+        torch.tensor([0.5, 3.0], requires_grad=True),
+    )
     h = x * y
     _compare(backward, (h.tanh() * x + h).sum(), {"x": x, "y": y})
     start = torch.tensor(1.0, requires_grad=True)
@@ -148,13 +159,16 @@ def autograd_3(backward: Callable[[Any], dict[Any, Any]]) -> str:
         _compare(backward, deep, {"start": start})
     except RecursionError:
         raise Wrong(
-            "a graph of 4000 nodes is deeper than Python's stack: keep a list of nodes instead of recursing"
+            "a graph of 4000 nodes is deeper than Python's stack: keep a list of nodes instead of "
+            "recursing"
         ) from None
     return "count the edges, run what is ready, add up what arrives: every node once"
 
 
 def _compare(backward: Callable[[Any], dict[Any, Any]], root: Any, leaves: dict[str, Any]) -> None:
-    """Runs the reader's engine over a real graph, in which every node says when it runs; then the real engine."""
+    """Runs the reader's engine over a real graph, in which every node says when it runs; then the
+    real engine.
+    """
     before: dict[Any, list[Any]] = {root.grad_fn: []}
     waiting = [root.grad_fn]
     while waiting:
@@ -166,22 +180,31 @@ def _compare(backward: Callable[[Any], dict[Any, Any]], root: Any, leaves: dict[
                 before.setdefault(target, []).append(node)
     order: list[Any] = []
     operations = [node for node in before if not hasattr(node, "variable")]
-    handles = [node.register_prehook(lambda got, node=node: order.append(node)) for node in operations]
+    handles = [
+        node.register_prehook(lambda got, node=node: order.append(node)) for node in operations
+    ]
     try:
         result = backward(root)
     finally:
         for handle in handles:
             handle.remove()
     if not isinstance(result, dict) or any(leaf not in result for leaf in leaves.values()):
-        raise Wrong(f"backward has to return a dict with each leaf's gradient, {len(leaves)} here, not {result!r}")
+        raise Wrong(
+            f"backward has to return a dict with each leaf's gradient, {len(leaves)} here, not "
+            f"{result!r}"
+        )
     if len(order) > len(set(order)):
         most = max(Counter(order).values())
-        raise Wrong(f"one node ran {most} times: follow no path further before all paths that meet there have arrived")
+        raise Wrong(
+            f"one node ran {most} times: follow no path further before all paths that meet there "
+            "have arrived"
+        )
     first = {node: n for n, node in enumerate(order)}
     for node in order:
         if any(first.get(earlier, len(order)) > first[node] for earlier in before[node]):
             raise Wrong(
-                f"{node.name()} ran before all of its gradients had arrived: count the edges that lead to it first"
+                f"{node.name()} ran before all of its gradients had arrived: count the edges that "
+                "lead to it first"
             )
     for (name, leaf), wanted in zip(
         leaves.items(), torch.autograd.grad(root, list(leaves.values()), retain_graph=True)

@@ -14,7 +14,8 @@ from exercises.exercise import Mistake, Wrong, exercise
     level=1,
     title="Eight at once",
     ask="""
-        A run of a model takes `4 + 2 * n` milliseconds for n rows. Eight requests of one row come at the same moment.
+        A run of a model takes `4 + 2 * n` milliseconds for n rows. Eight requests of one row come
+        at the same moment.
 
         - After how many milliseconds is the *last* of them answered, if each is run by itself?
         - After how many is the *first* answered then?
@@ -91,22 +92,37 @@ from exercises.exercise import Mistake, Wrong, exercise
     ],
 )
 def batching_1(answer: dict[str, float]) -> str:
-    keys = ("last, one by one", "first, one by one", "first, in a batch", "rows a second, at most", "half of it at")
+    keys = (
+        "last, one by one",
+        "first, one by one",
+        "first, in a batch",
+        "rows a second, at most",
+        "half of it at",
+    )
     if not isinstance(answer, dict) or set(answer) != set(keys):
         raise Wrong("the answer is the dict above, with a number for each of its five keys")
     alone, together = (_latencies(limit) for limit in (1, 8))
     if answer[keys[0]] != alone[-1]:
-        raise Wrong(f"not {answer[keys[0]]!r}: before the last one runs, seven runs of 6 ms have to end")
+        raise Wrong(
+            f"not {answer[keys[0]]!r}: before the last one runs, seven runs of 6 ms have to end"
+        )
     if answer[keys[1]] != alone[0]:
         raise Wrong(f"not {answer[keys[1]]!r}: nobody is before the first, and it has one row")
     if answer[keys[2]] != together[0]:
         raise Wrong(
-            f"not {answer[keys[2]]!r}: a batch has one result, for all its rows at once, and takes 4 + 2 * 8 ms"
+            f"not {answer[keys[2]]!r}: a batch has one result, for all its rows at once, and takes "
+            "4 + 2 * 8 ms"
         )
     if answer[keys[3]] != 500:
-        raise Wrong(f"each row costs 2 ms, however many share the fixed 4: not {answer[keys[3]]} rows a second")
+        raise Wrong(
+            f"each row costs 2 ms, however many share the fixed 4: not {answer[keys[3]]} rows a "
+            "second"
+        )
     if answer[keys[4]] != 2:
-        raise Wrong(f"n / (4 + 2 n) is half of 1 / 2 when 2 n = 4, at n = a / b; at n = {answer[keys[4]]} it is not")
+        raise Wrong(
+            f"n / (4 + 2 n) is half of 1 / 2 when 2 n = 4, at n = a / b; at n = {answer[keys[4]]} "
+            "it is not"
+        )
     return "the batcher itself was asked: the same eight requests, on a clock that jumps"
 
 
@@ -114,15 +130,18 @@ def _latencies(max_batch: int) -> list[float]:
     """What the real batcher makes of eight requests at once."""
     from apparatus.rehearsal import Arrival, rehearse
 
-    return [float(t or 0) for t in rehearse([Arrival(0)] * 8, a=4, b=2, max_batch=max_batch).latencies]
+    return [
+        float(t or 0) for t in rehearse([Arrival(0)] * 8, a=4, b=2, max_batch=max_batch).latencies
+    ]
 
 
 @exercise(
     level=2,
     title="To each their own rows",
     ask="""
-        Requests of 1, 3 and 2 rows were joined with `torch.cat` and run as one. Write `split(output, counts)`: a list with the
-        rows of each request, in their order, for any counts. Nothing is copied: each result is a view of `output`.""",
+        Requests of 1, 3 and 2 rows were joined with `torch.cat` and run as one. Write
+        `split(output, counts)`: a list with the rows of each request, in their order, for any
+        counts. Nothing is copied: each result is a view of `output`.""",
     start="""
         def split(output, counts):
             ...""",
@@ -138,7 +157,10 @@ def _latencies(max_batch: int) -> list[float]:
                 found.append(output.narrow(0, start, count))
                 start += count
             return found""",
-    why="`torch.split(output, counts)` does the same. A view keeps the whole batch's memory alive while one answer is in use.",
+    why=(
+        "`torch.split(output, counts)` does the same. A view keeps the whole batch's memory alive "
+        "while one answer is in use."
+    ),
     mistakes=[
         Mistake(
             "Every request is one row.",
@@ -194,18 +216,30 @@ def batching_2(split: Callable[[Any, Sequence[int]], Any]) -> str:
         found = list(parts)
         fresh = torch.cpu.memory_stats()["allocation.all.allocated"] - before
         if len(found) != len(counts) or not all(isinstance(part, torch.Tensor) for part in found):
-            raise Wrong(f"for counts {counts} a list of {len(counts)} tensors is wanted, not {found!r}")
+            raise Wrong(
+                f"for counts {counts} a list of {len(counts)} tensors is wanted, not {found!r}"
+            )
         start = 0
         sizes = [part.shape[0] for part in found]
         for n, (part, count) in enumerate(zip(found, counts)):
             if sizes != counts and len(set(sizes)) == 1 and sizes[0] > 1:
-                raise Wrong(f"the {sum(counts)} rows were shared out evenly, {sizes}; the requests have {counts}")
+                raise Wrong(
+                    f"the {sum(counts)} rows were shared out evenly, {sizes}; the requests have "
+                    f"{counts}"
+                )
             if part.tolist() and part[0].tolist() != output[start].tolist():
-                raise Wrong(f"request {n} of {counts} begins at row {start}: behind the rows of all before it")
+                raise Wrong(
+                    f"request {n} of {counts} begins at row {start}: behind the rows of all before "
+                    "it"
+                )
             if part.shape[0] != count:
                 raise Wrong(f"request {n} has {count} rows, and got {part.shape[0]}")
             if part.data_ptr() != output.data_ptr() + start * 8:
-                how = "an index that is a list copies: take a slice or narrow" if fresh > len(counts) else "was copied"
+                how = (
+                    "an index that is a list copies: take a slice or narrow"
+                    if fresh > len(counts)
+                    else "was copied"
+                )
                 raise Wrong(f"the rows are right, but request {n}'s part has other memory: {how}")
             start += count
     return "one run, one result, and views of it"
@@ -215,21 +249,25 @@ def batching_2(split: Callable[[Any, Sequence[int]], Any]) -> str:
     level=3,
     title="When does a batch start?",
     ask="""
-        Write the rule of a batcher. `take(waiting, now, max_batch, max_delay)` is asked whenever a worker is free. `waiting` is
-        the line, the oldest first: pairs (time of arrival, rows). It returns how many requests start together now; 0 to wait.
+        Write the rule of a batcher. `take(waiting, now, max_batch, max_delay)` is asked whenever a
+        worker is free. `waiting` is the line, the oldest first: pairs (time of arrival, rows). It
+        returns how many requests start together now; 0 to wait.
 
-        - Start when the line is *full* (as many rows as fit are there), or when the oldest has waited `max_delay`.
+        - Start when the line is *full* (as many rows as fit are there), or when the oldest has
+          waited `max_delay`.
         - At most `max_batch` rows together; but a single request that has more runs alone.
         - Nobody is overtaken.
 
-        Your rule is run on random arrivals, beside the real batcher; both have to form the same batches.""",
+        Your rule is run on random arrivals, beside the real batcher; both have to form the same
+        batches.""",
     start="""
         def take(waiting, now, max_batch, max_delay):
             ...""",
     passes=("take",),
     hints=(
         "First count how many from the front fit together. Then ask whether they may start.",
-        "It is full when somebody waits who does not fit any more, or when exactly `max_batch` rows are there.",
+        "It is full when somebody waits who does not fit any more, or when exactly `max_batch` "
+        "rows are there.",
     ),
     solution="""
         def take(waiting, now, max_batch, max_delay):
@@ -241,7 +279,10 @@ def batching_2(split: Callable[[Any, Sequence[int]], Any]) -> str:
             full = rows >= max_batch or count < len(waiting)
             due = bool(waiting) and now >= waiting[0][0] + max_delay
             return count if full or due else 0""",
-    why="internals/serving/batching/lanes.py has this rule; the rest is about who leaves, and who is woken.",
+    why=(
+        "internals/serving/batching/lanes.py has this rule; the rest is about who leaves, and who "
+        "is woken."
+    ),
     mistakes=[
         Mistake(
             "A batch waits until it is full.",
@@ -308,23 +349,37 @@ def batching_2(split: Callable[[Any, Sequence[int]], Any]) -> str:
 )
 def batching_3(take: Callable[..., int]) -> str:
     if take([(0, 9)], 5, 8, 2) != 1:
-        raise Wrong("a request of 9 rows, of which 8 fit, never starts: larger than max_batch runs alone")
+        raise Wrong(
+            "a request of 9 rows, of which 8 fit, never starts: larger than max_batch runs alone"
+        )
     if take([(0, 1)], 1, 8, 2) != 0:
-        raise Wrong("a worker took one row after 1 ms, too early: room for 7 more, and max_delay is 2")
+        raise Wrong(
+            "a worker took one row after 1 ms, too early: room for 7 more, and max_delay is 2"
+        )
     if take([(0, 1)], 2, 8, 2) != 1:
-        raise Wrong("one row has waited max_delay and nobody else comes: with this rule it waits for ever")
+        raise Wrong(
+            "one row has waited max_delay and nobody else comes: with this rule it waits for ever"
+        )
     if take([(0, 1), (1.5, 1)], 2, 8, 2) != 2:
         raise Wrong(
-            "the oldest has waited max_delay, which is enough: the youngest of the two came later and goes with it"
+            "the oldest has waited max_delay, which is enough: the youngest of the two came later "
+            "and goes with it"
         )
     if (count := take([(0, 3), (0, 3), (0, 3)], 5, 8, 2)) == 3:
         raise Wrong(
-            "three requests of 3 rows are 9 rows in one batch of at most 8: max_batch counts rows, not requests"
+            "three requests of 3 rows are 9 rows in one batch of at most 8: max_batch counts rows, "
+            "not requests"
         )
     if count != 2 or take([(0, 3), (0, 3), (0, 3)], 0, 8, 2) != 2:
-        raise Wrong("of three requests of 3 rows two fit into 8, and the third makes the line full: two start at once")
+        raise Wrong(
+            "of three requests of 3 rows two fit into 8, and the third makes the line full: two "
+            "start at once"
+        )
     if take([(0, 4), (0, 4)], 0, 8, 2) != 2:
-        raise Wrong("two requests of 4 rows are 8, all that fit: the line is full, and there is nothing to wait for")
+        raise Wrong(
+            "two requests of 4 rows are 8, all that fit: the line is full, and there is nothing to "
+            "wait for"
+        )
     rng = random.Random(7)
     for _ in range(12):
         arrivals = sorted((rng.random() * 60, rng.choice((1, 1, 2, 3, 9))) for _ in range(12))
@@ -338,7 +393,13 @@ def batching_3(take: Callable[..., int]) -> str:
 def _real(arrivals: list[tuple[float, int]], max_batch: int, max_delay: int) -> list[list[int]]:
     from apparatus.rehearsal import Arrival, rehearse
 
-    story = rehearse([Arrival(at, rows) for at, rows in arrivals], a=5, b=1, max_batch=max_batch, max_delay=max_delay)
+    story = rehearse(
+        [Arrival(at, rows) for at, rows in arrivals],
+        a=5,
+        b=1,
+        max_batch=max_batch,
+        max_delay=max_delay,
+    )
     batches: dict[Any, list[int]] = {}
     for event in story.recorder.events:
         if event.kind == "started":
@@ -367,7 +428,11 @@ def _with(
             batches.append([number for *_, number in waiting[:count]])
             free = now + 5 + sum(rows for _, rows, _ in waiting[:count])
             del waiting[:count]
-        later = [free, *(at + max_delay for at, *_ in waiting[:1]), *(at for _, (at, _) in coming[:1])]
+        later = [
+            free,
+            *(at + max_delay for at, *_ in waiting[:1]),
+            *(at for _, (at, _) in coming[:1]),
+        ]
         if not (later := [moment for moment in later if moment > now]):
             break
         now = min(later)

@@ -1,4 +1,6 @@
-"""Exercises of notebook 05: build a caching allocator yourself: size classes, free lists, and both under a training loop."""
+"""Exercises of notebook 05: build a caching allocator yourself: size classes, free lists, and both
+under a training loop.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,26 @@ def size_class(nbytes):
     level=2,
     title="A free list 1: size classes",
     ask="""
-        Write `size_class(nbytes)`: to how many bytes a request is rounded up. Up to 1024 the classes are the multiples of 64.
-        Above, there are four to each doubling: 1280, 1536, 1792, 2048, then 2560, 3072, 3584, 4096, and so on. The checker makes
-        tensors of many sizes and looks at the blocks they get.""",
+        Write `size_class(nbytes)`: to how many bytes a request is rounded up. Up to 1024 the
+        classes are the multiples of 64. Above, there are four to each doubling: 1280, 1536, 1792,
+        2048, then 2560, 3072, 3584, 4096, and so on. The checker makes tensors of many sizes and
+        looks at the blocks they get.""",
     start="""
         def size_class(nbytes):
             ...""",
     passes=("size_class",),
     hints=(
-        "In each doubling the classes are evenly spaced. How far are they from each other between 1024 and 2048, how far between"
-        " 2048 and 4096?",
-        "Find the step first: 64, or a quarter of the largest power of two below `nbytes`. `(n - 1).bit_length()` says which"
-        " power of two n reaches up to. Then round up to a multiple of the step.",
+        "In each doubling the classes are evenly spaced. How far are they from each other between "
+        "1024 and 2048, how far between 2048 and 4096?",
+        "Find the step first: 64, or a quarter of the largest power of two below `nbytes`. `(n - "
+        "1).bit_length()` says which power of two n reaches up to. Then round up to a multiple of "
+        "the step.",
     ),
     solution=ROUND,
-    why="At most a fifth of a large block is unused, and 56 classes serve all sizes up to a megabyte: that is the bargain.",
+    why=(
+        "At most a fifth of a large block is unused, and 56 classes serve all sizes up to a "
+        "megabyte: that is the bargain."
+    ),
     mistakes=[
         Mistake(
             "A request is rounded to the nearest class.",
@@ -78,15 +85,26 @@ def build_free_list_1(size_class: Callable[[int], int]) -> str:
     if size_class is round_size:
         raise Wrong("that is the real one: find the rule yourself")
     allocator = torch.cpu.CachingAllocator()
-    sizes = [*range(1, 2600), *(4096 * k + d for k in range(1, 40) for d in (-1, 0, 1)), 77_000, 1 << 20, (1 << 20) + 1]
+    sizes = [
+        *range(1, 2600),
+        *(4096 * k + d for k in range(1, 40) for d in (-1, 0, 1)),
+        77_000,
+        1 << 20,
+        (1 << 20) + 1,
+    ]
     with torch.cpu.use_cpu_allocator(allocator):
         for nbytes in sizes:
             tensor = torch.empty(nbytes, dtype=torch.uint8)
-            truth = next(block["size"] for block in allocator.snapshot() if block["state"] == "active")
+            truth = next(
+                block["size"] for block in allocator.snapshot() if block["state"] == "active"
+            )
             del tensor
             got = size_class(nbytes)
             if got != truth:
-                raise Wrong(f"{nbytes} bytes got a block of {truth}, not {got!r}{reason(nbytes, truth, got)}")
+                raise Wrong(
+                    f"{nbytes} bytes got a block of {truth}, not "
+                    f"{got!r}{reason(nbytes, truth, got)}"
+                )
             allocator.empty_cache()
     return f"{len(sizes)} tensors got blocks as your function says, from 1 byte to a megabyte"
 
@@ -128,9 +146,11 @@ class FreeLists:
     level=3,
     title="A free list 2: blocks that come back",
     ask="""
-        Write `put`, which keeps the block at address `pointer` for its size class, and `take`, which returns the address of a
-        block of exactly this class and forgets it, or None. The block that came back last is taken first: the processor's cache
-        may still know it. A block that is put back twice in a row is a RuntimeError. Then real tensors live on these blocks.""",
+        Write `put`, which keeps the block at address `pointer` for its size class, and `take`,
+        which returns the address of a block of exactly this class and forgets it, or None. The
+        block that came back last is taken first: the processor's cache may still know it. A block
+        that is put back twice in a row is a RuntimeError. Then real tensors live on these
+        blocks.""",
     start="""
         class FreeLists:
             def __init__(self):
@@ -143,11 +163,16 @@ class FreeLists:
                 ...""",
     passes=("FreeLists",),
     hints=(
-        "A dictionary from size to a list of pointers. Which two methods of a list make it last in, first out?",
-        "`self.free` may hold all pointers that are in some list: `put` looks there first, and `take` removes what it returns.",
+        "A dictionary from size to a list of pointers. Which two methods of a list make it last "
+        "in, first out?",
+        "`self.free` may hold all pointers that are in some list: `put` looks there first, and "
+        "`take` removes what it returns.",
     ),
     solution=LISTS,
-    why="One `append` and one `pop`. PyTorch's `BlockPool` for GPUs is a sorted set instead, since it also splits blocks.",
+    why=(
+        "One `append` and one `pop`. PyTorch's `BlockPool` for GPUs is a sorted set instead, since "
+        "it also splits blocks."
+    ),
     mistakes=[
         Mistake(
             "A block is free once it was freed.",
@@ -157,13 +182,17 @@ class FreeLists:
         Mistake("First come, first served.", LISTS.replace(".pop()", ".pop(0)"), "came back last"),
         Mistake(
             "Any block that is large enough will do.",
-            LISTS.replace("if not self.lists.get(size):", "size = max((n for n in self.lists if self.lists[n]), default=0)\n"
-                          "        if size not in self.lists:"),
+            LISTS.replace(
+                "if not self.lists.get(size):",
+                "size = max((n for n in self.lists if self.lists[n]), default=0)\n"
+                "        if size not in self.lists:",
+            ),
             "exactly this class",
         ),
         Mistake(
             "Nobody gives back twice.",
-            LISTS.replace("if pointer in self.free:", "if False:").replace("free.remove", "free.discard"),
+            LISTS.replace("if pointer in self.free:", "if False:")
+            .replace("free.remove", "free.discard"),
             "double free",
         ),
         Mistake(
@@ -183,7 +212,9 @@ def build_free_list_2(FreeLists: type[Any]) -> str:
     try:
         empty = lists.take(64)
     except (LookupError, RuntimeError) as error:
-        raise Wrong(f"nothing was put, and take(64) stopped with {type(error).__name__}; None is the answer") from None
+        raise Wrong(
+            f"nothing was put, and take(64) stopped with {type(error).__name__}; None is the answer"
+        ) from None
     if empty is not None:
         raise Wrong(f"nothing was put, and take(64) returned {empty!r} instead of None")
     for pointer in (0x1000, 0x2000):
@@ -192,24 +223,33 @@ def build_free_list_2(FreeLists: type[Any]) -> str:
     if (first := lists.take(64)) != 0x2000:
         also = ", the one that came back last" if first == 0x1000 else ", one of exactly this class"
         raise Wrong(
-            f"0x1000 and 0x2000 of 64 bytes and 0x3000 of 128 were put; take(64) is 0x2000{also}, not {told(first)}"
+            f"0x1000 and 0x2000 of 64 bytes and 0x3000 of 128 were put; take(64) is 0x2000{also}, "
+            f"not {told(first)}"
         )
     if (second := lists.take(64)) != 0x1000:
-        again = "a block that was taken has to be forgotten" if second == 0x2000 else "0x1000 is left"
+        again = (
+            "a block that was taken has to be forgotten" if second == 0x2000 else "0x1000 is left"
+        )
         raise Wrong(f"the second take(64) returned {told(second)}: {again}")
     if (third := lists.take(64)) is not None:
         raise Wrong(
-            f"no block of 64 bytes is left, but take(64) returned {told(third)}, which is not of exactly this class"
+            f"no block of 64 bytes is left, but take(64) returned {told(third)}, which is not of "
+            "exactly this class"
         )
     try:
         lists.put(64, 0x1000)
     except RuntimeError:
-        raise Wrong("a block that was put, taken in between, and put again is no double free, but raised one") from None
+        raise Wrong(
+            "a block that was put, taken in between, and put again is no double free, but raised "
+            "one"
+        ) from None
     try:
         lists.put(64, 0x1000)
     except RuntimeError:
         return lived(FreeLists())
-    raise Wrong("a block was put twice in a row without being taken: a double free has to be a RuntimeError")
+    raise Wrong(
+        "a block was put twice in a row without being taken: a double free has to be a RuntimeError"
+    )
 
 
 def told(pointer: Any) -> str:
@@ -239,8 +279,13 @@ def lived(lists: Any) -> str:
     for memory in blocks.values():
         memory.clear()
     if losses != plain or watched.live:
-        raise Wrong(f"a training with tensors on your lists has the losses {losses}; elsewhere {plain}")
-    return f"{watched.count} tensors of a training lived on {len(blocks)} blocks: {taken} times one was taken from your lists"
+        raise Wrong(
+            f"a training with tensors on your lists has the losses {losses}; elsewhere {plain}"
+        )
+    return (
+        f"{watched.count} tensors of a training lived on {len(blocks)} blocks: {taken} times one "
+        "was taken from your lists"
+    )
 
 
 CACHING = """
@@ -268,10 +313,11 @@ class Caching(torch.cpu.Allocator):
     level=3,
     title="A free list 3: an allocator for a training loop",
     ask="""
-        Put it together. `Caching(upstream)` asks `upstream.allocate(size)` for blocks, which are `DataPtr`s with a `pointer` and
-        a `clear()` that gives them back. `allocate` returns a `DataPtr` whose deleter is `release`; it takes a free block of the
-        size class if there is one. `empty_cache` gives all free blocks back. A model is trained on your allocator: from the
-        second step on, upstream must not be asked any more.""",
+        Put it together. `Caching(upstream)` asks `upstream.allocate(size)` for blocks, which are
+        `DataPtr`s with a `pointer` and a `clear()` that gives them back. `allocate` returns a
+        `DataPtr` whose deleter is `release`; it takes a free block of the size class if there is
+        one. `empty_cache` gives all free blocks back. A model is trained on your allocator: from
+        the second step on, upstream must not be asked any more.""",
     given="""
         from internals.core.cpu_allocator import round_size as size_class  # or yours, of step 1""",
     start="""
@@ -289,12 +335,17 @@ class Caching(torch.cpu.Allocator):
                 ...""",
     passes=("Caching",),
     hints=(
-        "The deleter gets what you chose as the context. What must it know to keep the block, and later to give it back?",
-        "`lists` can be a dictionary from size class to blocks from upstream. `allocate` pops one or asks for a whole class, and"
-        " returns `torch.cpu.DataPtr(memory.pointer, (size, memory), self.release)`.",
+        "The deleter gets what you chose as the context. What must it know to keep the block, and "
+        "later to give it back?",
+        "`lists` can be a dictionary from size class to blocks from upstream. `allocate` pops one "
+        "or asks for a whole class, and returns `torch.cpu.DataPtr(memory.pointer, (size, memory), "
+        "self.release)`.",
     ),
     solution=CACHING,
-    why="That is `CachingAllocator` in internals/core/cpu_allocator.py, without the counters. The GPU's also splits and merges.",
+    why=(
+        "That is `CachingAllocator` in internals/core/cpu_allocator.py, without the counters. The "
+        "GPU's also splits and merges."
+    ),
     mistakes=[
         Mistake(
             "Upstream is asked for what was asked for.",
@@ -308,7 +359,8 @@ class Caching(torch.cpu.Allocator):
         ),
         Mistake(
             "One list is enough.",
-            CACHING.replace("setdefault(size, [])", "setdefault(0, [])").replace("lists[size]", "lists[0]"),
+            CACHING.replace("setdefault(size, [])", "setdefault(0, [])")
+            .replace("lists[size]", "lists[0]"),
             "too small",
         ),
         Mistake(
@@ -318,8 +370,11 @@ class Caching(torch.cpu.Allocator):
         ),
         Mistake(
             "To forget the blocks is to give them back.",
-            CACHING.replace("for free in self.lists.values():\n            while free:\n                free.pop().clear()",
-                            "self.lists = {}"),
+            CACHING.replace(
+                "for free in self.lists.values():\n            while free:\n"
+                "                free.pop().clear()",
+                "self.lists = {}",
+            ),
             "never given back",
         ),
         Mistake(
@@ -335,25 +390,33 @@ def build_free_list_3(Caching: type[Any]) -> str:
     if torch.cpu.Allocator not in type(allocator).__mro__:
         raise Wrong("Caching has to be a subclass of torch.cpu.Allocator")
     if isinstance(allocator, torch.cpu.CachingAllocator):
-        raise Wrong("that is the real one: begin with torch.cpu.Allocator, and keep the blocks yourself")
+        raise Wrong(
+            "that is the real one: begin with torch.cpu.Allocator, and keep the blocks yourself"
+        )
     watched = Watched(allocator)
     watched.allocate(100).clear()
     if not upstream.live:
         raise Wrong(
-            "100 bytes came back, and nothing was kept: upstream has the block again. `release` keeps it in a list"
+            "100 bytes came back, and nothing was kept: upstream has the block again. `release` "
+            "keeps it in a list"
         )
     watched.allocate(120).clear()
     if upstream.count != 1:
         raise Wrong(
-            "a block of 100 bytes came back, 120 were asked for: the same size class, but upstream was asked again"
+            "a block of 100 bytes came back, 120 were asked for: the same size class, but upstream "
+            "was asked again"
         )
     if (had := max(upstream.live.values())) < 120:
         raise Wrong(
-            f"120 bytes were put on a block of {had}: upstream has to be asked for a whole class, not for the request"
+            f"120 bytes were put on a block of {had}: upstream has to be asked for a whole class, "
+            "not for the request"
         )
     kept = watched.allocate(5000)
     if sum(upstream.live.values()) < 5120:
-        raise Wrong("5000 bytes were put on a block that is too small: a free block serves its own size class only")
+        raise Wrong(
+            "5000 bytes were put on a block that is too small: a free block serves its own size "
+            "class only"
+        )
     kept.clear()
     allocator.empty_cache()
     return trained_on(Caching)
@@ -371,14 +434,19 @@ def trained_on(Caching: type[Any]) -> str:
         raise Wrong(f"a model trained on your allocator has the losses {losses}; elsewhere {plain}")
     if asked[1] != asked[-1]:
         raise Wrong(
-            f"upstream was asked {asked} times by the end of each step; what a step gave back serves the next one"
+            f"upstream was asked {asked} times by the end of each step; what a step gave back "
+            "serves the next one"
         )
     if watched.live:
         raise Wrong(f"{len(watched.live)} blocks did not come back although all tensors are gone")
     held = len(upstream.live)
     allocator.empty_cache()
     if upstream.live:
-        raise Wrong(f"after empty_cache() {len(upstream.live)} of {held} blocks were never given back to upstream")
+        raise Wrong(
+            f"after empty_cache() {len(upstream.live)} of {held} blocks were never given back to "
+            "upstream"
+        )
     return (
-        f"{watched.count} requests of four training steps, {upstream.count} of them asked upstream; all was given back"
+        f"{watched.count} requests of four training steps, {upstream.count} of them asked "
+        "upstream; all was given back"
     )

@@ -1,4 +1,6 @@
-"""The last step of the track in `build_instruction.py`: the reader's instructions in the real interpreter's table."""
+"""The last step of the track in `build_instruction.py`: the reader's instructions in the real
+interpreter's table.
+"""
 
 from __future__ import annotations
 
@@ -73,12 +75,14 @@ def operation(machine, frame, instruction):
     level=3,
     title="Yours in the interpreter",
     ask="""
-        Last step: the real table. The interpreter's `METHODS` has a function for each instruction, of
-        `(machine, frame, instruction)`, which returns how far to go: 1, or a distance. Write those of `LOOP`, `JF` and `OP`. You
-        have `machine.stack`, `machine.pop(n)` (the last n values as a list, the first pushed first), `instruction.X` and `.N`. A
-        `LOOP` finds `N + 1` values: those of step 1, with any number of carried ones. An `OP` has its entry of the operator table
-        in `frame.code.operations[frame.pc]`: `function`, `num_inputs`, `num_outputs`; several results come as a tuple. The
-        checker enters yours, and the real interpreter runs loops, branches and a `while` with them.""",
+        Last step: the real table. The interpreter's `METHODS` has a function for each instruction,
+        of `(machine, frame, instruction)`, which returns how far to go: 1, or a distance. Write
+        those of `LOOP`, `JF` and `OP`. You have `machine.stack`, `machine.pop(n)` (the last n
+        values as a list, the first pushed first), `instruction.X` and `.N`. A `LOOP` finds `N + 1`
+        values: those of step 1, with any number of carried ones. An `OP` has its entry of the
+        operator table in `frame.code.operations[frame.pc]`: `function`, `num_inputs`,
+        `num_outputs`; several results come as a tuple. The checker enters yours, and the real
+        interpreter runs loops, branches and a `while` with them.""",
     start="""
         def loop(machine, frame, instruction):
             ...
@@ -90,13 +94,16 @@ def operation(machine, frame, instruction):
             ...""",
     passes=("loop", "jump_if_false", "operation"),
     hints=(
-        "Section 5, below the stacks of `power`: *if both tests pass, it adds one, pushes the number of this turn where the "
-        "condition was, and goes to the body*. And otherwise?",
-        "Begin with `turns, limit, go_on, *carried = machine.pop(instruction.N + 1)`. For an `OP` there are three cases: one "
-        "result, several, none.",
+        "Section 5, below the stacks of `power`: *if both tests pass, it adds one, pushes the "
+        "number of this turn where the condition was, and goes to the body*. And otherwise?",
+        "Begin with `turns, limit, go_on, *carried = machine.pop(instruction.N + 1)`. For an `OP` "
+        "there are three cases: one result, several, none.",
     ),
     solution=SOLUTION,
-    why="These are `Interpreter.loop`, `.jump_if_false` and `.operation`. In C++ each is a `case` of one large `switch`.",
+    why=(
+        "These are `Interpreter.loop`, `.jump_if_false` and `.operation`. In C++ each is a `case` "
+        "of one large `switch`."
+    ),
     mistakes=[
         Mistake("Somebody counts the turns.", SOLUTION.replace("turns + 1", "turns"), "adds one"),
         Mistake(
@@ -107,7 +114,9 @@ def operation(machine, frame, instruction):
         Mistake("A loop runs as often as it may.", SOLUTION.replace(" and go_on", ""), "condition"),
         Mistake(
             "What is on the stack stays there.",
-            SOLUTION.replace("machine.stack += carried\n", "machine.stack += [turns, limit, *carried]\n"),
+            SOLUTION.replace(
+                "machine.stack += carried\n", "machine.stack += [turns, limit, *carried]\n"
+            ),
             "two numbers",
         ),
         Mistake(
@@ -157,9 +166,14 @@ def build_instruction_3(
                 expected = function(*arguments)
                 if not same(result, expected):
                     raise Wrong(
-                        f"`{function.__name__}{arguments[-1:]}` is {expected}, and with your instructions {result}"
+                        f"`{function.__name__}{arguments[-1:]}` is {expected}, and with your "
+                        f"instructions {result}"
                     )
-    return "the real interpreter ran " + ", ".join(f"{count} {name}" for name, count in ran.items()) + " of yours"
+    return (
+        "the real interpreter ran "
+        + ", ".join(f"{count} {name}" for name, count in ran.items())
+        + " of yours"
+    )
 
 
 @contextmanager
@@ -177,7 +191,9 @@ def _entered(methods: dict[str, Callable[..., int]]) -> Iterator[None]:
 
 
 def _watched(name: str, function: Callable[..., Any], ran: dict[str, int]) -> Callable[..., int]:
-    """The reader's function, which is told at once when it does something else than the instruction should."""
+    """The reader's function, which is told at once when it does something else than the instruction
+    should.
+    """
 
     def run(machine: Any, frame: Any, instruction: Any) -> int:
         ran[name] += 1
@@ -192,8 +208,14 @@ def _watched(name: str, function: Callable[..., Any], ran: dict[str, int]) -> Ca
             what = frame.code.operations[frame.pc]
             depth = len(before) - what.num_inputs + what.num_outputs
             if len(after) != depth:
-                said = f"{what.name} takes {what.num_inputs} values and has num_outputs {what.num_outputs}"
-                raise Wrong(f"{said}: the stack had {len(before)}, and should have {depth} now, not {len(after)}")
+                said = (
+                    f"{what.name} takes {what.num_inputs} values and has num_outputs "
+                    f"{what.num_outputs}"
+                )
+                raise Wrong(
+                    f"{said}: the stack had {len(before)}, and should have {depth} now, not "
+                    f"{len(after)}"
+                )
             if far != 1:
                 raise Wrong(f"behind an OP comes the next instruction: it returns 1, not {far!r}")
         return int(far)
@@ -211,7 +233,11 @@ def _check_loop(before: list[Any], after: list[Any], far: Any, instruction: Any)
         if far == (1 if more else instruction.X):
             return
         where = "goes to the next instruction, 1" if more else f"jumps X ahead, {instruction.X}"
-        short = "; yours is too short" if not more and isinstance(far, int) and far < instruction.X else ""
+        short = (
+            "; yours is too short"
+            if not more and isinstance(far, int) and far < instruction.X
+            else ""
+        )
         raise Wrong(f"{at} {where}, not {far!r}{short}")
     if len(after) == len(right) and more:
         first, i = after[len(below)], after[len(below) + 2]
@@ -220,17 +246,26 @@ def _check_loop(before: list[Any], after: list[Any], far: Any, instruction: Any)
         if first == turns + 1 and i == turns + 1:
             raise Wrong(f"{at}: the number of this turn, its i, is {turns}: 0 in the first")
     if not more and same(after, below + [turns, limit, *carried]):
-        raise Wrong(f"{at} is over: it takes its two numbers off the stack and leaves only what was carried")
+        raise Wrong(
+            f"{at} is over: it takes its two numbers off the stack and leaves only what was carried"
+        )
     if not more and len(after) == len(before):
         over = "the condition says stop" if turns < limit else "no turns are left"
         raise Wrong(f"{at} should be left, {over}; yours begins another turn")
-    raise Wrong(f"{at}: the stack should be {right[len(below) :]} above what was there, not {after[len(below) :]}")
+    raise Wrong(
+        f"{at}: the stack should be {right[len(below) :]} above what was there, not "
+        f"{after[len(below) :]}"
+    )
 
 
 def _check_jump(before: list[Any], after: list[Any], far: Any, instruction: Any) -> None:
     *rest, condition = before
     if not same(after, rest):
-        raise Wrong("JF pops the condition, whether it jumps or not, and leaves the rest of the stack alone")
+        raise Wrong(
+            "JF pops the condition, whether it jumps or not, and leaves the rest of the stack alone"
+        )
     right = 1 if condition else instruction.X
     if far != right:
-        raise Wrong(f"JF {instruction.X} of a condition that is {condition} returns {right}, not {far!r}")
+        raise Wrong(
+            f"JF {instruction.X} of a condition that is {condition} returns {right}, not {far!r}"
+        )

@@ -1,4 +1,6 @@
-"""Build it yourself, in notebook 22: from a fusion group to a loop that the real executor runs as machine code."""
+"""Build it yourself, in notebook 22: from a fusion group to a loop that the real executor runs as
+machine code.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,13 @@ LINES = (
     level=2,
     title="Step 1: an expression for each operator",
     ask="""
-        A fuser writes text. Write `expression(kind, a, b=None)`: the Python expression, as text, for one node of a group, whose
-        operands are called `a` and `b` in that text. Eight kinds are enough: `aten::add`, `aten::sub`, `aten::mul`, `aten::neg`,
-        `aten::relu`, `aten::exp`, `aten::tanh`, `aten::sigmoid`. So `expression("aten::mul", "n1", "n2")` is `"n1 * n2"`.
+        A fuser writes text. Write `expression(kind, a, b=None)`: the Python expression, as text,
+        for one node of a group, whose operands are called `a` and `b` in that text. Eight kinds are
+        enough: `aten::add`, `aten::sub`, `aten::mul`, `aten::neg`, `aten::relu`, `aten::exp`,
+        `aten::tanh`, `aten::sigmoid`. So `expression("aten::mul", "n1", "n2")` is `"n1 * n2"`.
 
-        Each is evaluated for single numbers (`math` is there), and held against the real operator.""",
+        Each is evaluated for single numbers (`math` is there), and held against the real
+        operator.""",
     start="""
         def expression(kind, a, b=None):
             ...""",
@@ -57,7 +61,10 @@ LINES = (
         "sigmoid(x) = 1 / (1 + exp(-x)); relu(x) = max(x, 0).",
     ),
     solution=EXPRESSIONS,
-    why="internals/jit/fuser/expressions.py makes this table, of the formulas in aten/scalar_functions. 1.0.1's had C in it.",
+    why=(
+        "internals/jit/fuser/expressions.py makes this table, of the formulas in "
+        "aten/scalar_functions. 1.0.1's had C in it."
+    ),
     mistakes=[
         Mistake(
             "The text is the result.",
@@ -91,8 +98,8 @@ LINES = (
 def build_kernel_1(expression: Callable[..., str]) -> str:
     two = {"aten::add": torch.add, "aten::sub": torch.sub, "aten::mul": torch.mul}
     one = {
-        "aten::neg": torch.neg, "aten::relu": torch.relu, "aten::exp": torch.exp, "aten::tanh": torch.tanh,
-        "aten::sigmoid": torch.sigmoid,
+        "aten::neg": torch.neg, "aten::relu": torch.relu, "aten::exp": torch.exp,
+        "aten::tanh": torch.tanh, "aten::sigmoid": torch.sigmoid,
     }  # fmt: skip
     for kind in (*two, *one):
         operator: Any = two.get(kind) or one[kind]
@@ -102,18 +109,26 @@ def build_kernel_1(expression: Callable[..., str]) -> str:
             raise Wrong(f"{kind}: a text is wanted, not {text!r}")
         for x, y in ((-1.5, 0.25), (2.0, 3.0), (0.0, -1.0)):
             values = dict(zip(names, (x, y)))
-            expected = operator(*(torch.tensor(v, dtype=torch.float64) for v in values.values())).item()
+            expected = operator(
+                *(torch.tensor(v, dtype=torch.float64) for v in values.values())
+            ).item()
             try:
                 found = eval(text, {"math": math, "max": max, "abs": abs, "min": min}, dict(values))
             except NameError as error:
                 if "'a'" in str(error) or "'b'" in str(error):
-                    raise Wrong(f"{kind}: {text!r} does not use the names that it is given, {names}") from None
+                    raise Wrong(
+                        f"{kind}: {text!r} does not use the names that it is given, {names}"
+                    ) from None
                 raise Wrong(f"{kind}: {text!r} is no expression of {names}: {error}") from None
             except Exception as error:
                 raise Wrong(f"{kind}: {text!r} is no expression of {names}: {error}") from None
             if not isinstance(found, (int, float)) or abs(found - expected) > 1e-12:
                 seen = f"{text!r} is {found!r} for {values}, and should be {expected:.6g}"
-                if kind == "aten::sigmoid" and isinstance(found, float) and abs(found - (1 - expected)) < 1e-12:
+                if (
+                    kind == "aten::sigmoid"
+                    and isinstance(found, float)
+                    and abs(found - (1 - expected)) < 1e-12
+                ):
                     raise Wrong(f"a sigmoid rises with x, so it has exp(-x): {seen}")
                 if kind == "aten::sub":
                     raise Wrong(f"sub is the first minus the second: {seen}")
@@ -125,9 +140,10 @@ def build_kernel_1(expression: Callable[..., str]) -> str:
     level=3,
     title="Step 2: the lines of a group",
     ask="""
-        A fusion group is a graph. Write `lines(group)`: a list of statements, one for each node in their order, such as
-        `"n5 = n2 * n4"`; a value is called `n` with its number behind it (`value.unique()`). Constants need no line: the only
-        ones here are the `alpha` of `add` and `sub`, which is 1, and stands behind the two operands.""",
+        A fusion group is a graph. Write `lines(group)`: a list of statements, one for each node in
+        their order, such as `"n5 = n2 * n4"`; a value is called `n` with its number behind it
+        (`value.unique()`). Constants need no line: the only ones here are the `alpha` of `add` and
+        `sub`, which is 1, and stands behind the two operands.""",
     given=EXPRESSIONS,
     start="""
         def lines(group):
@@ -138,26 +154,34 @@ def build_kernel_1(expression: Callable[..., str]) -> str:
         "Skip `prim::Constant`. Of the inputs take at most two: a third one is `alpha`.",
     ),
     solution=LINES.removeprefix(EXPRESSIONS),
-    why="Each value is made once and used wherever it is needed: that is how a register replaces a temporary array.",
+    why=(
+        "Each value is made once and used wherever it is needed: that is how a register replaces a "
+        "temporary array."
+    ),
     mistakes=[
         Mistake(
             "Every node is an operator.",
             """
             def lines(group):
-                return [
-                    f"n{node.output().unique()} = {expression(node.kind(), *[f'n{v.unique()}' for v in node.inputs()][:2])}"
-                    for node in group.nodes()
-                ]""",
+                result = []
+                for node in group.nodes():
+                    operands = [f"n{v.unique()}" for v in node.inputs()][:2]
+                    text = expression(node.kind(), *operands)
+                    result.append(f"n{node.output().unique()} = {text}")
+                return result""",
             "prim::Constant",
         ),
         Mistake(
             "All inputs are operands.",
             """
             def lines(group):
-                return [
-                    f"n{node.output().unique()} = {expression(node.kind(), *[f'n{v.unique()}' for v in node.inputs()])}"
-                    for node in group.nodes() if node.kind() != "prim::Constant"
-                ]""",
+                result = []
+                for node in group.nodes():
+                    if node.kind() != "prim::Constant":
+                        operands = [f"n{v.unique()}" for v in node.inputs()]
+                        text = expression(node.kind(), *operands)
+                        result.append(f"n{node.output().unique()} = {text}")
+                return result""",
             "alpha",
         ),
         Mistake(
@@ -165,7 +189,9 @@ def build_kernel_1(expression: Callable[..., str]) -> str:
             """
             def lines(group):
                 found = []
-                for number, node in enumerate(n for n in group.nodes() if n.kind() != "prim::Constant"):
+                for number, node in enumerate(
+                    n for n in group.nodes() if n.kind() != "prim::Constant"
+                ):
                     operands = [f"n{v.unique()}" for v in node.inputs()][:2]
                     found.append(f"n{number} = {expression(node.kind(), *operands)}")
                 return found""",
@@ -191,13 +217,18 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
         except TypeError as error:
             if "missing" in str(error):
                 raise Wrong(
-                    "a node without operands got a line: prim::Constant is no operator, and needs none"
+                    "a node without operands got a line: prim::Constant is no operator, and needs "
+                    "none"
                 ) from None
             raise Wrong(f"{error}: the third input of add and sub is alpha, no operand") from None
         except KeyError as error:
-            raise Wrong(f"there is no expression for {error}: a constant is no operator, and needs no line") from None
+            raise Wrong(
+                f"there is no expression for {error}: a constant is no operator, and needs no line"
+            ) from None
         if len(found) != len(nodes):
-            raise Wrong(f"a group of {len(nodes)} operators has {len(found)} statements for them: {found}")
+            raise Wrong(
+                f"a group of {len(nodes)} operators has {len(found)} statements for them: {found}"
+            )
         values = {f"n{v.unique()}": 0.3 + 0.4 * i for i, v in enumerate(group.inputs())}
         tensors = [torch.tensor(v, dtype=torch.float64) for v in values.values()]
         for line in found:
@@ -205,14 +236,16 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
                 exec(line, {"math": math}, values)
             except NameError as error:
                 raise Wrong(
-                    f"{line!r} uses a value before it is made ({error}): is each called by its own number?"
+                    f"{line!r} uses a value before it is made ({error}): is each called by its own "
+                    "number?"
                 ) from None
         results = interpreted(group, tensors)
         for value, expected in zip(group.outputs(), results):
             name = f"n{value.unique()}"
             if name not in values or abs(values[name] - expected.item()) > 1e-9:
                 raise Wrong(
-                    f"{name}, which the group returns, is {values.get(name)}, and should be {expected.item():.6g}"
+                    f"{name}, which the group returns, is {values.get(name)}, and should be "
+                    f"{expected.item():.6g}"
                 )
         count += len(nodes)
     return f"{count} nodes of {len(groups())} groups, as the interpreter computes them"
@@ -222,31 +255,38 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
     level=3,
     title="Step 3: a kernel in the real executor",
     ask="""
-        Now the frame. Write `kernel_source(group)`: the text of a function `kernel(begin, end, ...)` whose further arguments are
-        the group's input arrays, then one array for each of its outputs. For each i from `begin` to `end` it loads every input
-        once, computes the lines of step 2, and stores every output.
+        Now the frame. Write `kernel_source(group)`: the text of a function
+        `kernel(begin, end, ...)` whose further arguments are the group's input arrays, then one
+        array for each of its outputs. For each i from `begin` to `end` it loads every input once,
+        computes the lines of step 2, and stores every output.
 
-        The text is run as Python, then compiled to machine code, and takes the place of the real fuser's kernel while functions
-        run in the real executor.""",
+        The text is run as Python, then compiled to machine code, and takes the place of the real
+        fuser's kernel while functions run in the real executor.""",
     given=LINES,
     start="""
         def kernel_source(group):
             ...""",
     passes=("kernel_source",),
     hints=(
-        "Build the argument names first: `in0`, `in1`, ... and `out0`, ...; then the text, line by line, with its indentation.",
+        "Build the argument names first: `in0`, `in1`, ... and `out0`, ...; then the text, line by "
+        "line, with its indentation.",
         "`n4 = in0[i]` loads the input whose value is number 4; `out0[i] = n9` stores an output.",
     ),
     solution="""
         def kernel_source(group):
             inputs, outputs = list(group.inputs()), list(group.outputs())
-            arrays = [f"in{k}" for k in range(len(inputs))] + [f"out{k}" for k in range(len(outputs))]
+            arrays = [f"in{k}" for k in range(len(inputs))]
+            arrays += [f"out{k}" for k in range(len(outputs))]
             body = [f"n{value.unique()} = in{k}[i]" for k, value in enumerate(inputs)]
             body += lines(group)
             body += [f"out{k}[i] = n{value.unique()}" for k, value in enumerate(outputs)]
-            text = f"def kernel(begin, end, {', '.join(arrays)}):\\n    for i in range(begin, end):\\n"
+            text = f"def kernel(begin, end, {', '.join(arrays)}):\\n"
+            text += "    for i in range(begin, end):\\n"
             return text + "\\n".join(f"        {line}" for line in body)""",
-    why="What the real one adds: strides and broadcasting, other dtypes, rows, vectors for exp, and a cache on the disk.",
+    why=(
+        "What the real one adds: strides and broadcasting, other dtypes, rows, vectors for exp, "
+        "and a cache on the disk."
+    ),
     mistakes=[
         Mistake(
             "One result is enough.",
@@ -256,7 +296,8 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
                 arrays = [f"in{k}" for k in range(len(inputs))] + ["out0"]
                 body = [f"n{value.unique()} = in{k}[i]" for k, value in enumerate(inputs)]
                 body += lines(group) + [f"out0[i] = n{list(group.outputs())[0].unique()}"]
-                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n    for i in range(begin, end):\\n"
+                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n"
+                text += "    for i in range(begin, end):\\n"
                 return text + "\\n".join(f"        {line}" for line in body)""",
             "arrays",
         ),
@@ -265,11 +306,13 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
             """
             def kernel_source(group):
                 inputs, outputs = list(group.inputs()), list(group.outputs())
-                arrays = [f"in{k}" for k in range(len(inputs))] + [f"out{k}" for k in range(len(outputs))]
+                arrays = [f"in{k}" for k in range(len(inputs))]
+                arrays += [f"out{k}" for k in range(len(outputs))]
                 body = [f"n{value.unique()} = in{k}[i]" for k, value in enumerate(inputs)]
                 body += lines(group)
                 body += [f"out{k}[i] = n{value.unique()}" for k, value in enumerate(outputs)]
-                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n    for i in range(0, end):\\n"
+                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n"
+                text += "    for i in range(0, end):\\n"
                 return text + "\\n".join(f"        {line}" for line in body)""",
             "from begin",
         ),
@@ -279,7 +322,8 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
             def kernel_source(group):
                 inputs, outputs = list(group.inputs()), list(group.outputs())
                 arrays = [f"n{value.unique()}" for value in [*inputs, *outputs]]
-                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n    for i in range(begin, end):\\n"
+                text = f"def kernel(begin, end, {', '.join(arrays)}):\\n"
+                text += "    for i in range(begin, end):\\n"
                 return text + "\\n".join(f"        {line}" for line in lines(group))""",
             "stored",
         ),
@@ -288,11 +332,14 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
             """
             def kernel_source(group):
                 inputs, outputs = list(group.inputs()), list(group.outputs())
-                arrays = [f"in{k}" for k in range(len(inputs))] + [f"out{k}" for k in range(len(outputs))]
+                arrays = [f"in{k}" for k in range(len(inputs))]
+                arrays += [f"out{k}" for k in range(len(outputs))]
                 loads = [f"    n{value.unique()} = in{k}[begin]" for k, value in enumerate(inputs)]
-                body = lines(group) + [f"out{k}[i] = n{value.unique()}" for k, value in enumerate(outputs)]
+                body = lines(group)
+                body += [f"out{k}[i] = n{value.unique()}" for k, value in enumerate(outputs)]
                 text = f"def kernel(begin, end, {', '.join(arrays)}):\\n" + "\\n".join(loads)
-                return text + "\\n    for i in range(begin, end):\\n" + "\\n".join(f"        {line}" for line in body)""",
+                text += "\\n    for i in range(begin, end):\\n"
+                return text + "\\n".join(f"        {line}" for line in body)""",
             "the same number for every element",
         ),
     ],
@@ -319,13 +366,18 @@ def build_kernel_3(kernel_source: Callable[[Any], str]) -> str:
         return way
 
     x, y = torch.linspace(-2, 2, 24).reshape(4, 6), torch.linspace(1, -1, 24).reshape(4, 6)
-    with mock.patch.object(CompiledGroup, "find_way", find_way), fuser(synchronous=True, threshold=0):
+    with (
+        mock.patch.object(CompiledGroup, "find_way", find_way),
+        fuser(synchronous=True, threshold=0),
+    ):
         for function, _ in groups():
             scripted = torch.jit.script(afresh(function))
             found, expected = scripted(x, y), function(x, y)
             pairs = zip(found, expected) if isinstance(expected, tuple) else [(found, expected)]
             if not all(torch.allclose(a, b, atol=1e-5) for a, b in pairs):
-                raise Wrong(f"{function.__name__} gives other numbers in the executor than by its operators")
+                raise Wrong(
+                    f"{function.__name__} gives other numbers in the executor than by its operators"
+                )
     if not used:
         raise Wrong("the executor had no use for the kernel")
     return f"{len(used)} times the real executor ran machine code made of your text"

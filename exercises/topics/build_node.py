@@ -1,5 +1,5 @@
-"""Build your own autograd node, in three steps: the derivative of a product, the node that keeps what it needs, and the kernel
-that makes it, in place of the real one while a model trains."""
+"""Build your own autograd node, in three steps: the derivative of a product, the node that keeps
+what it needs, and the kernel that makes it, in place of the real one while a model trains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any
 
 import internals as torch
 from exercises.exercise import Mistake, Wrong, exercise
-from exercises.topics._node import checks_versions, is_node, keeps_little, lets_go, multiply, numbers, same, train
+from exercises.topics._node import (
+    checks_versions,
+    is_node,
+    keeps_little,
+    lets_go,
+    multiply,
+    numbers,
+    same,
+    train,
+)
 from internals.library import Library
 
 STEP_1 = """
@@ -30,23 +39,31 @@ def product_backward(grad, a, b):
     level=2,
     title="Step 1: the derivative of a product",
     ask="""
-        `y = a * b`, and `grad` is the gradient that arrives at `y`. Write `product_backward(grad, a, b)`: the two gradients, for
-        `a` and for `b`. They have the shapes of `a` and `b`, which may have been broadcast: (3, 1) with (4,), or () with (2, 3).
-        No autograd in it, only operators.""",
+        `y = a * b`, and `grad` is the gradient that arrives at `y`. Write
+        `product_backward(grad, a, b)`: the two gradients, for `a` and for `b`. They have the shapes
+        of `a` and `b`, which may have been broadcast: (3, 1) with (4,), or () with (2, 3). No
+        autograd in it, only operators.""",
     start="""
         def product_backward(grad, a, b):
             ...""",
     passes=("product_backward",),
     hints=(
-        "A number that was used four times, because of broadcasting, gets the sum of four gradients.",
-        "Broadcasting does two things: it puts dimensions in front, and it stretches those of size 1. Undo both, with `sum`.",
+        "A number that was used four times, because of broadcasting, gets the sum of four "
+        "gradients.",
+        "Broadcasting does two things: it puts dimensions in front, and it stretches those of size "
+        "1. Undo both, with `sum`.",
     ),
     solution=STEP_1,
-    why="""PyTorch's formulas do without `fitted`: the engine does it for all of them, when it hands a gradient on.""",
+    why=(
+        "PyTorch's formulas do without `fitted`: the engine does it for all of them, when it hands "
+        "a gradient on."
+    ),
     mistakes=[
         Mistake(
             "The derivative of a product is the product of the derivatives.",
-            STEP_1.replace("grad * b, a.shape", "grad * a, a.shape").replace("grad * a, b.shape", "grad * b, b.shape"),
+            STEP_1.replace("grad * b, a.shape", "grad * a, a.shape").replace(
+                "grad * a, b.shape", "grad * b, b.shape"
+            ),
             "the other factor",
         ),
         Mistake(
@@ -77,12 +94,16 @@ def product_backward(grad, a, b):
             "One number that is used everywhere could take any of the gradients.",
             """
             def product_backward(grad, a, b):
-                return (grad * b).flatten()[: a.numel()].reshape(a.shape), (grad * a).flatten()[: b.numel()].reshape(b.shape)""",
+                to_a = (grad * b).flatten()[: a.numel()].reshape(a.shape)
+                to_b = (grad * a).flatten()[: b.numel()].reshape(b.shape)
+                return to_a, to_b""",
             "some of the gradients",
         ),
         Mistake(
             "The gradient that arrives is all ones.",
-            STEP_1.replace("grad * b", "torch.ones_like(grad) * b").replace("grad * a", "torch.ones_like(grad) * a"),
+            STEP_1.replace("grad * b", "torch.ones_like(grad) * b").replace(
+                "grad * a", "torch.ones_like(grad) * a"
+            ),
             "chain rule",
         ),
     ],
@@ -140,11 +161,12 @@ class ProductBackward(Node):
     level=3,
     title="Step 2: a node",
     ask="""
-        Now the class. `ProductBackward(a, b)` is made when `a * b` runs. It sets `next_edges`, one edge for each factor, and
-        keeps what its formula will need, and nothing else. `apply(grads)` gets a list with the one gradient that arrives, and
-        returns two, with None for a factor that wants none. `release_variables()` lets go of what is kept (the engine calls it
-        after `apply`, if `saves` is True). A factor that was overwritten since must be refused. What was broadcast need not be
-        summed here: the engine will do it.""",
+        Now the class. `ProductBackward(a, b)` is made when `a * b` runs. It sets `next_edges`, one
+        edge for each factor, and keeps what its formula will need, and nothing else. `apply(grads)`
+        gets a list with the one gradient that arrives, and returns two, with None for a factor that
+        wants none. `release_variables()` lets go of what is kept (the engine calls it after
+        `apply`, if `saves` is True). A factor that was overwritten since must be refused. What was
+        broadcast need not be summed here: the engine will do it.""",
     given=GIVEN_2,
     start="""
         class ProductBackward(Node):
@@ -158,12 +180,16 @@ class ProductBackward(Node):
                 ...""",
     passes=("ProductBackward",),
     hints=(
-        "`gradient_edge(t)` is where a gradient of t goes. `save(t)` keeps t with its version, `saved.unpack(node)` checks it. "
-        "The generated kernel in section 2 has all the rest.",
-        "The gradient for a needs b: keep b only if a wants one. Set `self.saves = True`, and `release(...)` what you kept.",
+        "`gradient_edge(t)` is where a gradient of t goes. `save(t)` keeps t with its version, "
+        "`saved.unpack(node)` checks it. The generated kernel in section 2 has all the rest.",
+        "The gradient for a needs b: keep b only if a wants one. Set `self.saves = True`, and "
+        "`release(...)` what you kept.",
     ),
     solution=STEP_2,
-    why="Compare with `MulBackward0` in `internals/_generated/autograd_nodes.py`, which nobody wrote.",
+    why=(
+        "Compare with `MulBackward0` in `internals/_generated/autograd_nodes.py`, which nobody "
+        "wrote."
+    ),
     mistakes=[
         Mistake(
             "A tensor's gradient goes to its grad_fn.",
@@ -224,10 +250,13 @@ def build_node_2(ProductBackward: Any) -> str:
     if len(edges) != 2:
         raise Wrong(f"next_edges has one edge for each factor, two in all; yours has {len(edges)}")
     if edges[0] == (None, 0):
-        raise Wrong("a leaf has no grad_fn, but it wants a gradient: its edge leads to an AccumulateGrad")
+        raise Wrong(
+            "a leaf has no grad_fn, but it wants a gradient: its edge leads to an AccumulateGrad"
+        )
     if tuple(edges[0]) != tuple(leaf):
         raise Wrong(
-            f"the first edge has to be that of a, {tuple(leaf)}, not {edges[0]!r}: a pair (node, which of its outputs)"
+            f"the first edge has to be that of a, {tuple(leaf)}, not {edges[0]!r}: a pair (node, "
+            "which of its outputs)"
         )
     ending = ProductBackward(a, c)
     if tuple(ending.next_edges[1]) != (None, 0):
@@ -237,7 +266,9 @@ def build_node_2(ProductBackward: Any) -> str:
     y.sum().backward(retain_graph=True)
     for name, leaf, wanted in (("a", a, truth[0]), ("b", b, truth[1])):
         if leaf.grad is None or not torch.allclose(leaf.grad, wanted):
-            raise Wrong(f"y.sum().backward() left {leaf.grad!r} in {name}.grad, not {wanted.tolist()}")
+            raise Wrong(
+                f"y.sum().backward() left {leaf.grad!r} in {name}.grad, not {wanted.tolist()}"
+            )
     keeps_little(ProductBackward)
     checks_versions(ProductBackward)
     lets_go(ProductBackward)
@@ -257,24 +288,28 @@ def product(op, keys, a, b):
     level=3,
     title="Step 3: your node in a real model",
     ask="""
-        Write `product(op, keys, a, b)`, a kernel for the Autograd key of `aten::mul.Tensor`: it makes a `ProductBackward` (below
-        is one; take your own if you like), runs the same operator on the keys below, and ties the result to the node. If
-        recording is off, or neither argument wants a gradient, it only runs the operator. It will take the real kernel's place
-        while a small model is trained.""",
-    given="from internals.autograd.history import set_history\nfrom internals.core.dispatcher import dispatcher\n"
-    + GIVEN_2.lstrip()
-    + STEP_2,
+        Write `product(op, keys, a, b)`, a kernel for the Autograd key of `aten::mul.Tensor`: it
+        makes a `ProductBackward` (below is one; take your own if you like), runs the same operator
+        on the keys below, and ties the result to the node. If recording is off, or neither argument
+        wants a gradient, it only runs the operator. It will take the real kernel's place while a
+        small model is trained.""",
+    given="from internals.autograd.history import set_history\n"
+    "from internals.core.dispatcher import dispatcher\n" + GIVEN_2.lstrip() + STEP_2,
     start="""
         def product(op, keys, a, b):
             ...""",
     passes=("product",),
     hints=(
-        "It is the generated kernel of section 2, without its `hot.off`. `dispatcher.redispatch(op, keys, ...)` goes on below.",
-        "The edges must be known before the operator runs. `set_history(result, node)` returns the result. "
-        "`torch.is_grad_enabled()` tells whether recording is on.",
+        "It is the generated kernel of section 2, without its `hot.off`. "
+        "`dispatcher.redispatch(op, keys, ...)` goes on below.",
+        "The edges must be known before the operator runs. `set_history(result, node)` returns the "
+        "result. `torch.is_grad_enabled()` tells whether recording is on.",
     ),
     solution=STEP_3,
-    why="In C++: `VariableType::mul_Tensor`, one of the hundreds of kernels generated from `derivatives.yaml`.",
+    why=(
+        "In C++: `VariableType::mul_Tensor`, one of the hundreds of kernels generated from "
+        "`derivatives.yaml`."
+    ),
     mistakes=[
         Mistake(
             "To compute the product, one multiplies.",
@@ -309,7 +344,8 @@ def build_node_3(product: Callable[..., Any]) -> str:
         nonlocal calls, depth
         if depth > 5:
             raise Wrong(
-                "the kernel calls itself: a * b enters at the top again, where it is you who is asked; go on below"
+                "the kernel calls itself: a * b enters at the top again, where it is you who is "
+                "asked; go on below"
             )
         calls, depth = calls + 1, depth + 1
         try:
@@ -323,24 +359,39 @@ def build_node_3(product: Callable[..., Any]) -> str:
         x = torch.ones(2, requires_grad=True)
         y = x * torch.tensor([3.0, 3.0])
         if not isinstance(y, torch.Tensor) or y.tolist() != [3.0, 3.0]:
-            raise Wrong(f"1 times 3 gave {y!r}: the kernel has to return what the operator below computed")
+            raise Wrong(
+                f"1 times 3 gave {y!r}: the kernel has to return what the operator below computed"
+            )
         if y.grad_fn is None:
             raise Wrong(
-                "the result is tied to no node: its requires_grad is False, and no gradient will ever come back"
+                "the result is tied to no node: its requires_grad is False, and no gradient will "
+                "ever come back"
             )
         if y.grad_fn.name().endswith("MulBackward0"):
             raise Wrong("the result's node is MulBackward0, the real one, and not yours")
         y.sum().backward()
         if x.grad is None:
-            raise Wrong("no gradient arrived at x: the edges of your node lead nowhere. Did it get a and b themselves?")
+            raise Wrong(
+                "no gradient arrived at x: the edges of your node lead nowhere. Did it get a and b "
+                "themselves?"
+            )
         with torch.no_grad():
             if getattr(x * y, "requires_grad", True):
                 raise Wrong(
-                    "under no_grad you recorded the product all the same, or returned none: ask whether recording is on"
+                    "under no_grad you recorded the product all the same, or returned none: ask "
+                    "whether recording is on"
                 )
         loss_after, after, names = train()
     if "MulBackward0" in names:
-        raise Wrong("in the model's graph there is still a MulBackward0, the real node, where yours should be")
-    if abs(loss_after - loss_before) > 1e-9 or not all(torch.allclose(b, a) for b, a in zip(before, after)):
-        raise Wrong("with your kernel the model learns something else: other gradients than those of the real node")
+        raise Wrong(
+            "in the model's graph there is still a MulBackward0, the real node, where yours should "
+            "be"
+        )
+    if abs(loss_after - loss_before) > 1e-9 or not all(
+        torch.allclose(b, a) for b, a in zip(before, after)
+    ):
+        raise Wrong(
+            "with your kernel the model learns something else: other gradients than those of the "
+            "real node"
+        )
     return f"{calls} products went through your kernel, and the model learned the same"

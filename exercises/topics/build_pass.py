@@ -1,4 +1,6 @@
-"""Exercises of notebook 14, a track: common subexpression elimination, until the executor runs yours instead of its own."""
+"""Exercises of notebook 14, a track: common subexpression elimination, until the executor runs
+yours instead of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,20 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
     level=2,
     title="Find what is computed twice",
     ask="""
-        First step: find, do not change. Write `repeats(graph)`: a list of pairs `(first, later)` of nodes of the graph's own
-        block, in the order of `later`. `later` computes what `first` has computed: same kind, same inputs in the same order,
-        same attributes, same types of outputs. `first` is the first node that did. Nodes with blocks are equal to no other.""",
+        First step: find, do not change. Write `repeats(graph)`: a list of pairs `(first, later)` of
+        nodes of the graph's own block, in the order of `later`. `later` computes what `first` has
+        computed: same kind, same inputs in the same order, same attributes, same types of outputs.
+        `first` is the first node that did. Nodes with blocks are equal to no other.""",
     start="""
         def repeats(graph):
             ...""",
     passes=("repeats",),
     hints=(
-        "A dict from *what a node computes* to the first node that computed it. What must be in such a key?",
-        "`node.kind()`, `v.unique()` of its inputs, `v.type()` of its outputs, and of its attributes "
-        "`(name, node.attribute(name)) for name in node.attributeNames()`, all as tuples. `node.blocks()` is empty for most.",
+        "A dict from *what a node computes* to the first node that computed it. What must be in "
+        "such a key?",
+        "`node.kind()`, `v.unique()` of its inputs, `v.type()` of its outputs, and of its "
+        "attributes `(name, node.attribute(name)) for name in node.attributeNames()`, all as "
+        "tuples. `node.blocks()` is empty for most.",
     ),
     solution="""
         def repeats(graph):
@@ -62,12 +67,17 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
                     continue
                 inputs = tuple(v.unique() for v in node.inputs())
                 types = tuple(v.type() for v in node.outputs())
-                attributes = tuple((name, node.attribute(name)) for name in sorted(node.attributeNames()))
+                attributes = tuple(
+                    (name, node.attribute(name)) for name in sorted(node.attributeNames())
+                )
                 first = seen.setdefault((node.kind(), inputs, types, attributes), node)
                 if first is not node:
                     found.append((first, node))
             return found""",
-    why="This key is `node_key` of `internals/jit/passes/node_equality.py`, which also looks at tensors among the attributes.",
+    why=(
+        "This key is `node_key` of `internals/jit/passes/node_equality.py`, which also looks at "
+        "tensors among the attributes."
+    ),
     mistakes=[
         Mistake(
             "The value of a constant says what it is.",
@@ -76,7 +86,9 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
                 seen, found = {}, []
                 for node in graph.nodes():
                     inputs = tuple(v.unique() for v in node.inputs())
-                    attributes = tuple((name, node.attribute(name)) for name in sorted(node.attributeNames()))
+                    attributes = tuple(
+                        (name, node.attribute(name)) for name in sorted(node.attributeNames())
+                    )
                     first = seen.setdefault((node.kind(), inputs, attributes), node)
                     if first is not node and not node.blocks():
                         found.append((first, node))
@@ -91,7 +103,9 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
                 for node in graph.nodes():
                     inputs = frozenset(v.unique() for v in node.inputs())
                     types = tuple(v.type() for v in node.outputs())
-                    attributes = tuple((name, node.attribute(name)) for name in sorted(node.attributeNames()))
+                    attributes = tuple(
+                        (name, node.attribute(name)) for name in sorted(node.attributeNames())
+                    )
                     first = seen.setdefault((node.kind(), inputs, types, attributes), node)
                     if first is not node and not node.blocks():
                         found.append((first, node))
@@ -120,7 +134,9 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
                 for node in graph.nodes():
                     inputs = tuple(v.unique() for v in node.inputs())
                     types = tuple(v.type() for v in node.outputs())
-                    attributes = tuple((name, node.attribute(name)) for name in sorted(node.attributeNames()))
+                    attributes = tuple(
+                        (name, node.attribute(name)) for name in sorted(node.attributeNames())
+                    )
                     key = node.kind(), inputs, types, attributes
                     if key in seen and not node.blocks():
                         found.append((seen[key], node))
@@ -156,15 +172,18 @@ def build_pass_1(repeats: Callable[[Any], Any]) -> str:
             continue
         if node_key(later) is not None and node_key(first) == node_key(later):
             raise Wrong(
-                f"the first that computed it is not this, or stands on the wrong side of the pair: {one} and {two}"
+                "the first that computed it is not this, or stands on the wrong side of the pair: "
+                f"{one} and {two}"
             )
         if first.blocks() or later.blocks():
             raise Wrong(
-                "two Ifs of the same condition are not the same: they differ in what stands inside their blocks"
+                "two Ifs of the same condition are not the same: they differ in what stands inside "
+                "their blocks"
             )
         if first.kind() == "prim::Constant":
             raise Wrong(
-                f"1, 1.0 and True are equal in Python, and no two of them are the same constant: {one} and {two}"
+                "1, 1.0 and True are equal in Python, and no two of them are the same constant: "
+                f"{one} and {two}"
             )
         if sorted(v.unique() for v in first.inputs()) == sorted(v.unique() for v in later.inputs()):
             raise Wrong(f"the order of inputs counts, x - y is not y - x: {one} and {two}")
@@ -210,18 +229,20 @@ graph(%x : Tensor, %y : Tensor):
     level=2,
     title="Merge them",
     ask="""
-        Second step: rewrite. Write the pass `merge(graph)` for graphs without blocks and without writes: whatever an earlier
-        node has computed already is taken from there, and the later node is destroyed. Merging two nodes may make the next two
-        equal; one call must find those too. Return whether the graph was changed. `node_key(node)` is the key of step 1.""",
+        Second step: rewrite. Write the pass `merge(graph)` for graphs without blocks and without
+        writes: whatever an earlier node has computed already is taken from there, and the later
+        node is destroyed. Merging two nodes may make the next two equal; one call must find those
+        too. Return whether the graph was changed. `node_key(node)` is the key of step 1.""",
     given="from internals.jit.passes.node_equality import node_key",
     start="""
         def merge(graph):
             ...""",
     passes=("merge",),
     hints=(
-        "Walk once, from the top, and act at once: then the inputs of the nodes behind are the merged ones when you get there.",
-        "`later.output().replaceAllUsesWith(first.output())`, and then, when nobody uses it any more, `later.destroy()`. "
-        "Walk over `list(graph.nodes())`.",
+        "Walk once, from the top, and act at once: then the inputs of the nodes behind are the "
+        "merged ones when you get there.",
+        "`later.output().replaceAllUsesWith(first.output())`, and then, when nobody uses it any "
+        "more, `later.destroy()`. Walk over `list(graph.nodes())`.",
     ),
     solution="""
         def merge(graph):
@@ -233,7 +254,10 @@ graph(%x : Tensor, %y : Tensor):
                     node.destroy()
                     changed = True
             return changed""",
-    why="`Node.replaceAllUsesWith` does it for all outputs of a node. The order of one walk does the work of a repetition.",
+    why=(
+        "`Node.replaceAllUsesWith` does it for all outputs of a node. The order of one walk does "
+        "the work of a repetition."
+    ),
     mistakes=[
         Mistake(
             "First find all, then change.",
@@ -317,33 +341,51 @@ def build_pass_2(merge: Callable[[Any], Any]) -> str:
             verified(merge, graph)
         except Wrong as error:
             if "'order'" in str(error):
-                raise Wrong(f"the earlier one has to stay, whoever stands between the two needs it: {error}") from None
+                raise Wrong(
+                    f"the earlier one has to stay, whoever stands between the two needs it: {error}"
+                ) from None
             raise
         except RuntimeError as error:
             if "is still used by" in str(error):
-                raise Wrong(f"{error}: first give its users the other's output, then destroy it") from None
+                raise Wrong(
+                    f"{error}: first give its users the other's output, then destroy it"
+                ) from None
             raise
         x, y = torch.tensor([0.5, 2.0]), torch.tensor([3.0, -1.0])
         if not same(ScriptFunction("merged", graph)(x, y), ScriptFunction("f", before)(x, y)):
             raise Wrong(f"the graph computes something else now: {_one_line(graph)}")
         dead = [str(n).strip() for n in graph.nodes() if not n.hasUses()]
         if dead:
-            raise Wrong(f"{dead[0]} is still there and nobody uses it: destroy what you have replaced")
+            raise Wrong(
+                f"{dead[0]} is still there and nobody uses it: destroy what you have replaced"
+            )
         more = len(list(graph.nodes())) - len(list(wanted.nodes()))
         if more > 0 and str(graph) == str(before):
-            raise Wrong(f"the graph is as it was, although something is computed twice: {_one_line(graph)}")
+            raise Wrong(
+                f"the graph is as it was, although something is computed twice: {_one_line(graph)}"
+            )
         if more > 0:
-            raise Wrong(f"two nodes became equal when their inputs were merged, and are still two: {_one_line(graph)}")
+            raise Wrong(
+                "two nodes became equal when their inputs were merged, and are still two: "
+                f"{_one_line(graph)}"
+            )
         if verified(merge, graph).changed:
-            raise Wrong("called again, when nothing is left to merge, your pass says that it changed the graph")
+            raise Wrong(
+                "called again, when nothing is left to merge, your pass says that it changed the "
+                "graph"
+            )
         removed += len(list(before.nodes())) - len(list(graph.nodes()))
-    return f"{removed} nodes fewer in {len(STRAIGHT)} graphs, the same results, and the verifier is content"
+    return (
+        f"{removed} nodes fewer in {len(STRAIGHT)} graphs, the same results, and the verifier is "
+        "content"
+    )
 
 
 def _one_line(graph: Any) -> str:
     return "; ".join(str(node).strip() for node in graph.nodes())
 
 
-from exercises.topics.build_pass_in_executor import build_pass_3  # noqa: E402  # the last step has a file of its own
+# The last step has a file of its own.
+from exercises.topics.build_pass_in_executor import build_pass_3  # noqa: E402
 
 __all__ = ["build_pass_1", "build_pass_2", "build_pass_3"]

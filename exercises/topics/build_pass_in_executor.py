@@ -1,4 +1,6 @@
-"""The last step of the track in `build_pass.py`: the reader's pass on real functions, in the executor's own pipeline."""
+"""The last step of the track in `build_pass.py`: the reader's pass on real functions, in the
+executor's own pipeline.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,17 @@ def two_choices(x, flag: bool):  # type: ignore[no-untyped-def]
     return x * a + b
 
 
-PROGRAMS = two_choices, chain, before_the_arm, in_the_loop, both_arms, written_between, handed_out, random, talking
+PROGRAMS = (
+    two_choices,
+    chain,
+    before_the_arm,
+    in_the_loop,
+    both_arms,
+    written_between,
+    handed_out,
+    random,
+    talking,
+)
 MERGED = chain, in_the_loop, before_the_arm
 SECOND = {
     two_choices: (True, False),
@@ -78,14 +90,26 @@ SECOND = {
     in_the_loop: (2, 0),
 }  # others get a tensor
 FORM = (
-    "one arm of the If uses what only the other one, or only the inside of a block, has computed: it may not have run"
+    "one arm of the If uses what only the other one, or only the inside of a block, has computed: "
+    "it may not have run"
 )
 BECAUSE = {
-    "two_choices": "the second If has other blocks than the first: nodes with blocks are equal to no other",
-    "written_between": "x was written to between the two additions, so the second computes something else",
-    "handed_out": "the caller got one tensor twice, and whoever writes to one result now changes the other",
-    "random": "two random numbers became one: a nondeterministic operator gives another result every time",
-    "talking": "a line was printed once instead of twice: a node with side effects has to run as often as written",
+    "two_choices": (
+        "the second If has other blocks than the first: nodes with blocks are equal to no other"
+    ),
+    "written_between": (
+        "x was written to between the two additions, so the second computes something else"
+    ),
+    "handed_out": (
+        "the caller got one tensor twice, and whoever writes to one result now changes the other"
+    ),
+    "random": (
+        "two random numbers became one: a nondeterministic operator gives another result every time"
+    ),
+    "talking": (
+        "a line was printed once instead of twice: a node with side effects has to run as often as "
+        "written"
+    ),
 }
 
 START = """
@@ -123,11 +147,13 @@ SOLUTION = REPEATABLE.strip() + "\n\n" + START.strip()
     level=3,
     title="Yours runs in the executor",
     ask="""
-        Last step: a pass that can be let loose on everything. Write `my_cse(graph)`: as `merge`, and also inside the blocks of
-        Ifs and loops, where what was computed before the block, and earlier in it, can be used; but not what only a block next
-        door has computed. A node stays if it has side effects, is random, or reads or makes something that may be written to;
-        and if the caller could tell the two results from one (`safe_to_merge`). The executor will run yours wherever it would
-        run its own `cse`, verified, on nine functions, and each has to do exactly what it did before.""",
+        Last step: a pass that can be let loose on everything. Write `my_cse(graph)`: as `merge`,
+        and also inside the blocks of Ifs and loops, where what was computed before the block, and
+        earlier in it, can be used; but not what only a block next door has computed. A node stays
+        if it has side effects, is random, or reads or makes something that may be written to; and
+        if the caller could tell the two results from one (`safe_to_merge`). The executor will run
+        yours wherever it would run its own `cse`, verified, on nine functions, and each has to do
+        exactly what it did before.""",
     given="""
         from internals.jit.passes.aliasing import is_written, safe_to_merge
         from internals.jit.passes.node_equality import node_key""",
@@ -136,20 +162,23 @@ SOLUTION = REPEATABLE.strip() + "\n\n" + START.strip()
             ...""",
     passes=("my_cse",),
     hints=(
-        "A function of a block and of what was seen outside, which calls itself for the blocks of each node. It gets a *copy* of "
-        "the dict, so that it can forget.",
-        "Four questions before a node may be merged: `node.hasSideEffects()`, `node.isNondeterministic()`, "
-        "`is_written(aliases, node.inputs() + node.outputs())`, `safe_to_merge(aliases, node.outputs(), first.outputs())`, "
-        "with `aliases = graph.alias_db()`.",
+        "A function of a block and of what was seen outside, which calls itself for the blocks of "
+        "each node. It gets a *copy* of the dict, so that it can forget.",
+        "Four questions before a node may be merged: `node.hasSideEffects()`, "
+        "`node.isNondeterministic()`, `is_written(aliases, node.inputs() + node.outputs())`, "
+        "`safe_to_merge(aliases, node.outputs(), first.outputs())`, with `aliases = "
+        "graph.alias_db()`.",
     ),
     solution=SOLUTION,
     why="""
-        That is `internals/jit/passes/cse.py`, and `EliminateCommonSubexpression` of PyTorch: the merging is three lines, the rest
-        are reasons not to.""",
+        That is `internals/jit/passes/cse.py`, and `EliminateCommonSubexpression` of PyTorch: the
+        merging is three lines, the rest are reasons not to.""",
     mistakes=[
         Mistake(
             "A value of the graph never changes.",
-            SOLUTION.replace("return not is_written(aliases, node.inputs() + node.outputs())", "return True"),
+            SOLUTION.replace(
+                "return not is_written(aliases, node.inputs() + node.outputs())", "return True"
+            ),
             "was written to between",
         ),
         Mistake(
@@ -209,7 +238,9 @@ def build_pass_3(my_cse: Callable[[Any], Any]) -> str:
                     or _distinct(expected) != _distinct(result)
                 ):
                     why = BECAUSE.get(function.__name__, "it has to do what it did before")
-                    raise Wrong(f"with your pass in the executor, `{function.__name__}` is wrong: {why}")
+                    raise Wrong(
+                        f"with your pass in the executor, `{function.__name__}` is wrong: {why}"
+                    )
     for function in MERGED:
         yours, ours = fresh(function).graph.copy(), fresh(function).graph.copy()
         verified(my_cse, yours)
@@ -217,7 +248,9 @@ def build_pass_3(my_cse: Callable[[Any], Any]) -> str:
         if len(yours.findAllNodes("aten::exp")) > len(ours.findAllNodes("aten::exp")):
             where = {
                 "before_the_arm": "its arm computes again what was computed before the block",
-                "in_the_loop": "the body of its loop computes the same twice; look inside a block as well",
+                "in_the_loop": (
+                    "the body of its loop computes the same twice; look inside a block as well"
+                ),
             }.get(function.__name__, "it computes the same twice")
             raise Wrong(f"`{function.__name__}` works, but {where}")
     return f"the executor ran yours {len(calls)} times, and nine functions do what they did before"

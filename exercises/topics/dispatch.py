@@ -1,4 +1,6 @@
-"""Exercises of notebook 06: which layers a call passes, what a schema tells them, and a layer of the reader's own."""
+"""Exercises of notebook 06: which layers a call passes, what a schema tells them, and a layer of
+the reader's own.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,12 @@ LAYERS = {
 
 
 def layers(**other: list[str]) -> str:
-    """The text of an answer to `dispatch_1`: `LAYERS`, with other keys for the first, second, ... expression."""
-    lines = [f'    "{e}": {other.get(f"n{n}", keys)},' for n, (e, keys) in enumerate(LAYERS.items(), 1)]
+    """The text of an answer to `dispatch_1`: `LAYERS`, with other keys for the first, second, ...
+    expression.
+    """
+    lines = [
+        f'    "{e}": {other.get(f"n{n}", keys)},' for n, (e, keys) in enumerate(LAYERS.items(), 1)
+    ]
     return "\n".join(["answer = {", *lines, "}"]).replace("'", '"')
 
 
@@ -29,9 +35,9 @@ def layers(**other: list[str]) -> str:
     level=1,
     title="Which layers do something?",
     ask="""
-        For each expression, list the dispatch keys at which a kernel *runs*, in the order in which they run. A key at which the
-        call falls through is not in the list. The names are those of section 3: `"CPU"`, `"ADInplaceOrView"`, `"AutogradCPU"`,
-        `"BackendSelect"`.""",
+        For each expression, list the dispatch keys at which a kernel *runs*, in the order in which
+        they run. A key at which the call falls through is not in the list. The names are those of
+        section 3: `"CPU"`, `"ADInplaceOrView"`, `"AutogradCPU"`, `"BackendSelect"`.""",
     given="a, b = torch.ones(3), torch.ones(3)\nw = torch.ones(3, requires_grad=True)",
     start="""
         answer = {
@@ -43,17 +49,22 @@ def layers(**other: list[str]) -> str:
             "torch.ones(3)": ...,
         }""",
     hints=(
-        "Section 4 watches four of these calls. The key set of a call is the union of its tensors' key sets.",
-        "Every tensor has the key `AutogradCPU`: it is the kernel there that asks whether a gradient is wanted. "
-        "`ADInplaceOrView` has a kernel for two kinds of operators only.",
+        "Section 4 watches four of these calls. The key set of a call is the union of its tensors' "
+        "key sets.",
+        "Every tensor has the key `AutogradCPU`: it is the kernel there that asks whether a "
+        "gradient is wanted. `ADInplaceOrView` has a kernel for two kinds of operators only.",
     ),
     solution=layers(),
     why="Do not believe it: `viz.dispatch(w.view, 3, 1)`.",
     mistakes=[
-        Mistake("Every layer does something.", layers(n1=["AutogradCPU", "ADInplaceOrView", "CPU"]), "falls through there"),
-        Mistake("A tensor that wants no gradient lacks the key.", layers(n1=["CPU"]), "steps aside"),
-        Mistake("The backend is enough to write in place.", layers(n2=["AutogradCPU", "CPU"]), "version counter"),
-        Mistake("A view runs no kernel, since no element is touched.", layers(n3=[]), "somebody computes the strides"),
+        Mistake("Every layer does something.",
+                layers(n1=["AutogradCPU", "ADInplaceOrView", "CPU"]), "falls through there"),
+        Mistake("A tensor that wants no gradient lacks the key.",
+                layers(n1=["CPU"]), "steps aside"),
+        Mistake("The backend is enough to write in place.",
+                layers(n2=["AutogradCPU", "CPU"]), "version counter"),
+        Mistake("A view runs no kernel, since no element is touched.",
+                layers(n3=[]), "somebody computes the strides"),
         Mistake(
             "A view is made by the layer that is called after it.",
             layers(n3=["AutogradCPU", "ADInplaceOrView"]),
@@ -61,28 +72,49 @@ def layers(**other: list[str]) -> str:
         ),
         Mistake("The first argument decides.", layers(n4=["CPU"]), "union"),
         Mistake("Who computes comes first.", layers(n4=["CPU", "AutogradCPU"]), "from the top"),
-        Mistake("BackendSelect chooses, so it runs.", layers(n6=["BackendSelect", "CPU"]), "no kernel for ones"),
+        Mistake("BackendSelect chooses, so it runs.",
+                layers(n6=["BackendSelect", "CPU"]), "no kernel for ones"),
     ],
 )  # fmt: skip
 def dispatch_1(answer: dict[str, list[str]]) -> str:
     because = {
-        "a + b": "the Autograd kernel runs, sees that nobody wants a gradient, and steps aside; an addition makes no view and "
-        "writes to no argument, so at ADInplaceOrView it falls through there",
-        "a.add_(b)": "it writes to a, and the layer ADInplaceOrView counts that in the version counter, after CPU has written",
-        "a.view(3, 1)": "somebody computes the strides, the backend's kernel; one layer above, the result is tied to its base",
-        "a * w": "w wants a gradient, and the key set is the union of both; a product is neither a view nor in place",
-        "w.view(3, 1)": "w wants a gradient and the result is a view: both layers have something to do",
-        "torch.ones(3)": "there is no tensor to ask, so BackendSelect is in the set, but it has no kernel for ones: fell through",
+        "a + b": (
+            "the Autograd kernel runs, sees that nobody wants a gradient, and steps aside; an "
+            "addition makes no view and writes to no argument, so at ADInplaceOrView it falls "
+            "through there"
+        ),
+        "a.add_(b)": (
+            "it writes to a, and the layer ADInplaceOrView counts that in the version counter, "
+            "after CPU has written"
+        ),
+        "a.view(3, 1)": (
+            "somebody computes the strides, the backend's kernel; one layer above, the result is "
+            "tied to its base"
+        ),
+        "a * w": (
+            "w wants a gradient, and the key set is the union of both; a product is neither a view "
+            "nor in place"
+        ),
+        "w.view(3, 1)": (
+            "w wants a gradient and the result is a view: both layers have something to do"
+        ),
+        "torch.ones(3)": (
+            "there is no tensor to ask, so BackendSelect is in the set, but it has no kernel for "
+            "ones: fell through"
+        ),
     }
     if not isinstance(answer, dict) or answer.keys() != because.keys():
-        raise Wrong("the answer is the dict above, with a list of keys for each of its six expressions")
+        raise Wrong(
+            "the answer is the dict above, with a list of keys for each of its six expressions"
+        )
     for expression, reason in because.items():
         truth, told = run_at(expression), answer[expression]
         if not isinstance(told, (list, tuple)) or not all(isinstance(key, str) for key in told):
             raise Wrong(f"{expression}: a list of names is wanted, such as {['CPU']}, not {told!r}")
         if list(told) != truth and sorted(told) == sorted(truth):
             raise Wrong(
-                f"{expression}: these are the kernels that run, but a call enters from the top and works its way down"
+                f"{expression}: these are the kernels that run, but a call enters from the top and "
+                "works its way down"
             )
         if list(told) != truth:
             raise Wrong(f"{expression}: not {list(told)}. Think: {reason}")
@@ -90,10 +122,19 @@ def dispatch_1(answer: dict[str, list[str]]) -> str:
 
 
 def run_at(expression: str) -> list[str]:
-    names = {"torch": torch, "a": torch.ones(3), "b": torch.ones(3), "w": torch.ones(3, requires_grad=True)}
+    names = {
+        "torch": torch,
+        "a": torch.ones(3),
+        "b": torch.ones(3),
+        "w": torch.ones(3, requires_grad=True),
+    }
     with torch._dispatch_trace() as steps:
         eval(expression, names)
-    return [step["key"].name for step in steps if step["op"] == steps[0]["op"] and step["kind"] != "fallthrough"]
+    return [
+        step["key"].name
+        for step in steps
+        if step["op"] == steps[0]["op"] and step["kind"] != "fallthrough"
+    ]
 
 
 HALVE = '"halve_": "halve_(Tensor(a!) self) -> Tensor(a!)",'
@@ -109,10 +150,11 @@ def schemas(halve: str = HALVE, middle: str = MIDDLE, mix: str = MIX) -> str:
     level=2,
     title="Declare three operators",
     ask="""
-        Three kernels are written, and the schemas are missing. `halve_(self)` divides a tensor by two, in place, and returns it.
-        `middle(self)` returns a view without the first and last element. `mix(x, y)` computes `weight * x + (1 - weight) * y`,
-        where `weight` is a float that can only be given by name and is 0.5 if it is not. Write the schemas. The checker defines
-        the operators with them and calls them.""",
+        Three kernels are written, and the schemas are missing. `halve_(self)` divides a tensor by
+        two, in place, and returns it. `middle(self)` returns a view without the first and last
+        element. `mix(x, y)` computes `weight * x + (1 - weight) * y`, where `weight` is a float
+        that can only be given by name and is 0.5 if it is not. Write the schemas. The checker
+        defines the operators with them and calls them.""",
     start="""
         answer = {
             "halve_": ...,
@@ -120,27 +162,37 @@ def schemas(halve: str = HALVE, middle: str = MIDDLE, mix: str = MIX) -> str:
             "mix": ...,
         }""",
     hints=(
-        "Section 1: what do `(a!)` and `(a)` mean, and where do they stand? What does the `*` between arguments mean?",
-        "`add_.Tensor` and `t` in section 1 have the marks that the first two need; `addmv` has arguments by name only.",
+        "Section 1: what do `(a!)` and `(a)` mean, and where do they stand? What does the `*` "
+        "between arguments mean?",
+        "`add_.Tensor` and `t` in section 1 have the marks that the first two need; `addmv` has "
+        "arguments by name only.",
     ),
     solution=schemas(),
-    why="Neither kernel knows of version counters or bases. The schema told the layer above that does.",
+    why=(
+        "Neither kernel knows of version counters or bases. The schema told the layer above that "
+        "does."
+    ),
     mistakes=[
         Mistake(
             "The underscore says that it is in place.",
             schemas(halve=HALVE.replace("(a!)", "")),
             "version counter stayed",
         ),
-        Mistake("One mark is as good as the other.", schemas(halve=HALVE.replace("a!", "a")), "(a!)"),
-        Mistake("A view is what a kernel makes it.", schemas(middle=MIDDLE.replace("(a)", "")), "_base"),
+        Mistake("One mark is as good as the other.",
+                schemas(halve=HALVE.replace("a!", "a")), "(a!)"),
+        Mistake("A view is what a kernel makes it.",
+                schemas(middle=MIDDLE.replace("(a)", "")), "_base"),
         Mistake(
             "A mark on the argument is enough.",
             schemas(middle=MIDDLE.replace("-> Tensor(a)", "-> Tensor")),
             "on the result, too",
         ),
-        Mistake("Who shares memory writes to it.", schemas(middle=MIDDLE.replace("(a)", "(a!)")), "only looks"),
-        Mistake("A default makes an argument optional and named.", schemas(mix=MIX.replace("*, ", "")), "without its name"),
-        Mistake("Whoever mixes will say how much.", schemas(mix=MIX.replace("=0.5", "")), "is 0.5 if"),
+        Mistake("Who shares memory writes to it.",
+                schemas(middle=MIDDLE.replace("(a)", "(a!)")), "only looks"),
+        Mistake("A default makes an argument optional and named.",
+                schemas(mix=MIX.replace("*, ", "")), "without its name"),
+        Mistake("Whoever mixes will say how much.",
+                schemas(mix=MIX.replace("=0.5", "")), "is 0.5 if"),
     ],
 )  # fmt: skip
 def dispatch_2(answer: dict[str, str]) -> str:
@@ -163,7 +215,9 @@ def dispatch_2(answer: dict[str, str]) -> str:
     with Library("exercise", "FRAGMENT") as library:
         for name, kernel in kernels.items():
             if not isinstance(answer[name], str) or not answer[name].startswith(f"{name}("):
-                raise Wrong(f"{name}: a text that begins with '{name}(' is wanted, not {answer[name]!r}")
+                raise Wrong(
+                    f"{name}: a text that begins with '{name}(' is wanted, not {answer[name]!r}"
+                )
             try:
                 library.define(answer[name])
             except ValueError as error:
@@ -180,11 +234,13 @@ def try_halve_(halve_: Any, schema: str) -> None:
     result = halve_(t)
     if t._version == 0 and "(a)" in schema:
         raise Wrong(
-            "halve_: (a) says that the result looks at the argument's memory; that it is written to is said by (a!)"
+            "halve_: (a) says that the result looks at the argument's memory; that it is written "
+            "to is said by (a!)"
         )
     if t._version == 0:
         raise Wrong(
-            "halve_ wrote, and the version counter stayed at 0: nothing in the schema says that it writes to self"
+            "halve_ wrote, and the version counter stayed at 0: nothing in the schema says that it "
+            "writes to self"
         )
     if result is not t or t.tolist() != [1.0, 2.0]:
         raise Wrong(f"halve_ of [2, 4] returned {result!r}; it should be the tensor itself, halved")
@@ -194,14 +250,19 @@ def try_middle(middle: Any, schema: str) -> None:
     t = torch.arange(5)
     result = middle(t)
     if t._version:
-        raise Wrong("middle only looks, and yet the version counter of its argument went up: (a!) says that it writes")
+        raise Wrong(
+            "middle only looks, and yet the version counter of its argument went up: (a!) says "
+            "that it writes"
+        )
     if result._base is not t and "(a" in schema:
         raise Wrong(
-            "middle's result has no _base: that it looks at self's memory is said by the same mark on the result, too"
+            "middle's result has no _base: that it looks at self's memory is said by the same mark "
+            "on the result, too"
         )
     if result._base is not t:
         raise Wrong(
-            "middle's result shares memory with t, but its _base is None: nothing in the schema says that it is a view"
+            "middle's result shares memory with t, but its _base is None: nothing in the schema "
+            "says that it is a view"
         )
     if result.tolist() != [1, 2, 3]:
         raise Wrong(f"middle of [0, 1, 2, 3, 4] is {result.tolist()}")
@@ -212,16 +273,22 @@ def try_mix(mix: Any) -> None:
     try:
         half, quarter = mix(x, y).tolist(), mix(x, y, weight=0.25).tolist()
     except TypeError as error:
-        raise Wrong(f"mix: weight is a float, and is 0.5 if nobody gives it. The call says: {error}") from None
+        raise Wrong(
+            f"mix: weight is a float, and is 0.5 if nobody gives it. The call says: {error}"
+        ) from None
     if (half, quarter) != ([4.0, 2.0], [6.0, 1.0]):
         raise Wrong(
-            f"mix(x, y) gives {half} and with weight=0.25 {quarter}, not [4, 2] and [6, 1]: which default has weight?"
+            f"mix(x, y) gives {half} and with weight=0.25 {quarter}, not [4, 2] and [6, 1]: which "
+            "default has weight?"
         )
     try:
         mix(x, y, 0.25)
     except TypeError:
         return
-    raise Wrong("mix(x, y, 0.25) was understood, without its name; what may only be given by name stands after a *")
+    raise Wrong(
+        "mix(x, y, 0.25) was understood, without its name; what may only be given by name stands "
+        "after a *"
+    )
 
 
 HAS_NAN = '''
@@ -244,10 +311,11 @@ def guard(op, keys, *args):
     level=3,
     title="A layer that finds the first NaN",
     ask="""
-        A loss is NaN, and nobody knows since when. Write `guard`, a kernel for the free key `Tracer` as in section 5: it lets the
-        operator do its work on the keys below, gives back its result, and raises FloatingPointError with `op.name` in the message
-        if there is NaN in the result and was none in the arguments. Operators may work in place. The checker registers it for
-        many operators and runs a model in it, forward and backward.""",
+        A loss is NaN, and nobody knows since when. Write `guard`, a kernel for the free key
+        `Tracer` as in section 5: it lets the operator do its work on the keys below, gives back its
+        result, and raises FloatingPointError with `op.name` in the message if there is NaN in the
+        result and was none in the arguments. Operators may work in place. The checker registers it
+        for many operators and runs a model in it, forward and backward.""",
     given=f"""
         from internals.core.dispatch_key import DispatchKey
         from internals.core.dispatcher import dispatcher, exclude_keys
@@ -258,12 +326,16 @@ def guard(op, keys, *args):
             ...""",
     passes=("guard",),
     hints=(
-        "`Tape.record` in section 5 has the frame. `has_nan` calls operators, too: should your layer see those?",
-        "Everything inside `with exclude_keys(DispatchKey.Tracer):`. Look at the arguments before the operator runs:"
-        " afterwards those of an in-place operator are its result.",
+        "`Tape.record` in section 5 has the frame. `has_nan` calls operators, too: should your "
+        "layer see those?",
+        "Everything inside `with exclude_keys(DispatchKey.Tracer):`. Look at the arguments before "
+        "the operator runs: afterwards those of an in-place operator are its result.",
     ),
     solution=GUARD,
-    why="PyTorch's `torch.autograd.detect_anomaly` does so for backward. A layer needs no change in any model.",
+    why=(
+        "PyTorch's `torch.autograd.detect_anomaly` does so for backward. A layer needs no change "
+        "in any model."
+    ),
     mistakes=[
         Mistake(
             "To run an operator, call it.",
@@ -281,7 +353,11 @@ def guard(op, keys, *args):
             GUARD.replace("with exclude_keys(DispatchKey.Tracer):", "if True:"),
             "its own",
         ),
-        Mistake("A kernel that watches has no result.", GUARD.replace("return result", "return None"), "gives back"),
+        Mistake(
+            "A kernel that watches has no result.",
+            GUARD.replace("return result", "return None"),
+            "gives back",
+        ),
         Mistake(
             "Whoever has NaN in the result has made it.",
             GUARD.replace(" and not before", ""),
@@ -289,7 +365,8 @@ def guard(op, keys, *args):
         ),
         Mistake(
             "Arguments are the same afterwards.",
-            GUARD.replace("        before = has_nan(args)\n", "").replace("not before", "not has_nan(args)"),
+            GUARD.replace("        before = has_nan(args)\n", "")
+            .replace("not before", "not has_nan(args)"),
             "in place",
         ),
         Mistake(
@@ -305,7 +382,10 @@ def dispatch_3(guard: Callable[..., Any]) -> str:
     from internals.core.dispatcher import include_keys
     from internals.library import Library
 
-    watched = "add.Tensor sub.Tensor mul.Tensor div.Tensor mul.Scalar log log_ sqrt exp sum mean relu linear addmm mm t isnan any"
+    watched = (
+        "add.Tensor sub.Tensor mul.Tensor div.Tensor mul.Scalar log log_ sqrt exp sum mean relu "
+        "linear addmm mm t isnan any"
+    )
     expected = trained()
     running: list[Any] = []
     calls: list[str] = []
@@ -328,14 +408,22 @@ def dispatch_3(guard: Callable[..., Any]) -> str:
             find_nan()
             got = trained()
     if got != expected:
-        raise Wrong(f"a model trained inside your layer has the losses {got}; without it {expected}")
+        raise Wrong(
+            f"a model trained inside your layer has the losses {got}; without it {expected}"
+        )
     return f"{len(calls)} calls went through your layer, and every NaN was found where it was made"
 
 
 def came_back(running: list[Any]) -> str:
     if running[0] is running[1]:
-        return f"{running[0].name} is called from the top and comes back to your layer: redispatch to the keys below instead"
-    return f"your layer sees its own work: has_nan calls {running[-1].name}, which is watched, too. Exclude the key meanwhile"
+        return (
+            f"{running[0].name} is called from the top and comes back to your layer: redispatch to "
+            "the keys below instead"
+        )
+    return (
+        f"your layer sees its own work: has_nan calls {running[-1].name}, which is watched, too. "
+        "Exclude the key meanwhile"
+    )
 
 
 def find_nan() -> None:
@@ -343,9 +431,14 @@ def find_nan() -> None:
     try:
         result = x * 2
     except FloatingPointError as error:
-        raise Wrong(f"[4, -1] * 2 has no NaN in it, and your layer raised FloatingPointError: {error}") from None
+        raise Wrong(
+            f"[4, -1] * 2 has no NaN in it, and your layer raised FloatingPointError: {error}"
+        ) from None
     if not isinstance(result, torch.Tensor) or result.tolist() != [8.0, -2.0]:
-        raise Wrong(f"[4, -1] * 2 was {result!r} inside your layer: it gives back what the operator returned")
+        raise Wrong(
+            f"[4, -1] * 2 was {result!r} inside your layer: it gives back what the operator "
+            "returned"
+        )
     made = (
         ("log", torch.log),
         ("sqrt", torch.sqrt),
@@ -358,16 +451,22 @@ def find_nan() -> None:
         except FloatingPointError as error:
             if f"aten::{name}" not in str(error):
                 raise Wrong(
-                    f"aten::{name} made NaN, and the message is {str(error)!r}: op.name says who it was"
+                    f"aten::{name} made NaN, and the message is {str(error)!r}: op.name says who "
+                    "it was"
                 ) from None
             continue
-        also = ", which works in place: its argument is its result afterwards" if name == "log_" else ""
+        also = (
+            ", which works in place: its argument is its result afterwards"
+            if name == "log_"
+            else ""
+        )
         raise Wrong(f"aten::{name} made NaN of numbers, and there was no FloatingPointError{also}")
     try:
         torch.tensor([1.0, float("nan")]).mul(2).sum()
     except FloatingPointError:
         raise Wrong(
-            "[1, nan] * 2 was reported, but its NaN was there before: the multiplication did not make it"
+            "[1, nan] * 2 was reported, but its NaN was there before: the multiplication did not "
+            "make it"
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""Exercises of notebook 19: what is reserved, which free memory is stuck, and blocks that are split and merged."""
+"""Exercises of notebook 19: what is reserved, which free memory is stuck, and blocks that are split
+and merged.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,19 @@ BILL = {
     level=1,
     title="Read the bill",
     ask="""
-        `program()` runs on an empty GPU of 64 MiB. When it has returned and its three tensors are still there: how often was
-        `cudaMalloc` called, how many bytes are allocated, how many reserved, and how large is the largest free block? And how
-        many bytes are reserved after `torch.cuda.empty_cache()`? Write bytes as `3 * MIB + 512`. Today's rules; the check runs
-        it on a simulated GPU of its own.""",
+        `program()` runs on an empty GPU of 64 MiB. When it has returned and its three tensors are
+        still there: how often was `cudaMalloc` called, how many bytes are allocated, how many
+        reserved, and how large is the largest free block? And how many bytes are reserved after
+        `torch.cuda.empty_cache()`? Write bytes as `3 * MIB + 512`. Today's rules; the check runs it
+        on a simulated GPU of its own.""",
     given=f"MIB = 1 << 20\n{PROGRAM}",
     start=blank(BILL),
     hints=(
-        "Draw the segments: the small pool asks for 2 MiB, the large one for 20 MiB below 10 MiB and for just what is needed"
-        " (in multiples of 2 MiB) from there on. Then best fit, and a look at what is split off.",
-        "`weights` fits behind `hidden`. In the large pool a rest of up to 1 MiB is not split off: that matters twice here.",
+        "Draw the segments: the small pool asks for 2 MiB, the large one for 20 MiB below 10 MiB "
+        "and for just what is needed (in multiples of 2 MiB) from there on. Then best fit, and a "
+        "look at what is split off.",
+        "`weights` fits behind `hidden`. In the large pool a rest of up to 1 MiB is not split off: "
+        "that matters twice here.",
     ),
     solution="""
         answer = {
@@ -55,17 +60,34 @@ BILL = {
             "largest free block": 16 * MIB,
             "reserved after empty_cache": 22 * MIB,
         }""",
-    why="`print(viz.allocator('cuda'))` draws it. Of the 20 MiB that are free in the end, 4 are stuck in a segment with others.",
+    why=(
+        "`print(viz.allocator('cuda'))` draws it. Of the 20 MiB that are free in the end, 4 are "
+        "stuck in a segment with others."
+    ),
     mistakes=[
-        Mistake("Every tensor is a call.", table(BILL, **{"calls of cudaMalloc": 5}), "was cut from"),
-        Mistake("Allocated is what was asked for.", table(BILL, allocated=17 * MIB + 4), "blocks, not requests"),
+        Mistake(
+            "Every tensor is a call.", table(BILL, **{"calls of cudaMalloc": 5}), "was cut from"
+        ),
+        Mistake(
+            "Allocated is what was asked for.",
+            table(BILL, allocated=17 * MIB + 4),
+            "blocks, not requests",
+        ),
         Mistake(
             "The output goes where there is most room.",
             table(BILL, allocated=17 * MIB + 512, **{"largest free block": 11 * MIB}),
             "best fit takes the hole of 6 MiB",
         ),
-        Mistake("What is deleted is given back.", table(BILL, reserved=18 * MIB + 512), "nothing was given back"),
-        Mistake("Free memory is one pool.", table(BILL, **{"largest free block": 20 * MIB}), "do not add up"),
+        Mistake(
+            "What is deleted is given back.",
+            table(BILL, reserved=18 * MIB + 512),
+            "nothing was given back",
+        ),
+        Mistake(
+            "Free memory is one pool.",
+            table(BILL, **{"largest free block": 20 * MIB}),
+            "do not add up",
+        ),
         Mistake(
             "empty_cache leaves what is in use.",
             table(BILL, **{"reserved after empty_cache": 18 * MIB + 512}),
@@ -87,7 +109,9 @@ def gpu_memory_1(answer: dict[str, int]) -> str:
             "calls of cudaMalloc": stats["segment.all.allocated"],
             "allocated": stats["allocated_bytes.all.current"],
             "reserved": stats["reserved_bytes.all.current"],
-            "largest free block": max(block["size"] for block in blocks if block["state"] == "inactive"),
+            "largest free block": max(
+                block["size"] for block in blocks if block["state"] == "inactive"
+            ),
             "reserved after empty_cache": torch.cuda.memory_reserved(),
         }
         del kept
@@ -118,18 +142,34 @@ def why_not(key: str, told: Any) -> str:
             18 * MIB + 512,
         ): "more than is allocated: nothing was given back to the GPU, and segments are larger than"
         " what was cut from them",
-        ("largest free block", 20 * MIB): "not 20 MiB: free blocks of different segments do not add up to one",
+        (
+            "largest free block",
+            20 * MIB,
+        ): "not 20 MiB: free blocks of different segments do not add up to one",
         (
             "reserved after empty_cache",
             18 * MIB + 512,
         ): "more than is allocated: only segments that are entirely free go back",
     }
     general = {
-        "calls of cudaMalloc": "one for each new segment. Which requests found no free block that was large enough?",
-        "allocated": "add up the blocks of loss (multiples of 512), weights, and output (which hole, and is it split?)",
-        "reserved": "add up the segments: one of the small pool, one below 10 MiB, one for `images`, rounded to 2 MiB",
-        "largest free block": "which blocks are free? What `hidden`, `images` left, and what nobody had. Which were taken?",
-        "reserved after empty_cache": "take away the segments in which nobody lives; the small pool's has `loss` in it",
+        "calls of cudaMalloc": (
+            "one for each new segment. Which requests found no free block that was large enough?"
+        ),
+        "allocated": (
+            "add up the blocks of loss (multiples of 512), weights, and output (which hole, and is "
+            "it split?)"
+        ),
+        "reserved": (
+            "add up the segments: one of the small pool, one below 10 MiB, one for `images`, "
+            "rounded to 2 MiB"
+        ),
+        "largest free block": (
+            "which blocks are free? What `hidden`, `images` left, and what nobody had. Which were "
+            "taken?"
+        ),
+        "reserved after empty_cache": (
+            "take away the segments in which nobody lives; the small pool's has `loss` in it"
+        ),
     }
     return f"{key}: {reasons.get((key, told)) or f'not {told:,}; {general[key]}'}"
 
@@ -138,27 +178,34 @@ def why_not(key: str, told: Any) -> str:
     level=2,
     title="Free, and stuck",
     ask="""
-        Write `stuck(segments)`: of the bytes that are free, how many can `empty_cache()` *not* give back? It gets what
-        `torch.cuda.memory_snapshot()` returns: a list of segments, dicts with `"total_size"` and `"blocks"`. A block is a dict
-        with `"size"`, `"requested_size"` and `"state"`, which is `"active_allocated"` or `"inactive"`. The check takes a
-        snapshot of a simulated GPU, then calls `empty_cache()`, and looks at what is left.""",
+        Write `stuck(segments)`: of the bytes that are free, how many can `empty_cache()` *not* give
+        back? It gets what `torch.cuda.memory_snapshot()` returns: a list of segments, dicts with
+        `"total_size"` and `"blocks"`. A block is a dict with `"size"`, `"requested_size"` and
+        `"state"`, which is `"active_allocated"` or `"inactive"`. The check takes a snapshot of a
+        simulated GPU, then calls `empty_cache()`, and looks at what is left.""",
     start="""
         def stuck(segments):
             ...""",
     passes=("stuck",),
     hints=(
         "Segments go back that are *entirely* free. Which free blocks lie in the others?",
-        "Go through the segments; leave out those whose blocks are all inactive, and add up the inactive ones of the rest.",
+        "Go through the segments; leave out those whose blocks are all inactive, and add up the "
+        "inactive ones of the rest.",
     ),
     solution="""
         def stuck(segments):
             total = 0
             for segment in segments:
-                free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
+                free = [
+                    block["size"] for block in segment["blocks"] if block["state"] == "inactive"
+                ]
                 if len(free) < len(segment["blocks"]):
                     total += sum(free)
             return total""",
-    why="`memory_summary()` calls it *non-releasable memory*, `memory_stats()` has it as `inactive_split_bytes.all.current`.",
+    why=(
+        "`memory_summary()` calls it *non-releasable memory*, `memory_stats()` has it as "
+        "`inactive_split_bytes.all.current`."
+    ),
     mistakes=[
         Mistake(
             "All that is free is fragmented.",
@@ -181,16 +228,21 @@ def why_not(key: str, told: Any) -> str:
             """
             def stuck(segments):
                 blocks = [block for segment in segments for block in segment["blocks"]]
-                return sum(b["size"] - b["requested_size"] for b in blocks if b["state"] != "inactive")""",
+                return sum(
+                    b["size"] - b["requested_size"] for b in blocks if b["state"] != "inactive"
+                )""",
             "free blocks",
         ),
         Mistake(
-            "Inactive blocks were never asked for by anybody, so their requested size is what counts.",
+            "Inactive blocks were never asked for by anybody, so their requested size is what "
+            "counts.",
             """
             def stuck(segments):
                 total = 0
                 for segment in segments:
-                    free = [b["requested_size"] for b in segment["blocks"] if b["state"] == "inactive"]
+                    free = [
+                        b["requested_size"] for b in segment["blocks"] if b["state"] == "inactive"
+                    ]
                     if len(free) < len(segment["blocks"]):
                         total += sum(free)
                 return total""",
@@ -218,8 +270,13 @@ def gpu_memory_2(stuck: Callable[[list[dict[str, Any]]], int]) -> str:
             "a tensor of 700 bytes and one of 6 MiB": lambda: [tensor_of(700), tensor_of(6 * MIB)],
             "one tensor of 20 MiB": lambda: [tensor_of(20 * MIB)],
             "one tensor of 20 MiB, dropped": lambda: (tensor_of(20 * MIB), [])[1],
-            "twelve tensors of 5 MiB, every second one dropped": lambda: [tensor_of(5 * MIB) for _ in range(12)][1::2],
-            "a scalar of 4 bytes and 15 MiB, the 15 dropped": lambda: (tensor_of(4), tensor_of(15 * MIB))[:1],
+            "twelve tensors of 5 MiB, every second one dropped": lambda: [
+                tensor_of(5 * MIB) for _ in range(12)
+            ][1::2],
+            "a scalar of 4 bytes and 15 MiB, the 15 dropped": lambda: (
+                tensor_of(4),
+                tensor_of(15 * MIB),
+            )[:1],
         }
 
     for what, make in situations().items():
@@ -247,7 +304,9 @@ def mistaken(got: Any, segments: list[dict[str, Any]]) -> str:
         return ": that is all that is free, but segments that are entirely free go back"
     if stuck and got == max(stuck):
         return ": that is only the largest of the free blocks"
-    if got and got == sum(b["size"] - b["requested_size"] for b in blocks if b["state"] != "inactive"):
+    if got and got == sum(
+        b["size"] - b["requested_size"] for b in blocks if b["state"] != "inactive"
+    ):
         return ": what rounding adds to tensors is in use; look at the free blocks"
     if got == 0:
         return ": a free block was asked for by nobody, so it has a size and no requested size"
@@ -256,7 +315,8 @@ def mistaken(got: Any, segments: list[dict[str, Any]]) -> str:
 
 POLICY = """
 def best_fit(free, size):
-    return min((block for block in free if block.size >= size), key=lambda block: block.size, default=None)
+    large_enough = (block for block in free if block.size >= size)
+    return min(large_enough, key=lambda block: block.size, default=None)
 
 def split(block, size):
     rest = Block(block.pointer + size, block.size - size, block.stream, block.pool)
@@ -277,15 +337,18 @@ def merge(left, right):
     level=3,
     title="Cut and join",
     ask="""
-        The heart of the allocator, on its own `Block`s. A block has a `pointer` (an address), a `size` in bytes, a `stream` and
-        a `pool`; `prev` and `next` are its neighbours in the segment, or None at the ends.
+        The heart of the allocator, on its own `Block`s. A block has a `pointer` (an address), a
+        `size` in bytes, a `stream` and a `pool`; `prev` and `next` are its neighbours in the
+        segment, or None at the ends.
 
-        - `best_fit(free, size)`: the free block to take, or None if none is large enough. `free` is a list in order of address;
-          of equally good blocks take the first.
-        - `split(block, size)`: leaves the first `size` bytes to `block`, and returns the rest as a new `Block`.
+        - `best_fit(free, size)`: the free block to take, or None if none is large enough. `free` is
+          a list in order of address; of equally good blocks take the first.
+        - `split(block, size)`: leaves the first `size` bytes to `block`, and returns the rest as a
+          new `Block`.
         - `merge(left, right)`: two neighbours become one, which is `left`.
 
-        Your three functions are put into a real allocator. It has to stand a thousand requests, and a training.""",
+        Your three functions are put into a real allocator. It has to stand a thousand requests, and
+        a training.""",
     given="from internals.cuda.allocator.blocks import Block",
     start="""
         def best_fit(free, size):
@@ -298,17 +361,22 @@ def merge(left, right):
             ...""",
     passes=("best_fit", "split", "merge"),
     hints=(
-        "A segment is a chain without gaps. Draw three blocks in a row and cut the one in the middle: which four links change?",
-        "`Block(pointer, size, stream, pool)` makes one. Whoever comes after the new block has to know it as its `prev`, and"
-        " whoever came after `right` must know `left`.",
+        "A segment is a chain without gaps. Draw three blocks in a row and cut the one in the "
+        "middle: which four links change?",
+        "`Block(pointer, size, stream, pool)` makes one. Whoever comes after the new block has to "
+        "know it as its `prev`, and whoever came after `right` must know `left`.",
     ),
     solution=POLICY,
-    why="Each is a few lines in `c10/cuda/CUDACachingAllocator.cpp`, too: `get_free_block`, `alloc_block`, `try_merge_blocks`.",
+    why=(
+        "Each is a few lines in `c10/cuda/CUDACachingAllocator.cpp`, too: `get_free_block`, "
+        "`alloc_block`, `try_merge_blocks`."
+    ),
     mistakes=[
         Mistake(
             "The first block that is large enough will do.",
-            POLICY.replace("min((block for", "next((block for").replace(
-                "size), key=lambda block: block.size, default=", "size), "
+            POLICY.replace(
+                "min(large_enough, key=lambda block: block.size, default=None)",
+                "next(large_enough, None)",
             ),
             "the smallest of those",
         ),
@@ -349,10 +417,15 @@ def merge(left, right):
         ),
     ],
 )
-def gpu_memory_3(best_fit: Callable[..., Any], split: Callable[..., Any], merge: Callable[..., None]) -> str:
+def gpu_memory_3(
+    best_fit: Callable[..., Any], split: Callable[..., Any], merge: Callable[..., None]
+) -> str:
     from exercises.topics._blocks import one_by_one, same_as_real, trained
 
     one_by_one(best_fit, split, merge)
     requests = same_as_real(best_fit, split, merge, random.Random(19))
     steps = trained(best_fit, split, merge)
-    return f"{requests:,} requests placed where the real allocator places them, and {steps} steps of training in your blocks"
+    return (
+        f"{requests:,} requests placed where the real allocator places them, and {steps} steps of "
+        "training in your blocks"
+    )

@@ -1,4 +1,6 @@
-"""Exercises of notebook 15: who clears a register, how much a run holds, and a compiler for graphs without blocks."""
+"""Exercises of notebook 15: who clears a register, how much a run holds, and a compiler for graphs
+without blocks.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,10 @@ TOUCHED = {
     level=1,
     title="Who clears the register?",
     ask="""
-        For each of these values of `f`: what happens to its register *after* it was stored? A list of the instructions `"LOAD"`,
-        `"MOVE"` and `"DROPR"` that name the register, in the order in which they stand in the code; an empty list for a value
-        that has no register at all. Decide first, then look at `viz.bytecode(f)`.""",
+        For each of these values of `f`: what happens to its register *after* it was stored? A list
+        of the instructions `"LOAD"`, `"MOVE"` and `"DROPR"` that name the register, in the order in
+        which they stand in the code; an empty list for a value that has no register at all. Decide
+        first, then look at `viz.bytecode(f)`.""",
     given="""
         @torch.jit.script
         def f(x, y, n: int):
@@ -38,18 +41,27 @@ TOUCHED = {
     start=blank(TOUCHED),
     passes=("answer", "f"),
     hints=(
-        "Section 4: the last reader takes the value out. Which two kinds of values have no reader who could?",
-        "`y` is read in each turn of a loop, so no turn is the last. And `b` is read once, at once: does it have to wait?",
+        "Section 4: the last reader takes the value out. Which two kinds of values have no reader "
+        "who could?",
+        "`y` is read in each turn of a loop, so no turn is the last. And `b` is read once, at "
+        "once: does it have to wait?",
     ),
     solution=table(TOUCHED),
-    why="`MOVE` is why a chain of a thousand operators holds two tensors. `DROPR` does it for values without a last reader.",
+    why=(
+        "`MOVE` is why a chain of a thousand operators holds two tensors. `DROPR` does it for "
+        "values without a last reader."
+    ),
     mistakes=[
         Mistake(
             "A register is cleared when the function returns, as in Python.",
             table(TOUCHED, x=["LOAD", "LOAD"], a=["LOAD", "LOAD"], n=["LOAD"]),
             "the last reader takes it out",
         ),
-        Mistake("The reader in the loop is the last one.", table(TOUCHED, y=["LOAD", "MOVE"]), "the next turn"),
+        Mistake(
+            "The reader in the loop is the last one.",
+            table(TOUCHED, y=["LOAD", "MOVE"]),
+            "the next turn",
+        ),
         Mistake("What nobody reads needs no instruction.", table(TOUCHED, i=[]), "nobody reads it"),
         Mistake("Every value has a register.", table(TOUCHED, b=["MOVE"]), "stays on the stack"),
         Mistake(
@@ -72,25 +84,45 @@ def interpreter_1(answer: dict[str, list[str]], f: Any) -> str:
 
     def because(name: str, said: Any) -> str:
         right = truth[name]
-        if not isinstance(said, list) or not all(name in ("LOAD", "MOVE", "DROPR") for name in said):
+        if not isinstance(said, list) or not all(
+            name in ("LOAD", "MOVE", "DROPR") for name in said
+        ):
             return f"{name}: a list of 'LOAD', 'MOVE' and 'DROPR', or an empty one, not {said!r}"
         what = f"{name}: not {said}"
         if not right:
-            return f"{what}. It is made where its only reader looks for it: it stays on the stack and has no register"
+            return (
+                f"{what}. It is made where its only reader looks for it: it stays on the stack and "
+                "has no register"
+            )
         if right == ["DROPR"]:
-            return f"{what}. It is stored in every turn and nobody reads it, so an instruction must clear it"
+            return (
+                f"{what}. It is stored in every turn and nobody reads it, so an instruction must "
+                "clear it"
+            )
         if right[-1] == "DROPR" and said[-1:] == ["MOVE"]:
-            return f"{what}. A reader in a loop cannot take it out, because the next turn wants it as well"
+            return (
+                f"{what}. A reader in a loop cannot take it out, because the next turn wants it as "
+                "well"
+            )
         if said.count("MOVE") > 1:
-            return f"{what}. If the first reader took it out, it would be gone when the second comes"
+            return (
+                f"{what}. If the first reader took it out, it would be gone when the second comes"
+            )
         if right[-1] == "MOVE" and said[-1:] != ["MOVE"]:
-            return f"{what}. Nothing waits for the end of the function: the last reader takes it out"
+            return (
+                f"{what}. Nothing waits for the end of the function: the last reader takes it out"
+            )
         return f"{what}. One instruction for each place that reads it, in the order of the code"
 
     if isinstance(answer, dict):
-        answer = {name: list(said) if isinstance(said, tuple) else said for name, said in answer.items()}
+        answer = {
+            name: list(said) if isinstance(said, tuple) else said for name, said in answer.items()
+        }
     compare(answer, truth, because, "a list")
-    return "LOAD while others will read it, MOVE for the last reader, DROPR where nobody can be the last"
+    return (
+        "LOAD while others will read it, MOVE for the last reader, DROPR where nobody can be the "
+        "last"
+    )
 
 
 def chained(x):  # type: ignore[no-untyped-def]
@@ -123,17 +155,20 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
     level=2,
     title="The most that is held at once",
     ask="""
-        Write `most_tensors(code, *args)`: run the bytecode on these arguments, and return how many *different* tensors the
-        machine held at most before any of its instructions, in registers and on the stack together. Numbers do not count; a
-        tensor that is in two places counts once. `code` calls no other script.""",
+        Write `most_tensors(code, *args)`: run the bytecode on these arguments, and return how many
+        *different* tensors the machine held at most before any of its instructions, in registers
+        and on the stack together. Numbers do not count; a tensor that is in two places counts once.
+        `code` calls no other script.""",
     given="from internals.jit.runtime.interpreter import Interpreter, record",
     start="""
         def most_tensors(code, *args):
             ...""",
     passes=("most_tensors",),
     hints=(
-        "Section 3: `record` gives the state before every instruction. It has `registers`, a dict, and `stack`, a list.",
-        "Two tensors are the same if they are one object: put `id(v)` of those that are a `torch.Tensor` into a set.",
+        "Section 3: `record` gives the state before every instruction. It has `registers`, a dict, "
+        "and `stack`, a list.",
+        "Two tensors are the same if they are one object: put `id(v)` of those that are a "
+        "`torch.Tensor` into a set.",
     ),
     solution="""
         def most_tensors(code, *args):
@@ -142,14 +177,18 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
                 held = [*step.registers.values(), *step.stack]
                 most = max(most, len({id(v) for v in held if isinstance(v, torch.Tensor)}))
             return most""",
-    why="Section 4 measured the same with the allocator. Here you have seen it in the machine, and need no memory to be large.",
+    why=(
+        "Section 4 measured the same with the allocator. Here you have seen it in the machine, and "
+        "need no memory to be large."
+    ),
     mistakes=[
         Mistake(
             "Values are in registers.",
             """
             def most_tensors(code, *args):
                 return max(
-                    len({id(v) for v in s.registers.values() if isinstance(v, torch.Tensor)}) for s in record(code, *args)
+                    len({id(v) for v in s.registers.values() if isinstance(v, torch.Tensor)})
+                    for s in record(code, *args)
                 )""",
             "what is on the stack",
         ),
@@ -158,7 +197,8 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
             """
             def most_tensors(code, *args):
                 return max(
-                    sum(isinstance(v, torch.Tensor) for v in [*s.registers.values(), *s.stack]) for s in record(code, *args)
+                    sum(isinstance(v, torch.Tensor) for v in [*s.registers.values(), *s.stack])
+                    for s in record(code, *args)
                 )""",
             "is in two places",
         ),
@@ -166,7 +206,10 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
             "Whatever the machine holds is a tensor.",
             """
             def most_tensors(code, *args):
-                return max(len({id(v) for v in [*s.registers.values(), *s.stack]}) for s in record(code, *args))""",
+                return max(
+                    len({id(v) for v in [*s.registers.values(), *s.stack]})
+                    for s in record(code, *args)
+                )""",
             "numbers",
         ),
         Mistake(
@@ -193,7 +236,11 @@ def interpreter_2(most_tensors: Callable[..., Any]) -> str:
         return [id(v) for v in values if isinstance(v, torch.Tensor)]
 
     one = torch.ones(2)
-    cases: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(chained, (one,)), (both, (one,)), (square, (one,))]
+    cases: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+        (chained, (one,)),
+        (both, (one,)),
+        (square, (one,)),
+    ]
     cases += [(looped, (one, 3)), (looped, (one, 0)), (kept, (one,))]
     told, truth = [], []
     beliefs: dict[str, list[int]] = {
@@ -219,11 +266,15 @@ def interpreter_2(most_tensors: Callable[..., Any]) -> str:
             believed.append(other)
     for (function, _), mine, yours in zip(cases, truth, told):
         if mine != yours or isinstance(yours, bool):
-            why = next((text for text, believed in beliefs.items() if believed == told), "look before each instruction")
+            why = next(
+                (text for text, believed in beliefs.items() if believed == told),
+                "look before each instruction",
+            )
             raise Wrong(f"`{function.__name__}` holds {mine} at most, not {yours!r}: {why}")
     return f"{', '.join(map(str, truth))}: however long the chain, no more than its links need"
 
 
-from exercises.topics.interpreter_compiler import interpreter_3  # noqa: E402  # the last one has a file of its own
+# The last one has a file of its own.
+from exercises.topics.interpreter_compiler import interpreter_3  # noqa: E402
 
 __all__ = ["interpreter_1", "interpreter_2", "interpreter_3"]

@@ -1,4 +1,6 @@
-"""The last exercise of notebook 15: a compiler for graphs without blocks, whose instructions the real interpreter runs."""
+"""The last exercise of notebook 15: a compiler for graphs without blocks, whose instructions the
+real interpreter runs.
+"""
 
 from __future__ import annotations
 
@@ -70,26 +72,28 @@ def emit(graph, register, constant):
     level=3,
     title="From a graph to instructions",
     ask="""
-        Write the compiler for graphs without blocks: `emit(graph, register, constant)` returns a list of `Instruction`s, the
-        last of which is `RET`. Of the others you need `STOREN`, `LOAD`, `MOVE`, `LOADC`, `OP` and `STORE`. `register[value]` is
-        the number of a value's register (the inputs have 1, 2, ...), `constant[value]` the index of a constant; the nodes that
-        are not constants are operators 0, 1, 2, ... in their order. Here every operator's result goes into its register. The
-        last reader of a value has to take it out. The checker makes a `Code` of your list, and the real interpreter runs it.""",
+        Write the compiler for graphs without blocks: `emit(graph, register, constant)` returns a
+        list of `Instruction`s, the last of which is `RET`. Of the others you need `STOREN`, `LOAD`,
+        `MOVE`, `LOADC`, `OP` and `STORE`. `register[value]` is the number of a value's register
+        (the inputs have 1, 2, ...), `constant[value]` the index of a constant; the nodes that are
+        not constants are operators 0, 1, 2, ... in their order. Here every operator's result goes
+        into its register. The last reader of a value has to take it out. The checker makes a `Code`
+        of your list, and the real interpreter runs it.""",
     given="from collections import Counter\n\nfrom internals.jit.runtime.code import Instruction",
     start="""
         def emit(graph, register, constant):
             ...""",
     passes=("emit",),
     hints=(
-        "In this order: the arguments into their registers; for each operator push its inputs, call it, store; push the outputs "
-        "of the graph; `RET`.",
-        "Count first how often each value is read, the outputs of the graph included. Each time one is pushed, count down: at 0 "
-        "it is `MOVE`. Mind `x * x`, which reads `x` twice.",
+        "In this order: the arguments into their registers; for each operator push its inputs, "
+        "call it, store; push the outputs of the graph; `RET`.",
+        "Count first how often each value is read, the outputs of the graph included. Each time "
+        "one is pushed, count down: at 0 it is `MOVE`. Mind `x * x`, which reads `x` twice.",
     ),
     solution=SOLUTION,
     why="""
-        `compile.py` does this, and leaves values on the stack where a stack machine wants them; so most of these `STORE`s and
-        `MOVE`s disappear.""",
+        `compile.py` does this, and leaves values on the stack where a stack machine wants them; so
+        most of these `STORE`s and `MOVE`s disappear.""",
     mistakes=[
         Mistake(
             "Registers are cleared by themselves.",
@@ -121,10 +125,7 @@ def emit(graph, register, constant):
         ),
         Mistake(
             "The operator leaves its result in the register.",
-            SOLUTION.replace(
-                'code += [Instruction("OP", number), Instruction("STORE", register[node.output()])]',
-                'code += [Instruction("OP", number)]',
-            ),
+            SOLUTION.replace(', Instruction("STORE", register[node.output()])]', "]"),
             "STORE",
         ),
     ],
@@ -133,7 +134,8 @@ def interpreter_3(emit: Callable[..., Any]) -> str:
     for what, text in GRAPHS.items():
         _run(what, text, emit)
     return (
-        f"the real interpreter ran {len(GRAPHS)} graphs as you compiled them, and left no tensor behind in a register"
+        f"the real interpreter ran {len(GRAPHS)} graphs as you compiled them, and left no tensor "
+        "behind in a register"
     )
 
 
@@ -152,19 +154,32 @@ def _run(what: str, text: str, emit: Callable[..., Any]) -> None:
     values = [*graph.inputs(), *(node.output() for node in operators)]
     register = {value: number for number, value in enumerate(values, 1)}
     try:
-        instructions = emit(graph, dict(register), {value: index for index, value in enumerate(constants)})
+        instructions = emit(
+            graph, dict(register), {value: index for index, value in enumerate(constants)}
+        )
     except KeyError as error:
-        raise Wrong(f"`register` has no {error}: a constant has no register, it is in the constant table") from None
-    if not isinstance(instructions, list) or not all(isinstance(i, Instruction) for i in instructions):
+        raise Wrong(
+            f"`register` has no {error}: a constant has no register, it is in the constant table"
+        ) from None
+    if not isinstance(instructions, list) or not all(
+        isinstance(i, Instruction) for i in instructions
+    ):
         raise Wrong("emit returns a list of `Instruction`s")
-    listing = "; ".join(map(str, instructions)) if all(i.op in ALLOWED for i in instructions) else "something else"
+    listing = (
+        "; ".join(map(str, instructions))
+        if all(i.op in ALLOWED for i in instructions)
+        else "something else"
+    )
     where = f"{what} became `{listing}`"
     if any(i.op not in ALLOWED for i in instructions):
         raise Wrong(f"{what}: only {', '.join(ALLOWED)} are needed")
     if not instructions or instructions[-1].op != "RET":
         raise Wrong(f"{where}: the last instruction has to be RET")
     if any(i.op == "OP" and i.X >= len(operators) for i in instructions):
-        raise Wrong(f"{where}: it has {len(operators)} operators; a constant is none, it is in the constant table")
+        raise Wrong(
+            f"{where}: it has {len(operators)} operators; a constant is none, it is in the "
+            "constant table"
+        )
     inputs = [len(node.inputs()) for node in operators]
     table = [Operation(n.kind(), function_of(n), count, 1) for n, count in zip(operators, inputs)]
     operations = [table[i.X] if i.op == "OP" else None for i in instructions]
@@ -173,7 +188,9 @@ def _run(what: str, text: str, emit: Callable[..., Any]) -> None:
     code = Code(graph, what, instructions, nodes, operations, constant_table, table, values=values)
 
     arguments = [torch.tensor([0.5, 2.0]), torch.tensor([3.0, -1.0])][: len(graph.inputs())]
-    known: dict[Any, Any] = dict(zip(graph.inputs(), arguments)) | dict(zip(constants, constant_table))
+    known: dict[Any, Any] = dict(zip(graph.inputs(), arguments)) | dict(
+        zip(constants, constant_table)
+    )
     machine, stepped = Interpreter(code, *arguments), True
     while stepped:
         frame = machine.frames[-1]
@@ -195,20 +212,25 @@ def _check_inputs(where: str, node: Any, stack: list[Any], known: dict[Any, Any]
     count = len(node.inputs())
     found, wanted = stack[-count:], [known.get(v) for v in node.inputs()]
     if len(found) < count:
-        raise Wrong(f"{where}: {node.kind()} takes {count} values, and there are {len(found)} on the stack")
+        raise Wrong(
+            f"{where}: {node.kind()} takes {count} values, and there are {len(found)} on the stack"
+        )
     if all(a is b or same(a, b) for a, b in zip(found, wanted)):
         return
     if any(value is None for value in found):
         if len(set(node.inputs())) < len(node.inputs()):
             raise Wrong(
-                f"{where}: {node.kind()} reads the same value twice, and the first time took it out of its register"
+                f"{where}: {node.kind()} reads the same value twice, and the first time took it "
+                "out of its register"
             )
         raise Wrong(
-            f"{where}: {node.kind()} finds an empty register: nobody did STORE its value, or an earlier reader took it"
+            f"{where}: {node.kind()} finds an empty register: nobody did STORE its value, or an "
+            "earlier reader took it"
         )
     if all(a is b or same(a, b) for a, b in zip(found, wanted[::-1])):
         raise Wrong(
-            f"{where}: {node.kind()} takes the last {count} values in the order of the inputs, the first pushed first"
+            f"{where}: {node.kind()} takes the last {count} values in the order of the inputs, the "
+            "first pushed first"
         )
     raise Wrong(f"{where}: {node.kind()} finds other values on the stack than its inputs")
 
@@ -218,14 +240,17 @@ def _check_end(where: str, graph: Any, frame: Any, stack: list[Any]) -> None:
     outputs = len(graph.outputs())
     if len(stack) != outputs:
         raise Wrong(
-            f"{where}: at RET there are {len(stack)} values on the stack; did every result go to its register by STORE?"
+            f"{where}: at RET there are {len(stack)} values on the stack; did every result go to "
+            "its register by STORE?"
         )
     if any(value is None for value in stack):
         raise Wrong(
-            f"{where}: an output was taken out of its register by an operator, but the caller reads it too, later"
+            f"{where}: an output was taken out of its register by an operator, but the caller "
+            "reads it too, later"
         )
     for number, value in enumerate(frame.registers):
         if value is not None:
             raise Wrong(
-                f"{where}: register {number} still holds a tensor at the end; its last reader has to take it out"
+                f"{where}: register {number} still holds a tensor at the end; its last reader has "
+                "to take it out"
             )

@@ -1,4 +1,6 @@
-"""Exercises of notebook 13: reading blocks and writes, following values to their makers, and a Loop by hand."""
+"""Exercises of notebook 13: reading blocks and writes, following values to their makers, and a Loop
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ RESULTS = {
     level=1,
     title="Read a graph",
     ask="""
-        Three graphs; nobody wrote the functions. What does `pairs` return for 0 and for 5, `halvings` for 5 and for 100, and
-        `written` for `torch.tensor([1.0, 2.0])`? (Its two results as lists.) Read first. Then ask
-        `torch.jit.ScriptFunction("pairs", pairs)(5)`.""",
+        Three graphs; nobody wrote the functions. What does `pairs` return for 0 and for 5,
+        `halvings` for 5 and for 100, and `written` for `torch.tensor([1.0, 2.0])`? (Its two results
+        as lists.) Read first. Then ask `torch.jit.ScriptFunction("pairs", pairs)(5)`.""",
     given='''
         pairs = torch.jit.parse_ir("""
         graph(%n : int):
@@ -65,20 +67,34 @@ RESULTS = {
     start=blank(RESULTS),
     passes=("answer", "pairs", "halvings", "written"),
     hints=(
-        "The contract of a Loop (section 7): the most turns, whether to begin, what is carried; the body gives whether to go on, "
-        "and all that is carried into the next turn.",
-        "Write a table with a line for each turn: `x, y` and what the body gives, `y, z`. For `written` (section 10): what "
-        "shares memory with `%x`, and what does not?",
+        "The contract of a Loop (section 7): the most turns, whether to begin, what is carried; "
+        "the body gives whether to go on, and all that is carried into the next turn.",
+        "Write a table with a line for each turn: `x, y` and what the body gives, `y, z`. For "
+        "`written` (section 10): what shares memory with `%x`, and what does not?",
     ),
     solution=table(RESULTS),
-    why="`pairs` is Fibonacci: one line in Python, `a, b = b, a + b`, which is all at once as well.",
+    why=(
+        "`pairs` is Fibonacci: one line in Python, `a, b = b, a + b`, which is all at once as well."
+    ),
     mistakes=[
-        Mistake("A body runs at least once.", table(RESULTS, **{"pairs(0)": (1, 1)}), "no turn at all"),
         Mistake(
-            "What is carried changes one after the other.", table(RESULTS, **{"pairs(5)": (16, 32)}), "all at once"
+            "A body runs at least once.", table(RESULTS, **{"pairs(0)": (1, 1)}), "no turn at all"
         ),
-        Mistake("A loop ends when its condition is false.", table(RESULTS, **{"halvings(100)": 7}), "most turns"),
-        Mistake("The condition is looked at after the turns.", table(RESULTS, **{"halvings(5)": 4}), "goes on while"),
+        Mistake(
+            "What is carried changes one after the other.",
+            table(RESULTS, **{"pairs(5)": (16, 32)}),
+            "all at once",
+        ),
+        Mistake(
+            "A loop ends when its condition is false.",
+            table(RESULTS, **{"halvings(100)": 7}),
+            "most turns",
+        ),
+        Mistake(
+            "The condition is looked at after the turns.",
+            table(RESULTS, **{"halvings(5)": 4}),
+            "goes on while",
+        ),
         Mistake(
             "A value of a graph never changes.",
             table(RESULTS, **{"written, second result": [1.0, 2.0]}),
@@ -110,15 +126,27 @@ def ir_1(answer: dict[str, Any], pairs: Any, halvings: Any, written: Any) -> str
     because = {
         "pairs(0)": "with no turn at all, what went into the loop comes out",
         "pairs(5)": "the body gives the next x and y all at once, both computed from the old ones",
-        "halvings(5)": "the loop goes on while the body says so: 5 becomes 2, 1 and 0, and then it stops",
-        "halvings(100)": "the first input is the most turns there may be, whatever the condition says",
-        "written, first result": "neg made a tensor with memory of its own, before anything was written",
+        "halvings(5)": (
+            "the loop goes on while the body says so: 5 becomes 2, 1 and 0, and then it stops"
+        ),
+        "halvings(100)": (
+            "the first input is the most turns there may be, whatever the condition says"
+        ),
+        "written, first result": (
+            "neg made a tensor with memory of its own, before anything was written"
+        ),
         "written, second result": "%turned shares memory with %x, and add_ writes 5 more into it",
     }
     if isinstance(answer, dict):
-        answer = {k: tuple(v) if k.startswith("pairs") and isinstance(v, list) else v for k, v in answer.items()}
+        answer = {
+            k: tuple(v) if k.startswith("pairs") and isinstance(v, list) else v
+            for k, v in answer.items()
+        }
     compare(answer, truth, lambda key, said: f"{key} is not {said!r}: {because[key]}", "a result")
-    return "blocks, what is carried, and who shares memory: there is nothing else to know about a graph"
+    return (
+        "blocks, what is carried, and who shares memory: there is nothing else to know about a "
+        "graph"
+    )
 
 
 MADE_OF = """
@@ -141,16 +169,18 @@ graph(%x : Tensor, %y : Tensor, %z : Tensor, %n : int):
     level=2,
     title="What is it made of?",
     ask="""
-        Write `made_of(value)`: the set of the names (`debugName()`) of those inputs of the graph from which this value is
-        computed, directly or through any number of nodes. An input is made of itself, a constant of nothing. The graph has no
-        blocks.""",
+        Write `made_of(value)`: the set of the names (`debugName()`) of those inputs of the graph
+        from which this value is computed, directly or through any number of nodes. An input is made
+        of itself, a constant of nothing. The graph has no blocks.""",
     start="""
         def made_of(value):
             ...""",
     passes=("made_of",),
     hints=(
-        "Section 2: every value knows the node that made it, every node the values it takes. And who makes the graph's inputs?",
-        '`value.node().kind()` is `"prim::Param"` for an input. Otherwise it is made of what the node\'s inputs are made of.',
+        "Section 2: every value knows the node that made it, every node the values it takes. And "
+        "who makes the graph's inputs?",
+        '`value.node().kind()` is `"prim::Param"` for an input. Otherwise it is made of what the '
+        "node's inputs are made of.",
     ),
     solution="""
         def made_of(value):
@@ -158,7 +188,10 @@ graph(%x : Tensor, %y : Tensor, %z : Tensor, %n : int):
             if node.kind() == "prim::Param":
                 return {value.debugName()}
             return {name for v in node.inputs() for name in made_of(v)}""",
-    why="Followed the other way, `uses()` says what would have to be computed anew if an input changed.",
+    why=(
+        "Followed the other way, `uses()` says what would have to be computed anew if an input "
+        "changed."
+    ),
     mistakes=[
         Mistake(
             "A value is made of its node's inputs.",
@@ -175,7 +208,9 @@ graph(%x : Tensor, %y : Tensor, %z : Tensor, %n : int):
             def made_of(value):
                 if value.node().kind() == "prim::Param":
                     return {value.debugName()}
-                return {v.debugName() for v in value.node().inputs() if v.node().kind() == "prim::Param"}""",
+                return {
+                    v.debugName() for v in value.node().inputs() if v.node().kind() == "prim::Param"
+                }""",
             "through other nodes",
         ),
         Mistake(
@@ -219,7 +254,9 @@ def ir_2(made_of: Callable[[Any], Any]) -> str:
             truth[value] = set().union(*(truth[v] for v in node.inputs()))
     for value in sorted(truth, key=lambda v: v.node().kind() == "prim::Param"):
         right, told = truth[value], made_of(value)
-        if not isinstance(told, (set, frozenset)) or not all(isinstance(name, str) for name in told):
+        if not isinstance(told, (set, frozenset)) or not all(
+            isinstance(name, str) for name in told
+        ):
             raise Wrong(f"made_of returns a set of names, not {told!r}")
         if told == right:
             continue
@@ -277,19 +314,23 @@ def looped(turn):
     level=3,
     title="n turns of anything",
     ask="""
-        Write `looped(turn)`. `turn` is a graph of one turn: it takes a tensor `%x` and the number of the turn `%i`, and returns
-        the next x. Make a *new* graph of `%x` and `%n : int` which takes n such turns, in a `prim::Loop`, and returns the last x;
-        for `n` 0, x itself. `g.insertGraph(turn, [a, b])` puts a copy of the nodes of `turn` where nodes go, with a and b for
-        its inputs, and returns the outputs. The verifier looks at your graph and the executor runs it.""",
+        Write `looped(turn)`. `turn` is a graph of one turn: it takes a tensor `%x` and the number
+        of the turn `%i`, and returns the next x. Make a *new* graph of `%x` and `%n : int` which
+        takes n such turns, in a `prim::Loop`, and returns the last x; for `n` 0, x itself.
+        `g.insertGraph(turn, [a, b])` puts a copy of the nodes of `turn` where nodes go, with a and
+        b for its inputs, and returns the outputs. The verifier looks at your graph and the executor
+        runs it.""",
     given="from internals.jit.ir import Graph, IntType",
     start="""
         def looped(turn):
             ...""",
     passes=("looped",),
     hints=(
-        "Section 7 builds this loop with a body of its own. What has to be said of the types of `n` and `i`?",
-        "The Loop takes `[n, a constant True, x]`. Its block has the inputs i and x-inside, and gives the constant and the next "
-        "x. `with g.insert_point_guard(body):` says where nodes go.",
+        "Section 7 builds this loop with a body of its own. What has to be said of the types of "
+        "`n` and `i`?",
+        "The Loop takes `[n, a constant True, x]`. Its block has the inputs i and x-inside, and "
+        "gives the constant and the next x. `with g.insert_point_guard(body):` says where nodes "
+        "go.",
     ),
     solution=SOLUTION,
     why="This is what the front end does with every `for` in a script: `emit_loops.py`.",
@@ -317,7 +358,8 @@ def looped(turn):
         Mistake(
             "Nodes go into the block that was made last.",
             SOLUTION.replace(
-                "    with g.insert_point_guard(body):\n        (following", "    if True:\n        (following"
+                "    with g.insert_point_guard(body):\n        (following",
+                "    if True:\n        (following",
             ),
             "outside of the body",
         ),
@@ -344,9 +386,14 @@ def ir_3(looped: Callable[[Any], Any]) -> str:
             raise Wrong("the graph of one turn was changed: put a copy of its nodes into yours")
         loop = graph.findNode("prim::Loop")
         if loop is None:
-            raise Wrong(f"there is no prim::Loop in your graph: n is known only when it runs ({_lines(graph)})")
+            raise Wrong(
+                "there is no prim::Loop in your graph: n is known only when it runs "
+                f"({_lines(graph)})"
+            )
         if not loop.findNode("aten::mul"):
-            raise Wrong(f"the turn stands outside of the body of the loop, and runs once: {_lines(graph)}")
+            raise Wrong(
+                f"the turn stands outside of the body of the loop, and runs once: {_lines(graph)}"
+            )
         try:
             verify(graph)
         except VerificationError as error:
@@ -358,10 +405,20 @@ def ir_3(looped: Callable[[Any], Any]) -> str:
             result = ScriptFunction("looped", graph)(start.clone(), n)
             once = ScriptFunction("turn", turn)(start, n - 1)
             if not isinstance(result, torch.Tensor):
-                raise Wrong(f"your graph returns {result!r}; it has to return the last x, an output of the loop")
+                raise Wrong(
+                    f"your graph returns {result!r}; it has to return the last x, an output of the "
+                    "loop"
+                )
             if not same(result, expected):
-                why = ": the body reads x from before the loop, so every turn begins anew" if same(result, once) else ""
-                raise Wrong(f"{n} turns of {what} give {expected.tolist()}, and yours {result.tolist()}{why}")
+                why = (
+                    ": the body reads x from before the loop, so every turn begins anew"
+                    if same(result, once)
+                    else ""
+                )
+                raise Wrong(
+                    f"{n} turns of {what} give {expected.tolist()}, and yours "
+                    f"{result.tolist()}{why}"
+                )
             ran += n
     return f"{ran} turns, made of two graphs that know of none"
 
@@ -371,10 +428,19 @@ def _explained(error: Any, loop: Any, graph: Any) -> str:
     body = loop.blocks()[0] if loop.blocks() else None
     if body is not None and len(body.outputs()) == len(body.inputs()) - 1:
         return f"the body has to give whether to go on, and then what is carried: {said}"
-    if any(v.type().kind() == "TensorType" for v in (graph.inputs()[1], *(body.inputs()[:1] if body else ()))):
-        return f"n and the number of the turn: each is an int, and has to be told so with setType: {said}"
+    if any(
+        v.type().kind() == "TensorType"
+        for v in (graph.inputs()[1], *(body.inputs()[:1] if body else ()))
+    ):
+        return (
+            "n and the number of the turn: each is an int, and has to be told so with setType: "
+            f"{said}"
+        )
     if error.rule == "order":
-        return f"what is made inside is not visible outside; it comes out through the Loop's outputs: {said}"
+        return (
+            "what is made inside is not visible outside; it comes out through the Loop's outputs: "
+            f"{said}"
+        )
     return f"the verifier says: {said}"
 
 

@@ -1,4 +1,6 @@
-"""Exercises of notebook 20: what a warp asks memory for, a grid-stride loop, and running sums with barriers."""
+"""Exercises of notebook 20: what a warp asks memory for, a grid-stride loop, and running sums with
+barriers.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,43 @@ SECTORS = {"a[31 - i]": 4, "a[i + 1]": 5, "a[2 * i]": 8, "a[32 * i]": 32, "a[i /
     level=1,
     title="Count the sectors",
     ask="""
-        A warp of 32 threads, i = 0 to 31, loads from `a`, an array of float32, or `d`, one of float64. Both begin at a multiple
-        of 512 bytes. How many sectors of 32 bytes does each load ask memory for? (For `a[i]` it is 4.) The recorder counts.""",
+        A warp of 32 threads, i = 0 to 31, loads from `a`, an array of float32, or `d`, one of
+        float64. Both begin at a multiple of 512 bytes. How many sectors of 32 bytes does each load
+        ask memory for? (For `a[i]` it is 4.) The recorder counts.""",
     start=blank(SECTORS),
     hints=(
-        "Write down the addresses of the 32 threads, in bytes. A sector is moved if any of them lies in it, and once only.",
-        "A sector holds 8 float32 or 4 float64. Which of the loads begins in the middle of a sector? Which touches the same"
-        " sector with many threads?",
+        "Write down the addresses of the 32 threads, in bytes. A sector is moved if any of them "
+        "lies in it, and once only.",
+        "A sector holds 8 float32 or 4 float64. Which of the loads begins in the middle of a "
+        "sector? Which touches the same sector with many threads?",
     ),
     solution=table(SECTORS),
-    why="What counts is which sectors are touched, not who touches them, and not in which order. Look: `viz.access`.",
+    why=(
+        "What counts is which sectors are touched, not who touches them, and not in which order. "
+        "Look: `viz.access`."
+    ),
     mistakes=[
-        Mistake("Backwards is not coalesced.", table(SECTORS, **{"a[31 - i]": 32}), "Which thread has which address"),
-        Mistake("A shift by one costs nothing.", table(SECTORS, **{"a[i + 1]": 4}), "begins 4 bytes into"),
+        Mistake(
+            "Backwards is not coalesced.",
+            table(SECTORS, **{"a[31 - i]": 32}),
+            "Which thread has which address",
+        ),
+        Mistake(
+            "A shift by one costs nothing.",
+            table(SECTORS, **{"a[i + 1]": 4}),
+            "begins 4 bytes into",
+        ),
         Mistake("A shift by one ruins it.", table(SECTORS, **{"a[i + 1]": 32}), "one sector more"),
         Mistake("32 floats are 128 bytes.", table(SECTORS, **{"a[2 * i]": 4}), "moved whole"),
-        Mistake("A step of 32 is as bad as one of 2.", table(SECTORS, **{"a[32 * i]": 8}), "of its own"),
+        Mistake(
+            "A step of 32 is as bad as one of 2.", table(SECTORS, **{"a[32 * i]": 8}), "of its own"
+        ),
         Mistake("Every thread's load costs.", table(SECTORS, **{"a[i // 8]": 32}), "handed to all"),
-        Mistake("A warp needs four sectors, whatever it loads.", table(SECTORS, **{"d[i]": 4}), "8 bytes"),
+        Mistake(
+            "A warp needs four sectors, whatever it loads.",
+            table(SECTORS, **{"d[i]": 4}),
+            "8 bytes",
+        ),
     ],
 )
 def kernels_1(answer: dict[str, int]) -> str:
@@ -65,7 +86,9 @@ def sectors() -> dict[str, int]:
     for expression in SECTORS:
         place = device_function(eval(f"lambda i: {expression[2:-1]}"))
         log = record(load.bind(PLACE=place), 1, 32, np.zeros(32, np.float64), arrays[expression[0]])
-        found[expression] = next(instruction.sectors for instruction in log.instructions if instruction.kind == "load")
+        found[expression] = next(
+            instruction.sectors for instruction in log.instructions if instruction.kind == "load"
+        )
     return found
 
 
@@ -73,15 +96,30 @@ def why_not(key: str, told: Any) -> str:
     if not isinstance(told, int) or isinstance(told, bool):
         return f"{key}: a whole number is wanted, not {told!r}"
     reasons = {
-        "a[31 - i]": "these are the 128 bytes of a[i]. Which thread has which address does not matter to memory",
-        "a[i + 1]": "128 bytes in a row, but the row begins 4 bytes into a sector and ends 4 bytes into another",
-        "a[2 * i]": "the 32 addresses span 256 bytes; of each sector half is used, but sectors are moved whole",
+        "a[31 - i]": (
+            "these are the 128 bytes of a[i]. Which thread has which address does not matter to "
+            "memory"
+        ),
+        "a[i + 1]": (
+            "128 bytes in a row, but the row begins 4 bytes into a sector and ends 4 bytes into "
+            "another"
+        ),
+        "a[2 * i]": (
+            "the 32 addresses span 256 bytes; of each sector half is used, but sectors are moved "
+            "whole"
+        ),
         "a[32 * i]": "the addresses are 128 bytes apart, so each thread has a sector of its own",
-        "a[i // 8]": "the warp wants four different numbers, side by side; a sector is moved once and handed to all who ask",
+        "a[i // 8]": (
+            "the warp wants four different numbers, side by side; a sector is moved once and "
+            "handed to all who ask"
+        ),
         "d[i]": "a float64 has 8 bytes, so 32 of them in a row are 256 bytes",
     }
     if (key, told) == ("a[i + 1]", 32):
-        return "a[i + 1]: not 32: neighbours are still neighbours; the shift costs one sector more, because of where it begins"
+        return (
+            "a[i + 1]: not 32: neighbours are still neighbours; the shift costs one sector more, "
+            "because of where it begins"
+        )
     return f"{key}: not {told}: {reasons[key]}"
 
 
@@ -98,10 +136,11 @@ def add_bias(out, a, bias, n, width):
     level=2,
     title="A bias for every row",
     ask="""
-        `a` is a matrix whose rows have `width` numbers, given as one row of `n` numbers. Write a kernel that adds `bias`, a
-        vector of `width` numbers, to each row: the last line of a linear layer. All arrays but `bias` have `n` elements. Any
-        grid has to do, each element is done once, and a warp's loads of `a` fill their sectors. A recorder watches; then it
-        runs on a simulated GPU.""",
+        `a` is a matrix whose rows have `width` numbers, given as one row of `n` numbers. Write a
+        kernel that adds `bias`, a vector of `width` numbers, to each row: the last line of a linear
+        layer. All arrays but `bias` have `n` elements. Any grid has to do, each element is done
+        once, and a warp's loads of `a` fill their sectors. A recorder watches; then it runs on a
+        simulated GPU.""",
     given="from internals.cuda.language import cuda, kernel",
     start="""
         @kernel
@@ -109,11 +148,16 @@ def add_bias(out, a, bias, n, width):
             ...""",
     passes=("add_bias",),
     hints=(
-        "Section 2 has a loop that does any number of elements with any grid. What is the column of element number i?",
-        "Begin with `i = cuda.grid(1)`, and go on while i is less than n; the next one is `cuda.gridsize(1)` further.",
+        "Section 2 has a loop that does any number of elements with any grid. What is the column "
+        "of element number i?",
+        "Begin with `i = cuda.grid(1)`, and go on while i is less than n; the next one is "
+        "`cuda.gridsize(1)` further.",
     ),
     solution=BIAS,
-    why="This shape, the *grid-stride loop*, is that of nearly all elementwise kernels; `launch_1d` relies on it.",
+    why=(
+        "This shape, the *grid-stride loop*, is that of nearly all elementwise kernels; "
+        "`launch_1d` relies on it."
+    ),
     mistakes=[
         Mistake(
             "There is a thread for each element.",
@@ -145,7 +189,9 @@ def add_bias(out, a, bias, n, width):
             BIAS.replace("cuda.gridsize(1)", "cuda.blockDim.x"),
             "more than once",
         ),
-        Mistake("Rows are counted by the remainder.", BIAS.replace("i % width", "i // width"), "the row"),
+        Mistake(
+            "Rows are counted by the remainder.", BIAS.replace("i % width", "i // width"), "the row"
+        ),
         Mistake(
             "A thread keeps its bias.",
             """
@@ -179,11 +225,23 @@ def kernels_2(add_bias: Any) -> str:
             log = record(add_bias, grid, block, out, a, bias, n, width)
         except IllegalMemoryAccess as error:
             where = str(error).splitlines()[-1].partition(", ")[2]
-            more = "who has no element does nothing" if grid * block > n else "columns are less than width"
-            raise Wrong(f"n = {n}, width = {width}, {grid * block} threads: {where}; {more}") from None
+            more = (
+                "who has no element does nothing"
+                if grid * block > n
+                else "columns are less than width"
+            )
+            raise Wrong(
+                f"n = {n}, width = {width}, {grid * block} threads: {where}; {more}"
+            ) from None
         return out, a + np.tile(bias, -(-n // width))[:n], log
 
-    for n, width, grid, block in ((64, 8, 2, 32), (40, 8, 2, 32), (128, 64, 2, 32), (100, 10, 2, 8), (7, 3, 1, 1)):
+    for n, width, grid, block in (
+        (64, 8, 2, 32),
+        (40, 8, 2, 32),
+        (128, 64, 2, 32),
+        (100, 10, 2, 8),
+        (7, 3, 1, 1),
+    ):
         out, expected, log = run(n, width, grid, block)
         launch = f"n = {n}, width = {width}, a grid of {grid} with {block} threads each"
         stored = Counter(access.element for access in log.of("out", "store"))
@@ -194,14 +252,25 @@ def kernels_2(add_bias: Any) -> str:
             told = "all blocks began at 0: a thread is found by the number of its block, too"
             if len(blocks) == 1:
                 told = "the next element of a thread is a whole grid further"
-            raise Wrong(f"{launch}: element {max(stored, key=stored.__getitem__)} was done more than once; {told}")
+            raise Wrong(
+                f"{launch}: element {max(stored, key=stored.__getitem__)} was done more than once; "
+                f"{told}"
+            )
         if len(stored) < n and max(stored) < grid * block:
-            raise Wrong(f"{launch}: only {len(stored)} elements were written; there may be more elements than threads")
+            raise Wrong(
+                f"{launch}: only {len(stored)} elements were written; there may be more elements "
+                "than threads"
+            )
         if len(stored) < n:
             raise Wrong(f"{launch}: {n - len(stored)} elements were left out")
-        busiest = max(Counter((access.block, access.thread) for access in log.of("out", "store")).values())
+        busiest = max(
+            Counter((access.block, access.thread) for access in log.of("out", "store")).values()
+        )
         if busiest > 2 * -(-n // (grid * block)):
-            raise Wrong(f"{launch}: one thread does {busiest} elements; the work is to be shared out among all threads")
+            raise Wrong(
+                f"{launch}: one thread does {busiest} elements; the work is to be shared out among "
+                "all threads"
+            )
         if not np.array_equal(out, expected):
             at = int(np.argmin(out == expected))
             wrong_row = out[at] - at == 1000 * (at // width + 1)
@@ -215,8 +284,8 @@ def kernels_2(add_bias: Any) -> str:
     for instruction in log.instructions:
         if instruction.array.name in ("a", "out") and instruction.efficiency < 1:
             raise Wrong(
-                f"{instruction.array.name}: of what is moved {instruction.efficiency:.0%} is asked for; neighbouring threads have"
-                " to take neighbouring elements"
+                f"{instruction.array.name}: of what is moved {instruction.efficiency:.0%} is asked "
+                "for; neighbouring threads have to take neighbouring elements"
             )
     with simulated_gpu():
         x, bias = torch.arange(70.0, device="cuda"), torch.arange(7.0, device="cuda")
@@ -232,7 +301,9 @@ def a_kernel(answer: Any, name: str) -> None:
     from internals.cuda.language import Kernel
 
     if not isinstance(answer, Kernel):
-        raise Wrong(f"{name} is to be a kernel: keep the line @kernel above it, and call it nowhere")
+        raise Wrong(
+            f"{name} is to be a kernel: keep the line @kernel above it, and call it nowhere"
+        )
     if does_nothing(cast(types.FunctionType, answer.function)):
         raise NotImplementedError(f"write the body of `{name}`")
 
@@ -265,10 +336,11 @@ READ = """        left = np.float32(0)
     level=3,
     title="Running sums",
     ask="""
-        `out[row, j]` is to be the sum of `a[row, 0]` to `a[row, j]`. Each row has 64 numbers, and each row a block of 64
-        threads. Write the kernel. Every number is loaded from global memory once, and six steps are enough: with what its left
-        neighbour has, a thread knows the sum of 2 numbers; with what the thread 2 to its left has then, of 4; and so on. No
-        races: the recorder looks for them. No thread may touch memory more than 60 times.""",
+        `out[row, j]` is to be the sum of `a[row, 0]` to `a[row, j]`. Each row has 64 numbers, and
+        each row a block of 64 threads. Write the kernel. Every number is loaded from global memory
+        once, and six steps are enough: with what its left neighbour has, a thread knows the sum of
+        2 numbers; with what the thread 2 to its left has then, of 4; and so on. No races: the
+        recorder looks for them. No thread may touch memory more than 60 times.""",
     given="from internals.cuda.language import cuda, kernel",
     start="""
         @kernel
@@ -277,17 +349,23 @@ READ = """        left = np.float32(0)
             ...""",
     passes=("running_sums",),
     hints=(
-        "In each step a thread reads what a neighbour has and writes what it has itself. Who might be reading that just then?"
-        " How many barriers does a step need?",
-        "First `part[me] = a[row, me]` and a barrier. A step: read `part[me - step]` into a variable, if there is such a thread;"
-        " barrier; add it to `part[me]`; barrier; double the step. All threads have to come to each barrier.",
+        "In each step a thread reads what a neighbour has and writes what it has itself. Who might "
+        "be reading that just then? How many barriers does a step need?",
+        "First `part[me] = a[row, me]` and a barrier. A step: read `part[me - step]` into a "
+        "variable, if there is such a thread; barrier; add it to `part[me]`; barrier; double the "
+        "step. All threads have to come to each barrier.",
     ),
     solution=RUNNING,
-    why="This is the scan of Hillis and Steele. `cumsum` on a GPU is made of it, and so is `x[mask]`.",
+    why=(
+        "This is the scan of Hillis and Steele. `cumsum` on a GPU is made of it, and so is "
+        "`x[mask]`."
+    ),
     mistakes=[
         Mistake(
             "A step needs one barrier.",
-            RUNNING.replace("        cuda.syncthreads()\n        part[me] += left", "        part[me] += left"),
+            RUNNING.replace(
+                "        cuda.syncthreads()\n        part[me] += left", "        part[me] += left"
+            ),
             "the old value",
         ),
         Mistake(
@@ -344,7 +422,10 @@ def kernels_3(running_sums: Any) -> str:
     a_kernel(running_sums, "running_sums")
     if only_asks_for_memory(running_sums.function):
         raise NotImplementedError("write the body of `running_sums`")
-    a, out = (np.arange(192) % 7 + 1).astype(np.float32).reshape(3, 64), np.zeros((3, 64), np.float32)
+    a, out = (
+        (np.arange(192) % 7 + 1).astype(np.float32).reshape(3, 64),
+        np.zeros((3, 64), np.float32),
+    )
     try:
         log = record(running_sums, 3, 64, out, a)
     except IllegalMemoryAccess as error:
@@ -358,18 +439,21 @@ def kernels_3(running_sums: Any) -> str:
     loads = Counter((access.block, access.element) for access in log.of("a", "load"))
     if loads and max(loads.values()) > 1:
         raise Wrong(
-            f"{max(loads.values())} threads load the same number from global memory; once is enough, by one of them"
+            f"{max(loads.values())} threads load the same number from global memory; once is "
+            "enough, by one of them"
         )
     if not np.array_equal(out, np.cumsum(a, axis=1)):
         row, j = (int(n) for n in np.argwhere(out != np.cumsum(a, axis=1))[0])
         doubles = f"{out[row, j]:g} is not {np.cumsum(a, axis=1)[row, j]:g}"
         raise Wrong(
-            f"out[{row}, {j}]: {doubles}. After a step what a thread has is of twice as many numbers: the step doubles"
+            f"out[{row}, {j}]: {doubles}. After a step what a thread has is of twice as many "
+            "numbers: the step doubles"
         )
     busiest = max(Counter((access.block, access.thread) for access in log.accesses).values())
     if busiest > 60:
         raise Wrong(
-            f"a thread touches memory {busiest} times, and the others wait for it: six steps are enough, for all at once"
+            f"a thread touches memory {busiest} times, and the others wait for it: six steps are "
+            "enough, for all at once"
         )
     with simulated_gpu():
         x = torch.arange(128.0, device="cuda").view(2, 64)
@@ -382,7 +466,10 @@ def kernels_3(running_sums: Any) -> str:
 
 def only_asks_for_memory(function: Callable[..., Any]) -> bool:
     """Whether the line of the start is all there is."""
-    return function.__code__.co_varnames[2:] == ("part",) and "threadIdx" not in function.__code__.co_names
+    return (
+        function.__code__.co_varnames[2:] == ("part",)
+        and "threadIdx" not in function.__code__.co_names
+    )
 
 
 def raced(race: Any, log: Any) -> str:
@@ -391,9 +478,15 @@ def raced(race: Any, log: Any) -> str:
     what = f"{first.kind} by thread {first.thread}, {second.kind} by thread {second.thread}"
     told = f"a race on {race.array}[{race.element % 64}]: {what}"
     if first.block != second.block:
-        return f"{told} of another block: blocks do not wait for each other, and a row is for one of them"
+        return (
+            f"{told} of another block: blocks do not wait for each other, and a row is for one of "
+            "them"
+        )
     if log.phases == 1:
         return f"{told}, and there is no barrier at all between them"
     if first.phase == 0:
         return f"{told}: who reads what another has loaded has to wait for it first"
-    return f"{told}: no barrier lies between. One has to read the old value before the other writes the new one"
+    return (
+        f"{told}: no barrier lies between. One has to read the old value before the other writes "
+        "the new one"
+    )

@@ -1,4 +1,6 @@
-"""Exercises of notebook 17: what Python becomes in an archive, what a runtime must bring, and its statements."""
+"""Exercises of notebook 17: what Python becomes in an archive, what a runtime must bring, and its
+statements.
+"""
 
 from __future__ import annotations
 
@@ -58,23 +60,38 @@ def half(n: int):  # type: ignore[no-untyped-def]
     level=1,
     title="Operators have names",
     ask="""
-        In the code of an archive there are no `+` and no brackets: all is `torch.NAME(...)`. Which NAME will a runtime have to
-        bring for each of these? `x` is a tensor, `n` an int; one name for each. Some of them are in section 6; guess the others,
-        then save a script and look.""",
+        In the code of an archive there are no `+` and no brackets: all is `torch.NAME(...)`. Which
+        NAME will a runtime have to bring for each of these? `x` is a tensor, `n` an int; one name
+        for each. Some of them are in section 6; guess the others, then save a script and look.""",
     start=blank(CALLED),
     hints=(
-        "The names are those of `native_functions.yaml`, and for ints of Python's `operator`. What does an underscore say?",
-        "`x[0]` has one dimension less than `x`, `x[1:]` has as many: two operators of notebook 04. `n // 2` is in section 6.",
+        "The names are those of `native_functions.yaml`, and for ints of Python's `operator`. What "
+        "does an underscore say?",
+        "`x[0]` has one dimension less than `x`, `x[1:]` has as many: two operators of notebook "
+        "04. `n // 2` is in section 6.",
     ),
     solution=table(CALLED),
-    why="The code is an IR in Python's clothes: nobody who reads it has to know what `+` or `[]` mean for which types.",
+    why=(
+        "The code is an IR in Python's clothes: nobody who reads it has to know what `+` or `[]` "
+        "mean for which types."
+    ),
     mistakes=[
         Mistake("`x += 1` is `x = x + 1`.", table(CALLED, **{"x += 1": "add"}), "writes into x"),
         Mistake("Indexing is indexing.", table(CALLED, **{"x[0]": "index"}), "one dimension less"),
-        Mistake("A slice is many selects.", table(CALLED, **{"x[1:]": "select"}), "keeps the dimension"),
-        Mistake("`//` is what NumPy calls floor_divide.", table(CALLED, **{"n // 2": "floor_divide"}), "Python's name"),
+        Mistake(
+            "A slice is many selects.", table(CALLED, **{"x[1:]": "select"}), "keeps the dimension"
+        ),
+        Mistake(
+            "`//` is what NumPy calls floor_divide.",
+            table(CALLED, **{"n // 2": "floor_divide"}),
+            "Python's name",
+        ),
         Mistake("`%` is C's.", table(CALLED, **{"n % 2": "fmod"}), "sign of the divisor"),
-        Mistake("A minus is a subtraction from zero.", table(CALLED, **{"-x": "sub"}), "operator of its own"),
+        Mistake(
+            "A minus is a subtraction from zero.",
+            table(CALLED, **{"-x": "sub"}),
+            "operator of its own",
+        ),
     ],
 )
 def languages_1(answer: dict[str, str]) -> str:
@@ -93,7 +110,11 @@ def languages_1(answer: dict[str, str]) -> str:
         "n // 2": "for ints it has Python's name, from the module `operator`",
     }
     if isinstance(answer, dict):
-        cut = {k: v.removeprefix("torch.").removeprefix("aten::") for k, v in answer.items() if isinstance(v, str)}
+        cut = {
+            k: v.removeprefix("torch.").removeprefix("aten::")
+            for k, v in answer.items()
+            if isinstance(v, str)
+        }
         answer = {**answer, **cut}
     compare(answer, truth, lambda key, said: f"{key} is not {said!r}: {because[key]}", "a name")
     return "seven names, and a table from names to functions is most of a runtime"
@@ -125,24 +146,31 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
     level=2,
     title="What is missing?",
     ask="""
-        Write `missing(path, known)`: the operators that the code of an archive calls, as `torch.NAME(...)`, and that are not in
-        `known`, as a set of NAMEs such as `{"add", "neg"}`. All of the code counts: that of layers is in records of its own.
-        `known` is a set, or any other collection of such names.""",
+        Write `missing(path, known)`: the operators that the code of an archive calls, as
+        `torch.NAME(...)`, and that are not in `known`, as a set of NAMEs such as `{"add", "neg"}`.
+        All of the code counts: that of layers is in records of its own. `known` is a set, or any
+        other collection of such names.""",
     given="import ast\n\nfrom internals.serialization import ArchiveReader",
     start="""
         def missing(path, known):
             ...""",
     passes=("missing",),
     hints=(
-        "Section 5 counts them in syntax trees. Which records of `reader.records` are code? `reader.text(name)` is a string.",
-        "`ast.walk` finds every `ast.Call`, inside others as well. An operator is one whose `func` is an `ast.Attribute` of the "
-        "`ast.Name` `torch`; `ast.unparse(func)` starts with `torch.`, then.",
+        "Section 5 counts them in syntax trees. Which records of `reader.records` are code? "
+        "`reader.text(name)` is a string.",
+        "`ast.walk` finds every `ast.Call`, inside others as well. An operator is one whose `func` "
+        "is an `ast.Attribute` of the `ast.Name` `torch`; `ast.unparse(func)` starts with "
+        "`torch.`, then.",
     ),
     solution="""
         def missing(path, known):
             with ArchiveReader(path) as reader:
-                trees = [ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")]
-            calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+                trees = [
+                    ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")
+                ]
+            calls = (
+                node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)
+            )
             return {f.attr for f in calls if ast.unparse(f).startswith("torch.")} - set(known)""",
     why="Selective builds of PyTorch for phones began like this: what does this one model call?",
     mistakes=[
@@ -152,7 +180,8 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
             def missing(path, known):
                 tree = ast.parse(ArchiveReader(path).text("code/__torch__.py"))
                 calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-                return {f.attr for f in calls if ast.unparse(f).startswith("torch.")} - set(known)""",
+                names = {f.attr for f in calls if ast.unparse(f).startswith("torch.")}
+                return names - set(known)""",
             "records of its own",
         ),
         Mistake(
@@ -171,8 +200,15 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
             """
             def missing(path, known):
                 reader = ArchiveReader(path)
-                trees = [ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")]
-                calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+                trees = [
+                    ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")
+                ]
+                calls = (
+                    node.func
+                    for tree in trees
+                    for node in ast.walk(tree)
+                    if isinstance(node, ast.Call)
+                )
                 return {f.attr for f in calls if isinstance(f, ast.Attribute)} - set(known)""",
             "a method of the archive",
         ),
@@ -181,10 +217,18 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
             """
             def missing(path, known):
                 reader = ArchiveReader(path)
-                trees = [ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")]
-                values = (n.value for t in trees for n in ast.walk(t) if isinstance(n, (ast.Assign, ast.Return)))
+                trees = [
+                    ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")
+                ]
+                values = (
+                    n.value
+                    for t in trees
+                    for n in ast.walk(t)
+                    if isinstance(n, (ast.Assign, ast.Return))
+                )
                 calls = (v.func for v in values if isinstance(v, ast.Call))
-                return {f.attr for f in calls if ast.unparse(f).startswith("torch.")} - set(known)""",
+                names = {f.attr for f in calls if ast.unparse(f).startswith("torch.")}
+                return names - set(known)""",
             "inside another call",
         ),
         Mistake(
@@ -192,8 +236,15 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
             """
             def missing(path, known):
                 reader = ArchiveReader(path)
-                trees = [ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")]
-                calls = (node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+                trees = [
+                    ast.parse(reader.text(name)) for name in reader.records if name.endswith(".py")
+                ]
+                calls = (
+                    node.func
+                    for tree in trees
+                    for node in ast.walk(tree)
+                    if isinstance(node, ast.Call)
+                )
                 return {f.attr for f in calls if ast.unparse(f).startswith("torch.")}""",
             "is known already",
         ),
@@ -230,7 +281,9 @@ def _layers() -> Any:
 
 def _operators(text: str) -> set[str]:
     calls = (node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    attributes = (f for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name))
+    attributes = (
+        f for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)
+    )
     return {f.attr for f in attributes if isinstance(f.value, ast.Name) and f.value.id == "torch"}
 
 
@@ -243,19 +296,26 @@ def _judge(told: set[Any], texts: dict[str, str], known: set[str]) -> None:
             raise Wrong(f"torch.{name} is known already: only what is not is missing")
         if any(f").{name}(" in text or f".{name}(" in text for text in texts.values()):
             raise Wrong(
-                f"{name!r} is a method of the archive, which brings it along; operators are called as torch.NAME"
+                f"{name!r} is a method of the archive, which brings it along; operators are called "
+                "as torch.NAME"
             )
         if name.startswith("torch."):
-            raise Wrong(f"{name!r}: a name is what stands behind `torch.`, {name.removeprefix('torch.')!r}")
+            raise Wrong(
+                f"{name!r}: a name is what stands behind `torch.`, {name.removeprefix('torch.')!r}"
+            )
         raise Wrong(f"{name!r} is not called anywhere: `torch.` stands also in the names of types")
     if less := truth - told:
         name = min(less)
         where = next(record for record, names in needed.items() if name in names)
         if where != "code/__torch__.py" and name not in needed["code/__torch__.py"]:
-            raise Wrong(f"torch.{name} is called in {where}: the code of layers is in records of its own")
-        raise Wrong(f"torch.{name} is called in {where}, perhaps inside another call, and was not found")
+            raise Wrong(
+                f"torch.{name} is called in {where}: the code of layers is in records of its own"
+            )
+        raise Wrong(
+            f"torch.{name} is called in {where}, perhaps inside another call, and was not found"
+        )
 
 
-from exercises.topics.languages_statements import languages_3  # noqa: E402  # the last one has a file of its own
+from exercises.topics.languages_statements import languages_3  # the last one has a file of its own  # noqa: E402
 
 __all__ = ["languages_1", "languages_2", "languages_3"]

@@ -1,4 +1,6 @@
-"""The last exercise of notebook 17: the statements of a runtime, run on the code of real archives."""
+"""The last exercise of notebook 17: the statements of a runtime, run on the code of real
+archives.
+"""
 
 from __future__ import annotations
 
@@ -90,23 +92,30 @@ def run(block, variables, evaluate):
     level=3,
     title="The statements of a runtime",
     ask="""
-        Write `run(block, variables, evaluate)`: it runs a list of statements of Python's `ast`, changes the dict `variables`, and
-        returns what a `Return` returns (which stands only at the end of a function). Besides `Return` there are `Assign` to a
-        name or to a tuple of names, `If`, `While`, and `For` with a name and something to go through. `evaluate(expression,
-        variables)` gives the value of any expression: tuples as tuples, `range` as well. The checker runs the code of five real
-        archives through it, with real tensors, and compares with the scripts that were saved.""",
+        Write `run(block, variables, evaluate)`: it runs a list of statements of Python's `ast`,
+        changes the dict `variables`, and returns what a `Return` returns (which stands only at the
+        end of a function). Besides `Return` there are `Assign` to a name or to a tuple of names,
+        `If`, `While`, and `For` with a name and something to go through.
+        `evaluate(expression, variables)` gives the value of any expression: tuples as tuples,
+        `range` as well. The checker runs the code of five real archives through it, with real
+        tensors, and compares with the scripts that were saved.""",
     given="import ast",
     start="""
         def run(block, variables, evaluate):
             ...""",
     passes=("run",),
     hints=(
-        "Section 6 has all of it but `For`, in two places: `run` of `Interpreter`, `other_statement` of `WithControlFlow`.",
-        "`ast.If` has `test`, `body`, `orelse`; `ast.While` has `test`, `body`; `ast.For` has `target`, `iter`, `body`. The "
-        "blocks inside are lists of statements again, and they see and change the same variables.",
+        "Section 6 has all of it but `For`, in two places: `run` of `Interpreter`, "
+        "`other_statement` of `WithControlFlow`.",
+        "`ast.If` has `test`, `body`, `orelse`; `ast.While` has `test`, `body`; `ast.For` has "
+        "`target`, `iter`, `body`. The blocks inside are lists of statements again, and they see "
+        "and change the same variables.",
     ),
     solution=SOLUTION,
-    why="`interpreter.h` and `interpreter.js` of the runtimes have the same six cases. The rest of them is operators.",
+    why=(
+        "`interpreter.h` and `interpreter.js` of the runtimes have the same six cases. The rest of "
+        "them is operators."
+    ),
     mistakes=[
         Mistake(
             "A condition is a value.",
@@ -118,13 +127,16 @@ def run(block, variables, evaluate):
         ),
         Mistake(
             "A block has variables of its own.",
-            SOLUTION.replace("else orelse, variables, evaluate)", "else orelse, dict(variables), evaluate)"),
+            SOLUTION.replace(
+                "else orelse, variables, evaluate)", "else orelse, dict(variables), evaluate)"
+            ),
             "the same variables",
         ),
         Mistake(
             "Names are assigned one after the other.",
             SOLUTION.replace(
-                "variables.update(zip([target.id for target in targets], evaluate(value, variables)))",
+                "variables.update(zip([target.id for target in targets], evaluate(value, "
+                "variables)))",
                 "for target, part in zip(targets, value.elts):\n"
                 "                    variables[target.id] = evaluate(part, variables)",
             ),
@@ -134,7 +146,8 @@ def run(block, variables, evaluate):
             "An If has a body.",
             SOLUTION.replace(
                 "run(body if evaluate(condition, variables) else orelse, variables, evaluate)",
-                "if evaluate(condition, variables):\n                    run(body, variables, evaluate)",
+                "if evaluate(condition, variables):\n                    run(body, variables, "
+                "evaluate)",
             ),
             "orelse",
         ),
@@ -170,7 +183,10 @@ def languages_3(run: Callable[..., Any]) -> str:
             if not same(told, expected):
                 raise Wrong(_why(function.__name__, tree, arguments, told, expected))
             done += 1
-    return f"{done} runs of the code of {len(cases)} archives, in a language that you have just implemented"
+    return (
+        f"{done} runs of the code of {len(cases)} archives, in a language that you have just "
+        "implemented"
+    )
 
 
 @functools.cache
@@ -187,21 +203,27 @@ def code_of(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def _evaluator(what: str, n: int) -> Callable[[Any, dict[str, Any]], Any]:
-    """`evaluate` for one run: it gives up when a loop does not end, and knows who should have assigned a variable."""
+    """`evaluate` for one run: it gives up when a loop does not end, and knows who should have
+    assigned a variable.
+    """
     left = [MOST]
 
     def evaluate(e: Any, variables: dict[str, Any]) -> Any:
         left[0] -= 1
         if not left[0]:
             raise Wrong(
-                f"a loop of `{what}` does not end: evaluate its condition before each turn, it changes in the body"
+                f"a loop of `{what}` does not end: evaluate its condition before each turn, it "
+                "changes in the body"
             )
         match e:
             case ast.Constant(value):
                 return value
             case ast.Name(name):
                 if name not in variables:
-                    raise Wrong(f"`{what}` of {n} reads {name}, and nobody has assigned it: {_owner(what, name)}")
+                    raise Wrong(
+                        f"`{what}` of {n} reads {name}, and nobody has assigned it: "
+                        f"{_owner(what, name)}"
+                    )
                 return variables[name]
             case ast.Tuple(parts) | ast.List(parts):
                 return tuple(evaluate(part, variables) for part in parts)
@@ -210,29 +232,46 @@ def _evaluator(what: str, n: int) -> Callable[[Any, dict[str, Any]], Any]:
             case ast.Call(ast.Attribute(ast.Name("torch"), name), arguments):
                 return OPERATORS[name](*(evaluate(a, variables) for a in arguments))
         shown = ast.unparse(e) if isinstance(e, ast.AST) else repr(e)
-        raise Wrong(f"evaluate was given {shown}, which is no expression of the archive; statements are yours")
+        raise Wrong(
+            f"evaluate was given {shown}, which is no expression of the archive; statements are "
+            "yours"
+        )
 
     return evaluate
 
 
 def _owner(what: str, name: str) -> str:
     for node in ast.walk(code_of(PROGRAMS[what])):
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name:
+        if (
+            isinstance(node, ast.For)
+            and isinstance(node.target, ast.Name)
+            and node.target.id == name
+        ):
             return "a For assigns each value to its name before the turn"
         if isinstance(node, ast.If) and f"{name} = " in ast.unparse(node):
             return "an arm of an If does, body or orelse, and all blocks change the same variables"
     return "an Assign does"
 
 
-def _why(what: str, tree: ast.FunctionDef, arguments: tuple[Any, ...], told: Any, expected: Any) -> str:
+def _why(
+    what: str, tree: ast.FunctionDef, arguments: tuple[Any, ...], told: Any, expected: Any
+) -> str:
     kinds = {type(node).__name__ for node in ast.walk(tree)} & {"For", "While", "If"}
     said = f"`{what}` of {arguments[-1]} gives {expected}, and yours {told}"
     if told is None:
         return f"{said}: what is evaluated by Return has to come out of run"
-    if any(isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) for node in ast.walk(tree)):
+    if any(
+        isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+        for node in ast.walk(tree)
+    ):
         passed = f"or were its statements ({', '.join(sorted(kinds))}) passed over?"
-        return f"{said}. Is the whole right side of an assignment to several names evaluated before any of them changes, {passed}"
+        return (
+            f"{said}. Is the whole right side of an assignment to several names evaluated before "
+            f"any of them changes, {passed}"
+        )
     return f"{said}. It consists of {', '.join(sorted(kinds)) or 'assignments'}"
 
 
-PROGRAMS = {function.__name__: function for function in (straight, branches, fibonacci, swapping, triangle)}
+PROGRAMS = {
+    function.__name__: function for function in (straight, branches, fibonacci, swapping, triangle)
+}

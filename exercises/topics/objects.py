@@ -1,4 +1,6 @@
-"""Exercises of notebook 02: counting references, asking a struct who looks, and one Python object for each C++ object."""
+"""Exercises of notebook 02: counting references, asking a struct who looks, and one Python object
+for each C++ object.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +31,45 @@ def counts(*numbers: int) -> str:
     level=1,
     title="Count the references",
     ask=f"""
-        How many references has the object `thing` after each of these lines? The answer is a list of eight numbers, the first
-        for the first line. The checker runs the lines and reads the count from the object's struct.
+        How many references has the object `thing` after each of these lines? The answer is a list
+        of eight numbers, the first for the first line. The checker runs the lines and reads the
+        count from the object's struct.
 
         ```python
         {(chr(10) + " " * 8).join(LINES)}
         ```""",
     start="answer = [..., ..., ..., ..., ..., ..., ..., ...]",
     hints=(
-        "Who holds the address of `thing` itself? A name that stands for a list holds the address of the list.",
-        "`list(pair)` makes a new list with the same two entries. `del` takes away a name, and what goes with it only if that was"
-        " the last reference.",
+        "Who holds the address of `thing` itself? A name that stands for a list holds the address "
+        "of the list.",
+        "`list(pair)` makes a new list with the same two entries. `del` takes away a name, and "
+        "what goes with it only if that was the last reference.",
     ),
     solution=counts(1, 3, 3, 5, 5, 3, 5, 3),
-    why="The same arithmetic decides when a tensor's memory goes: a view in a forgotten list is a reference like any other.",
+    why=(
+        "The same arithmetic decides when a tensor's memory goes: a view in a forgotten list is a "
+        "reference like any other."
+    ),
     mistakes=[
         Mistake("A list holds an object once.", counts(1, 2, 2, 3, 3, 2, 4, 3), "each entry"),
-        Mistake("Another name for the list holds its entries again.", counts(1, 3, 5, 7, 5, 3, 5, 3), "same list"),
-        Mistake("A copy of a list copies its entries.", counts(1, 3, 3, 3, 3, 1, 3, 3), "same objects"),
-        Mistake("`del` frees what the name stands for.", counts(1, 3, 3, 5, 3, 3, 5, 3), "takes away a name"),
-        Mistake("Only values are held, keys are looked up.", counts(1, 3, 3, 5, 5, 3, 4, 2), "also the key"),
+        Mistake(
+            "Another name for the list holds its entries again.",
+            counts(1, 3, 5, 7, 5, 3, 5, 3),
+            "same list",
+        ),
+        Mistake(
+            "A copy of a list copies its entries.", counts(1, 3, 3, 3, 3, 1, 3, 3), "same objects"
+        ),
+        Mistake(
+            "`del` frees what the name stands for.",
+            counts(1, 3, 3, 5, 3, 3, 5, 3),
+            "takes away a name",
+        ),
+        Mistake(
+            "Only values are held, keys are looked up.",
+            counts(1, 3, 3, 5, 5, 3, 4, 2),
+            "also the key",
+        ),
         Mistake("A name alone is no reference.", counts(0, 2, 2, 4, 4, 2, 4, 2), "the name"),
     ],
 )
@@ -58,11 +79,17 @@ def objects_1(answer: list[int]) -> str:
         raise Wrong(f"the answer is a list of {len(truth)} numbers")
     because = {
         "thing = object()": "the name `thing` is a reference, and the only one",
-        "pair = [thing, thing]": "each entry of a list is a reference, also if it is the same object twice",
-        "also = pair": "another name for the same list: its count went up, not that of what is in it",
+        "pair = [thing, thing]": (
+            "each entry of a list is a reference, also if it is the same object twice"
+        ),
+        "also = pair": (
+            "another name for the same list: its count went up, not that of what is in it"
+        ),
         "copied = list(pair)": "a new list with the same objects in it: two more references",
         "del pair": "del takes away a name; the list lives on, since `also` still stands for it",
-        "del also": "that was the last name of the first list: it was freed, and its two references with it",
+        "del also": (
+            "that was the last name of the first list: it was freed, and its two references with it"
+        ),
         "table = {'key': thing, thing: 'value'}": "a dictionary holds its values and also the keys",
         "copied.clear()": "the second list let go of its two entries",
     }
@@ -86,18 +113,19 @@ def counted() -> list[int]:
     level=2,
     title="Who looks at this storage?",
     ask="""
-        Write `lookers(t)`: how many tensors look at the storage of `t`, itself included. Each of them holds one reference to the
-        `Storage` object. Read its count, from the struct or with `sys.getrefcount`, and mind the references that you hold
-        yourself while you look.""",
+        Write `lookers(t)`: how many tensors look at the storage of `t`, itself included. Each of
+        them holds one reference to the `Storage` object. Read its count, from the struct or with
+        `sys.getrefcount`, and mind the references that you hold yourself while you look.""",
     given="import ctypes\nimport sys",
     start="""
         def lookers(t):
             ...""",
     passes=("lookers",),
     hints=(
-        "`t.untyped_storage()` is one Python object for all tensors on it. Its count is the first field of its struct.",
-        "`ctypes.c_uint32.from_address(id(storage)).value` is the count. A variable of yours is one reference, an argument of"
-        " `sys.getrefcount` another.",
+        "`t.untyped_storage()` is one Python object for all tensors on it. Its count is the first "
+        "field of its struct.",
+        "`ctypes.c_uint32.from_address(id(storage)).value` is the count. A variable of yours is "
+        "one reference, an argument of `sys.getrefcount` another.",
     ),
     solution="""
         def lookers(t):
@@ -160,14 +188,18 @@ def ask(lookers: Callable[[Any], int], t: Any, truth: int, what: str) -> None:
         return
     if what.startswith("one tensor") and told == 2:
         raise Wrong(
-            f"{what}: 1 looks at the storage, not 2. The other reference is your own, a variable or an argument"
+            f"{what}: 1 looks at the storage, not 2. The other reference is your own, a variable "
+            "or an argument"
         )
     if what.startswith("one tensor") and told == 3:
         raise Wrong(
-            f"{what}: 1 looks at the storage, not 3. Two references are yours: a variable, and getrefcount's argument"
+            f"{what}: 1 looks at the storage, not 3. Two references are yours: a variable, and "
+            "getrefcount's argument"
         )
     if what.startswith("one tensor") and isinstance(told, int) and told > 3:
-        raise Wrong(f"{what}: 1, not {told}: that is the count of the tensor, and its names are no lookers")
+        raise Wrong(
+            f"{what}: 1, not {told}: that is the count of the tensor, and its names are no lookers"
+        )
     number = "1 tensor looks" if truth == 1 else f"{truth} tensors look"
     raise Wrong(f"{what}: {number} at the storage, not {told!r}")
 
@@ -186,9 +218,10 @@ def wrap(storage):
     level=3,
     title="One Python object for each C++ object",
     ask="""
-        In PyTorch, the Python object is a thin handle on a C++ object, and whoever asks again for the handle must get *the same*
-        one, with the attributes that were set on it. Let a `Storage` play the C++ object. Write `wrap(storage)`, which returns
-        its `Handle`: always the same while somebody holds it, and nothing is kept when nobody does, so that the storage's bytes
+        In PyTorch, the Python object is a thin handle on a C++ object, and whoever asks again for
+        the handle must get *the same* one, with the attributes that were set on it. Let a `Storage`
+        play the C++ object. Write `wrap(storage)`, which returns its `Handle`: always the same
+        while somebody holds it, and nothing is kept when nobody does, so that the storage's bytes
         go at once.""",
     given="""
         import weakref
@@ -201,13 +234,18 @@ def wrap(storage):
             ...""",
     passes=("wrap",),
     hints=(
-        "A table from storage to handle, which finds handles without keeping them alive. Which references do not count?",
-        "`weakref.WeakValueDictionary()` forgets an entry when its value goes. Take `id(storage)` as the key: as long as the"
-        " handle lives, it holds the storage, so no other object can get that id.",
+        "A table from storage to handle, which finds handles without keeping them alive. Which "
+        "references do not count?",
+        "`weakref.WeakValueDictionary()` forgets an entry when its value goes. Take `id(storage)` "
+        "as the key: as long as the handle lives, it holds the storage, so no other object can get "
+        "that id.",
     ),
     solution=WRAP,
-    why="PyTorch keeps the pointer to the Python object in the `TensorImpl` itself, and couples the two counts"
-    " (`c10/util/intrusive_ptr.h`), so that a handle survives as long as C++ needs the tensor.",
+    why=(
+        "PyTorch keeps the pointer to the Python object in the `TensorImpl` itself, and couples "
+        "the two counts (`c10/util/intrusive_ptr.h`), so that a handle survives as long as C++ "
+        "needs the tensor."
+    ),
     mistakes=[
         Mistake(
             "A handle is made when it is needed.",
@@ -223,8 +261,11 @@ def wrap(storage):
         ),
         Mistake(
             "A weak reference keeps a new object until the function returns.",
-            WRAP.replace("WeakValueDictionary()", "WeakValueDictionary()\nalive = weakref.ref").replace(
-                "handle = handles[id(storage)] = Handle(storage)", "handle = alive(Handle(storage))()"
+            WRAP.replace(
+                "WeakValueDictionary()", "WeakValueDictionary()\nalive = weakref.ref"
+            ).replace(
+                "handle = handles[id(storage)] = Handle(storage)",
+                "handle = alive(Handle(storage))()",
             ),
             "NoneType",
         ),
@@ -254,27 +295,39 @@ def objects_3(wrap: Callable[[Any], Any]) -> str:
         tensors = [torch.zeros(100), torch.zeros(100), torch.zeros(7)]
         first = wrap(tensors[0].untyped_storage())
         if getattr(first, "cdata", None) is not tensors[0].untyped_storage():
-            raise Wrong(f"wrap returned {type(first).__name__}, whose cdata is not the storage: wanted is its Handle")
+            raise Wrong(
+                f"wrap returned {type(first).__name__}, whose cdata is not the storage: wanted is "
+                "its Handle"
+            )
         first.hook = "mine"
         if wrap(tensors[0].untyped_storage()) is not first:
             raise Wrong(
-                "asked twice for the same storage, wrap gave another handle: attributes set on the first one are lost"
+                "asked twice for the same storage, wrap gave another handle: attributes set on the "
+                "first one are lost"
             )
         others = [wrap(t.untyped_storage()) for t in tensors[1:]]
         if any(handle.cdata is not t.untyped_storage() for handle, t in zip(others, tensors[1:])):
-            raise Wrong("for a storage that had not been asked for before, wrap gave the handle of another storage")
+            raise Wrong(
+                "for a storage that had not been asked for before, wrap gave the handle of another "
+                "storage"
+            )
         if wrap(tensors[0][3:].untyped_storage()) is not first or first.hook != "mine":
-            raise Wrong("asked again for the first storage after another one in between, wrap gave another handle")
+            raise Wrong(
+                "asked again for the first storage after another one in between, wrap gave another "
+                "handle"
+            )
         in_use = allocator.stats.bytes
         del tensors[0]
         if allocator.stats.bytes != in_use:
             raise Wrong(
-                "the tensor went, and its bytes went with it although a handle is held: a handle holds its storage"
+                "the tensor went, and its bytes went with it although a handle is held: a handle "
+                "holds its storage"
             )
         del first
         if allocator.stats.bytes == in_use:
             raise Wrong(
-                "tensor and handle are gone, and the storage's bytes are still in use: something keeps the handle alive"
+                "tensor and handle are gone, and the storage's bytes are still in use: something "
+                "keeps the handle alive"
             )
         del tensors, others
     if allocator.stats.bytes:
@@ -283,6 +336,7 @@ def objects_3(wrap: Callable[[Any], Any]) -> str:
         t = torch.zeros(size)
         if wrap(t.untyped_storage()).cdata is not t.untyped_storage():
             raise Wrong(
-                "a new storage got the handle of one that is gone: ids are used again once their object is freed"
+                "a new storage got the handle of one that is gone: ids are used again once their "
+                "object is freed"
             )
     return "the same handle while somebody holds it, and not a byte kept when nobody does"

@@ -1,4 +1,6 @@
-"""Exercises of notebook 23: what bounds a loop, how to compare two programs, and a matrix turned in tiles."""
+"""Exercises of notebook 23: what bounds a loop, how to compare two programs, and a matrix turned in
+tiles.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from exercises.exercise import Mistake, Wrong, exercise
     level=1,
     title="Operations for each byte",
     ask="""
-        How many arithmetic operations are done for each byte that has to come from memory or go there, if each number does
-        so once? All numbers are float32; a multiplication and an addition are two operations.
+        How many arithmetic operations are done for each byte that has to come from memory or go
+        there, if each number does so once? All numbers are float32; a multiplication and an
+        addition are two operations.
 
         - `x + y`, two vectors of a million numbers each;
         - `x.sum()` of such a vector (its one result may be forgotten);
@@ -29,7 +32,8 @@ from exercises.exercise import Mistake, Wrong, exercise
         }""",
     hints=(
         "Count the numbers that are read, and those that are written. Each has four bytes.",
-        "A product of n by n matrices has n³ multiplications and as many additions, on 3 n² numbers.",
+        "A product of n by n matrices has n³ multiplications and as many additions, on 3 n² "
+        "numbers.",
     ),
     solution="""
         answer = {
@@ -37,7 +41,10 @@ from exercises.exercise import Mistake, Wrong, exercise
             "x.sum()": 1 / 4,
             "a @ b": 2 * 384**3 / (3 * 384**2 * 4),
         }""",
-    why="A processor does some ten operations while one byte comes. Two of the three wait for memory, however they are written.",
+    why=(
+        "A processor does some ten operations while one byte comes. Two of the three wait for "
+        "memory, however they are written."
+    ),
     mistakes=[
         Mistake(
             "Only what is read has to travel.",
@@ -75,14 +82,23 @@ def speed_1(answer: dict[str, float]) -> str:
         if abs(share - 4) < 0.05:
             raise Wrong(f"{key}: you counted numbers; each of them is four bytes")
         if abs(share - 0.5) < 0.01:
-            raise Wrong(f"{key}: a multiplication and the addition of its result are two operations")
+            raise Wrong(
+                f"{key}: a multiplication and the addition of its result are two operations"
+            )
         if abs(share - 1.5) < 0.02:
-            raise Wrong(f"{key}: the result is written, too: that is a third number for each two that are read")
+            raise Wrong(
+                f"{key}: the result is written, too: that is a third number for each two that are "
+                "read"
+            )
         if key == "a @ b" and answer[key] < 1:
             raise Wrong(
-                "a @ b: that is so if nothing is kept; if each number travels once, it is used hundreds of times"
+                "a @ b: that is so if nothing is kept; if each number travels once, it is used "
+                "hundreds of times"
             )
-        raise Wrong(f"{key}: {operations:,} operations on {numbers:,} numbers are not {answer[key]:.3g} for each byte")
+        raise Wrong(
+            f"{key}: {operations:,} operations on {numbers:,} numbers are not {answer[key]:.3g} "
+            "for each byte"
+        )
     return "below the machine's ratio move fewer bytes, above it do fewer operations"
 
 
@@ -90,9 +106,10 @@ def speed_1(answer: dict[str, float]) -> str:
     level=2,
     title="A fair race",
     ask="""
-        Write `race(sides, rounds, clock)`. `sides` is a dict of names and functions without arguments, `clock()` tells the
-        time. It returns a dict: for each name the *least* time of one call. The sides *take turns*, round by round, and the
-        first call of each, which may compile something, is not counted.
+        Write `race(sides, rounds, clock)`. `sides` is a dict of names and functions without
+        arguments, `clock()` tells the time. It returns a dict: for each name the *least* time of
+        one call. The sides *take turns*, round by round, and the first call of each, which may
+        compile something, is not counted.
 
         It will run on a machine on which a neighbour starts a job in the middle.""",
     start="""
@@ -101,7 +118,8 @@ def speed_1(answer: dict[str, float]) -> str:
     passes=("race",),
     hints=(
         "Two loops, one in the other: which is outside?",
-        "Call every side once before. Then, in each round, time each side once, and keep the least.",
+        "Call every side once before. Then, in each round, time each side once, and keep the "
+        "least.",
     ),
     solution="""
         def race(sides, rounds, clock):
@@ -114,7 +132,10 @@ def speed_1(answer: dict[str, float]) -> str:
                     call()
                     least[name] = min(least[name], clock() - start)
             return least""",
-    why="Noise only ever adds, so the least time is what it can hardly touch; and what slows the machine down slows both sides.",
+    why=(
+        "Noise only ever adds, so the least time is what it can hardly touch; and what slows the "
+        "machine down slows both sides."
+    ),
     mistakes=[
         Mistake(
             "First one side, then the other.",
@@ -183,20 +204,30 @@ def speed_2(race: Callable[..., dict[str, float]]) -> str:
     if not isinstance(found, dict) or found.keys() != {"a"}:
         raise Wrong(f"a dict with a time for each name is wanted, not {found!r}")
     if found["a"] > 5:
-        raise Wrong(f"one round, and {found['a']:.1f} s for a job of 1 s: the first call, which compiles, was counted")
+        raise Wrong(
+            f"one round, and {found['a']:.1f} s for a job of 1 s: the first call, which compiles, "
+            "was counted"
+        )
     machine = _Machine()
     found = race({"a": machine.job(1.0), "b": machine.job(3.0)}, 20, machine.clock)
     if abs(found["b"] - 4) < 0.3:
         raise Wrong("b takes 3 s and got 4: the time of the side before it is in it")
     if min(found["a"], found["b"] / 3) < 0.99:
-        raise Wrong(f"a takes 1 s and b 3 s, never less; {found} was found. The time of a call is read off `clock`")
+        raise Wrong(
+            f"a takes 1 s and b 3 s, never less; {found} was found. The time of a call is read off "
+            "`clock`"
+        )
     if found["a"] > 1.04 and abs(found["b"] / found["a"] - 3) < 0.3:
-        raise Wrong(f"a takes 1 s and got {found['a']:.2f}: a mean pays for interruptions, the least does not")
+        raise Wrong(
+            f"a takes 1 s and got {found['a']:.2f}: a mean pays for interruptions, the least does "
+            "not"
+        )
     machine = _Machine(neighbour=20)
     found = race({"a": machine.job(1.0), "b": machine.job(1.0)}, 20, machine.clock)
     if found["b"] / found["a"] > 1.2:
         raise Wrong(
-            "a and b are the same program, and b seems slower: run one after the other, b met the neighbour alone"
+            "a and b are the same program, and b seems slower: run one after the other, b met the "
+            "neighbour alone"
         )
     if abs(found["a"] - 1) > 0.04 or abs(found["b"] - 1) > 0.04:
         raise Wrong(f"both jobs take 1 s when nothing disturbs; {found} was found")
@@ -204,7 +235,9 @@ def speed_2(race: Callable[..., dict[str, float]]) -> str:
 
 
 class _Machine:
-    """Where time is what its jobs take: 10 s more at the first call, a little noise, half as much again with a neighbour."""
+    """Where time is what its jobs take: 10 s more at the first call, a little noise, half as much
+    again with a neighbour.
+    """
 
     def __init__(self, neighbour: int = 10**9) -> None:
         self.now, self.calls, self.neighbour, self.noise = 0.0, 0, neighbour, random.Random(1)
@@ -219,7 +252,9 @@ class _Machine:
             nonlocal compiled
             self.calls += 1
             slower = 1.5 if self.calls > self.neighbour else 1.0
-            self.now += seconds * slower * (1 + self.noise.expovariate(20)) + (0 if compiled else 10)
+            self.now += seconds * slower * (1 + self.noise.expovariate(20)) + (
+                0 if compiled else 10
+            )
             compiled = True
 
         return run
@@ -229,18 +264,21 @@ class _Machine:
     level=3,
     title="Turn a matrix in tiles",
     ask="""
-        Write `turn(begin, end, x, out, n)` in the kernel language: `out[j * n + i] = x[i * n + j]` for all elements of a
-        matrix of n by n numbers, in tiles, so that a cache of 32 lines (of 16 numbers each) is enough. `begin` to `end`
-        counts rows of tiles of 16, and n is a multiple of 16.
+        Write `turn(begin, end, x, out, n)` in the kernel language: `out[j * n + i] = x[i * n + j]`
+        for all elements of a matrix of n by n numbers, in tiles, so that a cache of 32 lines (of
+        16 numbers each) is enough. `begin` to `end` counts rows of tiles of 16, and n is a multiple
+        of 16.
 
-        It is run as Python first, on arrays that count cache lines; then compiled to machine code, and run on a tensor.""",
+        It is run as Python first, on arrays that count cache lines; then compiled to machine code,
+        and run on a tensor.""",
     start="""
         def turn(begin, end, x, out, n):
             ...""",
     passes=("turn",),
     hints=(
         "A line holds 16 numbers of one row. Which square of x fills 16 lines of `out` completely?",
-        "Four loops: rows of tiles `range(16 * begin, 16 * end, 16)`, columns of tiles `range(0, n, 16)`, and two within.",
+        "Four loops: rows of tiles `range(16 * begin, 16 * end, 16)`, columns of tiles `range(0, "
+        "n, 16)`, and two within.",
     ),
     solution="""
         def turn(begin, end, x, out, n):
@@ -249,7 +287,10 @@ class _Machine:
                     for k in range(i, i + 16):
                         for m in range(j, j + 16):
                             out[m * n + k] = x[k * n + m]""",
-    why="Not one load less, and not one store: only in another order. Each line is fetched once instead of sixteen times.",
+    why=(
+        "Not one load less, and not one store: only in another order. Each line is fetched once "
+        "instead of sixteen times."
+    ),
     mistakes=[
         Mistake(
             "The order of the loops does not matter, as nothing is computed.",
@@ -317,28 +358,45 @@ def speed_3(turn: Callable[..., None]) -> str:
     if written != {j * n + i for i in range(16, 32) for j in range(n)}:
         told = "rows of tiles: 1 to 2 are the rows 16 to 31 of x"
         if written and written <= {j * n + i for i in range(16) for j in range(16)}:
-            raise Wrong("the first tile was written, again and again: k and m have to begin where the tile does")
-        if len(written) == 16 * n and written == {i * n + j for i in range(16, 32) for j in range(n)}:
-            raise Wrong("each tile was turned, but the tiles themselves have to change places as well")
-        raise Wrong(f"begin and end count {told}; {len(written)} elements were written, not {16 * n}, or others")
+            raise Wrong(
+                "the first tile was written, again and again: k and m have to begin where the tile "
+                "does"
+            )
+        if len(written) == 16 * n and written == {
+            i * n + j for i in range(16, 32) for j in range(n)
+        }:
+            raise Wrong(
+                "each tile was turned, but the tiles themselves have to change places as well"
+            )
+        raise Wrong(
+            f"begin and end count {told}; {len(written)} elements were written, not {16 * n}, or "
+            "others"
+        )
     turn(0, 1, x, out, n)
     turn(2, n // 16, x, out, n)
     if list(out) != [i * n + j for j in range(n) for i in range(n)]:
-        raise Wrong("the elements were written, but not each to its mirrored place: out[j * n + i] is x[i * n + j]")
+        raise Wrong(
+            "the elements were written, but not each to its mirrored place: out[j * n + i] is x[i "
+            "* n + j]"
+        )
     missed, least = _misses(touched), 2 * n * n // 16
     if missed > 6 * least:
         raise Wrong(
-            f"{missed} lines were fetched, where {least} are enough: each was thrown out before its neighbour came"
+            f"{missed} lines were fetched, where {least} are enough: each was thrown out before "
+            "its neighbour came"
         )
     if missed > 1.5 * least:
         raise Wrong(
-            f"{missed} lines were fetched, where {least} are enough: a tile uses only a part of each line it fetches"
+            f"{missed} lines were fetched, where {least} are enough: a tile uses only a part of "
+            "each line it fetches"
         )
     m, result = torch.randn(96, 96), torch.zeros(96, 96)
     kernel(turn).entry("*f4 *f4 i8")(0, 6, m.data_ptr(), result.data_ptr(), 96)
     if not torch.equal(result, m.t()):
         raise Wrong("run as machine code it gives another matrix than as Python")
-    return f"{missed} lines fetched, not one more than the matrices have; and the same as machine code"
+    return (
+        f"{missed} lines fetched, not one more than the matrices have; and the same as machine code"
+    )
 
 
 class _Memory(list[Any]):
@@ -361,7 +419,9 @@ class _Memory(list[Any]):
 
 
 def _misses(addresses: list[int], lines: int = 32) -> int:
-    """How often a cache of so many lines of 64 bytes does not have what is asked for; the oldest line goes."""
+    """How often a cache of so many lines of 64 bytes does not have what is asked for; the oldest
+    line goes.
+    """
     cache: OrderedDict[int, None] = OrderedDict()
     missed = 0
     for line in (address // 64 for address in addresses):

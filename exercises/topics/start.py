@@ -1,4 +1,6 @@
-"""Exercises of notebook 00: the way of one call through the house, and who shares memory with whom."""
+"""Exercises of notebook 00: the way of one call through the house, and who shares memory with
+whom.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,21 @@ def way(*floors: str) -> str:
     level=1,
     title="The way of one call",
     ask="""
-        `a + b` comes through five floors of the house: `"allocator"`, `"dispatcher"`, `"kernel"`, `"method"`, `"storage"`.
-        Bring them into the order in which the call reaches them. The checker runs an addition and watches which file is entered
-        when.""",
+        `a + b` comes through five floors of the house: `"allocator"`, `"dispatcher"`, `"kernel"`,
+        `"method"`, `"storage"`. Bring them into the order in which the call reaches them. The
+        checker runs an addition and watches which file is entered when.""",
     start="answer = [..., ..., ..., ..., ...]",
     hints=(
-        "The map shows the floors from top to bottom. Where does a `+` in your line of Python arrive first?",
-        "The one who adds needs a place for the sum: it asks for a storage, and the storage asks for memory.",
+        "The map shows the floors from top to bottom. Where does a `+` in your line of Python "
+        "arrive first?",
+        "The one who adds needs a place for the sum: it asks for a storage, and the storage asks "
+        "for memory.",
     ),
     solution=way(*FLOORS),
-    why="For small tensors of the same kind `a + b` takes a fast lane past most floors; notebook 06 says how.",
+    why=(
+        "For small tensors of the same kind `a + b` takes a fast lane past most floors; notebook "
+        "06 says how."
+    ),
     mistakes=[
         Mistake(
             "There must be memory before anything can begin.",
@@ -61,31 +68,48 @@ def way(*floors: str) -> str:
 )
 def start_1(answer: list[str]) -> str:
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(FLOORS):
-        raise Wrong(f"the answer is a list of these five words, each once: {', '.join(sorted(FLOORS))}")
+        raise Wrong(
+            f"the answer is a list of these five words, each once: {', '.join(sorted(FLOORS))}"
+        )
     truth, told = visited(), list(answer)
     if told == truth:
         return "each floor calls the one below, and hands back what it made"
     if told == truth[::-1]:
-        raise Wrong("this is the other way round: the result comes back from the bottom to the top, the call goes down")
+        raise Wrong(
+            "this is the other way round: the result comes back from the bottom to the top, the "
+            "call goes down"
+        )
     if told[0] != truth[0]:
-        raise Wrong("your line of Python calls a method first, Tensor.__add__; only that knows of the floors below")
+        raise Wrong(
+            "your line of Python calls a method first, Tensor.__add__; only that knows of the "
+            "floors below"
+        )
     if told.index("allocator") < told.index("kernel"):
-        raise Wrong("memory for the result comes later: before there is a kernel at work, nobody knows yet how much")
+        raise Wrong(
+            "memory for the result comes later: before there is a kernel at work, nobody knows yet "
+            "how much"
+        )
     if told.index("kernel") < told.index("dispatcher"):
         raise Wrong(
-            "a kernel is chosen before it runs: which kernel it is depends on the device of a and b; who looks that up?"
+            "a kernel is chosen before it runs: which kernel it is depends on the device of a and "
+            "b; who looks that up?"
         )
     if told.index("allocator") < told.index("storage"):
-        raise Wrong("the kernel asks for a storage, and the storage asks the allocator for its bytes")
-    raise Wrong("the storage is made for the result, by the kernel: it comes after who chooses and who computes")
+        raise Wrong(
+            "the kernel asks for a storage, and the storage asks the allocator for its bytes"
+        )
+    raise Wrong(
+        "the storage is made for the result, by the kernel: it comes after who chooses and who "
+        "computes"
+    )
 
 
 def visited() -> list[str]:
     """The floors in the order in which an addition enters their files."""
     from internals.core.hot import hot
 
-    files = {"fast_lane": "method", "dispatcher": "dispatcher", "pointwise": "kernel", "storage": "storage",
-             "cpu_allocator": "allocator"}  # fmt: skip
+    files = {"fast_lane": "method", "dispatcher": "dispatcher", "pointwise": "kernel",
+             "storage": "storage", "cpu_allocator": "allocator"}  # fmt: skip
     home, seen = Path(torch.__file__).parent, dict[str, None]()
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -108,16 +132,18 @@ def visited() -> list[str]:
     level=2,
     title="Do not touch my array",
     ask="""
-        Somebody calls your function with an array of float32 and needs the array afterwards, as it was. Write `brighter(array)`:
-        a tensor in which every element is 10 more. The array stays untouched, and the result is the only memory that you ask
-        for.""",
+        Somebody calls your function with an array of float32 and needs the array afterwards, as it
+        was. Write `brighter(array)`: a tensor in which every element is 10 more. The array stays
+        untouched, and the result is the only memory that you ask for.""",
     start="""
         def brighter(array):
             ...""",
     passes=("brighter",),
     hints=(
-        "Of the two ways from array to tensor in the first cells, one shares. Is that dangerous as long as you only read?",
-        "Borrow the array, and let the addition make the new tensor. Which additions write into their first argument?",
+        "Of the two ways from array to tensor in the first cells, one shares. Is that dangerous as "
+        "long as you only read?",
+        "Borrow the array, and let the addition make the new tensor. Which additions write into "
+        "their first argument?",
     ),
     solution="""
         def brighter(array):
@@ -167,9 +193,13 @@ def start_2(brighter: Callable[[np.ndarray], Any]) -> str:
     result = brighter(array)
     changed = array.tolist() != np.arange(6).reshape(2, 3).tolist()
     if changed and isinstance(result, torch.Tensor) and np.shares_memory(result.numpy(), array):
-        raise Wrong("the result is right, and the caller's array was changed, too: both are the same bytes")
+        raise Wrong(
+            "the result is right, and the caller's array was changed, too: both are the same bytes"
+        )
     if changed:
-        raise Wrong("the caller's array was changed: += on an array writes into it, and it is not yours")
+        raise Wrong(
+            "the caller's array was changed: += on an array writes into it, and it is not yours"
+        )
     if not isinstance(result, torch.Tensor):
         raise Wrong(f"the result is a {type(result).__name__}, not a tensor")
     if result.dtype != torch.float32:
@@ -177,10 +207,13 @@ def start_2(brighter: Callable[[np.ndarray], Any]) -> str:
     if result.shape != (2, 3) or result.tolist() != (array + 10).tolist():
         raise Wrong(f"{array.tolist()} became {result.tolist()}, not 10 more everywhere")
     big = np.zeros((256, 1024), dtype=np.float32)
-    asked = min(memory_for(lambda: brighter(big)) for _ in range(2)) / big.nbytes  # the first call may import modules
+    # the first call may import modules
+    asked = min(memory_for(lambda: brighter(big)) for _ in range(2)) / big.nbytes
     if asked > 1.5:
         why = (
-            "twice as much memory as needed, once for a copy and once for the sum" if asked < 3 else "the sum needs one"
+            "twice as much memory as needed, once for a copy and once for the sum"
+            if asked < 3
+            else "the sum needs one"
         )
         raise Wrong(f"for an array of 1 MiB, {asked:.0f} MiB were asked for: {why}")
     return "the array is as it was, and the only new memory is that of the result"
@@ -208,32 +241,42 @@ def memory_for(compute: Callable[[], Any]) -> int:
     level=3,
     title="A small viz.memory",
     ask="""
-        Write `shared(**things)`: which of these arrays and tensors look at a byte in common? It returns a list of pairs of names,
-        in the order in which they were given: `shared(a=a, b=a[1:], c=a.copy())` is `[("a", "b")]`. The checker finds the truth
-        by writing through each of them and looking at the others.""",
+        Write `shared(**things)`: which of these arrays and tensors look at a byte in common? It
+        returns a list of pairs of names, in the order in which they were given:
+        `shared(a=a, b=a[1:], c=a.copy())` is `[("a", "b")]`. The checker finds the truth by writing
+        through each of them and looking at the others.""",
     given="from itertools import combinations",
     start="""
         def shared(**things):
             ...""",
     passes=("shared",),
     hints=(
-        "Two views may begin at different places and overlap, or take turns in the same memory and never meet. numpy has a"
-        " function that decides exactly that, for two arrays.",
-        "`np.asarray(thing)` is an array on the bytes of a tensor, and the array itself for an array. Then `np.shares_memory`"
-        " for each of `combinations(things, 2)`.",
+        "Two views may begin at different places and overlap, or take turns in the same memory and "
+        "never meet. numpy has a function that decides exactly that, for two arrays.",
+        "`np.asarray(thing)` is an array on the bytes of a tensor, and the array itself for an "
+        "array. Then `np.shares_memory` for each of `combinations(things, 2)`.",
     ),
     solution="""
         def shared(**things):
             arrays = {name: np.asarray(thing) for name, thing in things.items()}
-            return [(a, b) for a, b in combinations(arrays, 2) if np.shares_memory(arrays[a], arrays[b])]""",
-    why="`viz.memory` does as much, and says which bytes. In general the question is hard: strides make it a puzzle in integers.",
+            return [
+                (a, b) for a, b in combinations(arrays, 2) if np.shares_memory(arrays[a], arrays[b])
+            ]""",
+    why=(
+        "`viz.memory` does as much, and says which bytes. In general the question is hard: strides "
+        "make it a puzzle in integers."
+    ),
     mistakes=[
         Mistake(
             "What looks alike is the same.",
             """
             def shared(**things):
                 arrays = {name: np.asarray(thing) for name, thing in things.items()}
-                return [(a, b) for a, b in combinations(arrays, 2) if np.array_equal(arrays[a], arrays[b])]""",
+                return [
+                    (a, b)
+                    for a, b in combinations(arrays, 2)
+                    if np.array_equal(arrays[a], arrays[b])
+                ]""",
             "equal numbers",
         ),
         Mistake(
@@ -249,7 +292,11 @@ def memory_for(compute: Callable[[], Any]) -> int:
             """
             def shared(**things):
                 arrays = {name: np.asarray(thing) for name, thing in things.items()}
-                return [(a, b) for a, b in combinations(arrays, 2) if np.may_share_memory(arrays[a], arrays[b])]""",
+                return [
+                    (a, b)
+                    for a, b in combinations(arrays, 2)
+                    if np.may_share_memory(arrays[a], arrays[b])
+                ]""",
             "take turns",
         ),
         Mistake(
@@ -264,7 +311,11 @@ def memory_for(compute: Callable[[], Any]) -> int:
             """
             def shared(**things):
                 arrays = {name: np.array(thing) for name, thing in things.items()}
-                return [(a, b) for a, b in combinations(arrays, 2) if np.shares_memory(arrays[a], arrays[b])]""",
+                return [
+                    (a, b)
+                    for a, b in combinations(arrays, 2)
+                    if np.shares_memory(arrays[a], arrays[b])
+                ]""",
             "np.array copies",
         ),
     ],
@@ -277,8 +328,10 @@ def start_3(shared: Callable[..., list[tuple[str, str]]]) -> str:
         ("one of them begins elsewhere", {"array": array, "row": torch.from_numpy(array)[2]}),
         ("even and odd elements take turns in the same memory and have no byte in common",
          {"even": array[:, ::2], "odd": torch.from_numpy(array)[:, 1::2]}),
-        ("rows and columns cross in one place", {"row": array[1], "column": array[:, 2], "other": array[0, :2]}),
-        ("as_tensor shares, tensor copies", {"a": array, "b": torch.as_tensor(array), "c": torch.tensor(array)}),
+        ("rows and columns cross in one place",
+         {"row": array[1], "column": array[:, 2], "other": array[0, :2]}),
+        ("as_tensor shares, tensor copies",
+         {"a": array, "b": torch.as_tensor(array), "c": torch.tensor(array)}),
         ("nothing to compare", {"alone": array}),
     ]  # fmt: skip
     for why, things in cases:
@@ -293,9 +346,15 @@ def start_3(shared: Callable[..., list[tuple[str, str]]]) -> str:
 
 
 def copied_or_other(shared: Callable[..., list[tuple[str, str]]]) -> str:
-    """Why nothing is shared with anybody: because only objects were compared, or because copies were made first."""
+    """Why nothing is shared with anybody: because only objects were compared, or because copies
+    were made first.
+    """
     same = np.zeros(2)
-    return "two objects can look at the same bytes" if shared(a=same, b=same) else "np.array copies before you compare"
+    return (
+        "two objects can look at the same bytes"
+        if shared(a=same, b=same)
+        else "np.array copies before you compare"
+    )
 
 
 def by_writing(things: dict[str, Any]) -> list[tuple[str, str]]:
@@ -306,7 +365,9 @@ def by_writing(things: dict[str, Any]) -> list[tuple[str, str]]:
         things[a][...] = 7
         seen = 7 in np.asarray(things[b]).ravel().tolist()
         things[a][...] = (
-            np.array(before, dtype=np.float32) if isinstance(things[a], np.ndarray) else torch.tensor(before)
+            np.array(before, dtype=np.float32)
+            if isinstance(things[a], np.ndarray)
+            else torch.tensor(before)
         )
         if seen:
             found.append((a, b))

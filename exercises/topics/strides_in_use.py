@@ -1,4 +1,6 @@
-"""What the checkers of notebook 04 share: two small models whose views the reader makes, and where the elements of a view are."""
+"""What the checkers of notebook 04 share: two small models whose views the reader makes, and where
+the elements of a view are.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from exercises.exercise import Wrong
 
 @contextmanager
 def installed(kernels: dict[str, Callable[..., Any]], key: str = "CPU") -> Iterator[None]:
-    """These functions as kernels of aten's operators for one dispatch key, and the built-in ones again afterwards."""
+    """These functions as kernels of aten's operators for one dispatch key, and the built-in ones
+    again afterwards.
+    """
     from internals.library import Library
 
     with Library("aten", "IMPL") as library, warnings.catch_warnings():
@@ -26,7 +30,9 @@ def installed(kernels: dict[str, Callable[..., Any]], key: str = "CPU") -> Itera
 
 
 def attention() -> list[float]:
-    """The losses of an attention in two steps of training: it views, transposes, expands and selects."""
+    """The losses of an attention in two steps of training: it views, transposes, expands and
+    selects.
+    """
     nn = torch.nn
     with torch.random.fork_rng():
         torch.manual_seed(4)
@@ -35,7 +41,9 @@ def attention() -> list[float]:
         for _ in range(2):
             found, weights = layer(words, words, words)
             last = found.select(0, -1) * scale.expand(2, -1)
-            loss = (last**2).mean() + weights.transpose(1, 2)[0].sum(0).view(3, 1).expand(3, 2).pow(2).mean()
+            loss = (last**2).mean() + weights.transpose(1, 2)[0].sum(0).view(3, 1).expand(3, 2).pow(
+                2
+            ).mean()
             loss.backward()
             with torch.no_grad():
                 for weight in (scale, *layer.parameters()):
@@ -46,7 +54,9 @@ def attention() -> list[float]:
 
 
 def trained() -> list[float]:
-    """The losses of a small model that reshapes what a convolution gives it, as it is and turned."""
+    """The losses of a small model that reshapes what a convolution gives it, as it is and
+    turned.
+    """
     nn = torch.nn
     with torch.random.fork_rng():
         torch.manual_seed(4)
@@ -87,10 +97,18 @@ def alike(call: str, got: Any, t: Any, theirs: Any) -> None:
     if offset != truth.offset:
         negative = "-" in call.partition(",")[2]
         raise Wrong(
-            f"{told}. A negative index counts from the end" if negative else f"{told}. An index moves the offset"
+            f"{told}. A negative index counts from the end"
+            if negative
+            else f"{told}. An index moves the offset"
         )
-    if len(strides) != len(sizes) or any(n > 1 and a != b for n, a, b in zip(sizes, strides, truth.strides)):
-        why = "what is repeated has stride 0" if call.startswith("expand") else "strides belong to their sizes"
+    if len(strides) != len(sizes) or any(
+        n > 1 and a != b for n, a, b in zip(sizes, strides, truth.strides)
+    ):
+        why = (
+            "what is repeated has stride 0"
+            if call.startswith("expand")
+            else "strides belong to their sizes"
+        )
         raise Wrong(f"{told}: {why}")
 
 
@@ -108,4 +126,9 @@ def shapes(numel: int) -> list[tuple[int, ...]]:
     if not numel:
         return [(0,), (0, 3), (2, 0, 5)]
     parts = [n for n in range(1, numel + 1) if numel % n == 0]
-    return [shape for dims in (1, 2, 3) for shape in product(parts, repeat=dims) if math.prod(shape) == numel]
+    return [
+        shape
+        for dims in (1, 2, 3)
+        for shape in product(parts, repeat=dims)
+        if math.prod(shape) == numel
+    ]

@@ -1,4 +1,6 @@
-"""Exercises of notebook 01: dtypes and their widths, the bytes of an element, and a tensor from nested lists."""
+"""Exercises of notebook 01: dtypes and their widths, the bytes of an element, and a tensor from
+nested lists.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,13 @@ WIDTHS = {
 
 
 def widths(**other: tuple[str, int]) -> str:
-    """The text of an answer to `tensors_1`: `WIDTHS`, with other pairs for the first, second, ... expression."""
+    """The text of an answer to `tensors_1`: `WIDTHS`, with other pairs for the first, second, ...
+    expression.
+    """
     pairs = [other.get(f"n{n}", pair) for n, pair in enumerate(WIDTHS.values(), 1)]
-    lines = [f'    "{expression}": ("{dtype}", {n}),' for expression, (dtype, n) in zip(WIDTHS, pairs)]
+    lines = [
+        f'    "{expression}": ("{dtype}", {n}),' for expression, (dtype, n) in zip(WIDTHS, pairs)
+    ]
     return "\n".join(["answer = {", *lines, "}"])
 
 
@@ -32,8 +38,8 @@ def widths(**other: tuple[str, int]) -> str:
     level=1,
     title="Which dtype, how many bytes?",
     ask="""
-        For each tensor, say its dtype, as text, and how many bytes its elements have in memory, all together. The answer is a
-        pair such as `("int8", 2)`.""",
+        For each tensor, say its dtype, as text, and how many bytes its elements have in memory, all
+        together. The answer is a pair such as `("int8", 2)`.""",
     start="""
         answer = {
             "torch.tensor([1, 2])": ...,
@@ -45,32 +51,54 @@ def widths(**other: tuple[str, int]) -> str:
             "torch.empty(2, 0, 3)": ...,
         }""",
     hints=(
-        "The section on a single data type has the rule for mixed numbers, and what happens to an array's dtype.",
-        "The number in a dtype's name says how many bits an element has; a bool has a byte of its own. How many elements has a"
-        " tensor without dimensions, how many one with a dimension of size 0?",
+        "The section on a single data type has the rule for mixed numbers, and what happens to an "
+        "array's dtype.",
+        "The number in a dtype's name says how many bits an element has; a bool has a byte of its "
+        "own. How many elements has a tensor without dimensions, how many one with a dimension of "
+        "size 0?",
     ),
     solution=widths(),
-    why="`t.element_size()` and `t.numel()` say it for any tensor; their product is what the storage has to hold.",
+    why=(
+        "`t.element_size()` and `t.numel()` say it for any tensor; their product is what the "
+        "storage has to hold."
+    ),
     mistakes=[
         Mistake("Integers have 32 bits.", widths(n1=("int32", 8)), "Python integers become"),
-        Mistake("A Python float has 64 bits, and so has its tensor.", widths(n2=("float64", 16)), "default dtype"),
+        Mistake(
+            "A Python float has 64 bits, and so has its tensor.",
+            widths(n2=("float64", 16)),
+            "default dtype",
+        ),
         Mistake("The first element decides.", widths(n2=("bool", 2)), "all of them"),
         Mistake("A bool is a bit.", widths(n3=("bool", 1)), "a byte of its own"),
         Mistake("PyTorch's floats have 32 bits.", widths(n4=("float32", 8)), "already has a dtype"),
-        Mistake("A number without dimensions has no elements.", widths(n5=("int64", 0)), "one element"),
-        Mistake("complex64 is two floats of 64 bits.", widths(n6=("complex64", 32)), "64 bits for both"),
+        Mistake(
+            "A number without dimensions has no elements.", widths(n5=("int64", 0)), "one element"
+        ),
+        Mistake(
+            "complex64 is two floats of 64 bits.", widths(n6=("complex64", 32)), "64 bits for both"
+        ),
         Mistake("A tensor has at least one element.", widths(n7=("float32", 24)), "2 · 0 · 3"),
     ],
 )
 def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
     because = {
         "torch.tensor([1, 2])": "Python integers become 64 bits wide",
-        "torch.tensor([True, 2.5])": "the dtype must hold all of them; Python floats get the default dtype, which has 32 bits",
-        "torch.tensor([True, False, True])": "each bool has a byte of its own, so that it has an address",
-        "torch.tensor(np.array([1.5, 2.5]))": "an array already has a dtype, and keeps it; numpy's default has 64 bits",
+        "torch.tensor([True, 2.5])": (
+            "the dtype must hold all of them; Python floats get the default dtype, which has 32 "
+            "bits"
+        ),
+        "torch.tensor([True, False, True])": (
+            "each bool has a byte of its own, so that it has an address"
+        ),
+        "torch.tensor(np.array([1.5, 2.5]))": (
+            "an array already has a dtype, and keeps it; numpy's default has 64 bits"
+        ),
         "torch.tensor(7)": "an empty shape has one element: the product of no sizes is 1",
         "torch.tensor([1, 2j])": "complex64 has 64 bits for both parts together, two times float32",
-        "torch.empty(2, 0, 3)": "2 · 0 · 3 elements are none, whatever the dtype; the default is float32",
+        "torch.empty(2, 0, 3)": (
+            "2 · 0 · 3 elements are none, whatever the dtype; the default is float32"
+        ),
     }
     if not isinstance(answer, dict) or answer.keys() != because.keys():
         raise Wrong("the answer is the dict above, with a pair for each of its seven tensors")
@@ -89,18 +117,19 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
     level=2,
     title="The bytes of one element",
     ask="""
-        Write `bytes_of(t, *index)`: the bytes of the element `t[index]`, cut out of `bytes(t.untyped_storage())`. Tensors of any
-        dtype have to work, also transposed ones, parts of others, and those without dimensions. An index may be negative; one
-        that is out of range is an IndexError.""",
+        Write `bytes_of(t, *index)`: the bytes of the element `t[index]`, cut out of
+        `bytes(t.untyped_storage())`. Tensors of any dtype have to work, also transposed ones, parts
+        of others, and those without dimensions. An index may be negative; one that is out of range
+        is an IndexError.""",
     start="""
         def bytes_of(t, *index):
             ...""",
     passes=("bytes_of",),
     hints=(
-        "The function `element` above does nearly the same for floats, by address. Which of its numbers count elements, which"
-        " bytes?",
-        "The element's number is `storage_offset + Σ index · stride`. It begins at that number times `t.element_size()`, and is"
-        " as long as one element.",
+        "The function `element` above does nearly the same for floats, by address. Which of its "
+        "numbers count elements, which bytes?",
+        "The element's number is `storage_offset + Σ index · stride`. It begins at that number "
+        "times `t.element_size()`, and is as long as one element.",
     ),
     solution="""
         def bytes_of(t, *index):
@@ -108,7 +137,10 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
             number = t.storage_offset() + sum(range(size)[i] * stride for i, size, stride in steps)
             width = t.element_size()
             return bytes(t.untyped_storage())[number * width : (number + 1) * width]""",
-    why="No dtype was needed, only its width: what the bytes mean is asked later, by whoever computes with them.",
+    why=(
+        "No dtype was needed, only its width: what the bytes mean is asked later, by whoever "
+        "computes with them."
+    ),
     mistakes=[
         Mistake(
             "Strides count bytes.",
@@ -122,7 +154,9 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
             "An element has four bytes.",
             """
             def bytes_of(t, *index):
-                start = 4 * (t.storage_offset() + sum(i * stride for i, stride in zip(index, t.stride())))
+                start = 4 * (
+                    t.storage_offset() + sum(i * stride for i, stride in zip(index, t.stride()))
+                )
                 return bytes(t.untyped_storage())[start : start + 4]""",
             "bytes wide",
         ),
@@ -149,7 +183,9 @@ def tensors_1(answer: dict[str, tuple[str, int]]) -> str:
             "The formula takes any index.",
             """
             def bytes_of(t, *index):
-                number = t.storage_offset() + sum(i * stride for i, stride in zip(index, t.stride()))
+                number = t.storage_offset() + sum(
+                    i * stride for i, stride in zip(index, t.stride())
+                )
                 size = t.element_size()
                 return bytes(t.untyped_storage())[number * size : (number + 1) * size]""",
             "counts from the end",
@@ -188,25 +224,37 @@ def tensors_2(bytes_of: Callable[..., bytes]) -> str:
                 raise Wrong(which_bytes(t, index, bytes(got), truth))
     for t in (grid, grid[1:, ::2].t()):
         if bytes(bytes_of(t, -1, -2)) != t[-1, -2].numpy().tobytes():
-            raise Wrong("[-1, -2] is not the element that t[-1, -2] is: a negative index counts from the end of its dimension")
+            raise Wrong(
+                "[-1, -2] is not the element that t[-1, -2] is: a negative index counts from the "
+                "end of its dimension"
+            )
         try:
             got = bytes_of(t, 0, t.shape[1])
         except IndexError:
             continue
-        raise Wrong(f"[0, {t.shape[1]}] is outside of sizes {list(t.shape)}, but there was no IndexError: it gave {got!r}")
+        raise Wrong(
+            f"[0, {t.shape[1]}] is outside of sizes {list(t.shape)}, but there was no IndexError: "
+            f"it gave {got!r}"
+        )
     return "eight dtypes and views, and the formula did not care"
 
 
 def which_bytes(t: Any, index: tuple[int, ...], got: bytes, truth: bytes) -> str:
     kind = str(t.dtype).rpartition(".")[2]
-    where = f"{kind} of sizes {list(t.shape)}, strides {list(t.stride())}, storage_offset {t.storage_offset()}: "
+    where = (
+        f"{kind} of sizes {list(t.shape)}, strides {list(t.stride())}, storage_offset "
+        f"{t.storage_offset()}: "
+    )
     told = f"{where}element {list(index)} is {truth.hex(' ')}, not {got.hex(' ') or 'nothing'}"
     if len(got) != len(truth):
         return f"{told}. It is {len(truth)} bytes wide"
     if t.storage_offset():
         return f"{told}. The tensor's first element is not the storage's: storage_offset"
     if not t.is_contiguous():
-        return f"{told}. The tensor does not lie in the order of its indices: the strides say how far it is to the next one"
+        return (
+            f"{told}. The tensor does not lie in the order of its indices: the strides say how far "
+            "it is to the next one"
+        )
     return f"{told}. Strides and offset count elements, not bytes"
 
 
@@ -231,21 +279,26 @@ def tensor(data):
     level=3,
     title="torch.tensor, by hand",
     ask="""
-        Write `tensor(data)` for a number or nested lists of numbers, without `torch.tensor`, `as_tensor` and numpy: find the
-        shape, refuse what has none with a ValueError, promote over all elements (bool < int < float < complex; without elements,
-        the default), take an uninitialised tensor and write the elements. The checker compares with the real one, and computes
-        a layer of a network with what you made.""",
+        Write `tensor(data)` for a number or nested lists of numbers, without `torch.tensor`,
+        `as_tensor` and numpy: find the shape, refuse what has none with a ValueError, promote over
+        all elements (bool < int < float < complex; without elements, the default), take an
+        uninitialised tensor and write the elements. The checker compares with the real one, and
+        computes a layer of a network with what you made.""",
     start="""
         def tensor(data):
             ...""",
     passes=("tensor",),
     hints=(
-        "Unfold the lists one level at a time: rows of the same length become a new size and one flat list of items.",
-        "Begin with `shape, flat = (), [data]`, and repeat while the first item of `flat` is a list. For the dtype, look at the"
-        " set of `type(item)`: True is an int for isinstance.",
+        "Unfold the lists one level at a time: rows of the same length become a new size and one "
+        "flat list of items.",
+        "Begin with `shape, flat = (), [data]`, and repeat while the first item of `flat` is a "
+        "list. For the dtype, look at the set of `type(item)`: True is an int for isinstance.",
     ),
     solution=TENSOR,
-    why="The real one does the same in three walks, for shape, dtype and values (`torch/csrc/utils/tensor_new.cpp`).",
+    why=(
+        "The real one does the same in three walks, for shape, dtype and values "
+        "(`torch/csrc/utils/tensor_new.cpp`)."
+    ),
     mistakes=[
         Mistake(
             "The first element says what all are.",
@@ -254,7 +307,7 @@ def tensor(data):
         ),
         Mistake(
             "A bool is an int.",
-            TENSOR.replace("int: torch.int64, bool: torch.bool", "int: torch.int64, bool: torch.int64"),
+            TENSOR.replace("bool: torch.bool", "bool: torch.int64"),
             "bool",
         ),
         Mistake(
@@ -264,11 +317,19 @@ def tensor(data):
         ),
         Mistake(
             "The first row says how long all are.",
-            TENSOR.replace("        if any(not isinstance(row, list) or len(row) != length for row in flat):\n"
-                           '            raise ValueError(f"expected sequences of length {length} at dim {len(shape)}")\n', ""),
+            TENSOR.replace(
+                "        if any(not isinstance(row, list) or len(row) != length for row in flat):\n"
+                '            raise ValueError(f"expected sequences of length {length} '
+                'at dim {len(shape)}")\n',
+                "",
+            ),
             "ValueError",
         ),
-        Mistake("No elements, no decimals.", TENSOR.replace("kinds), torch.float32)", "kinds), torch.int64)"), "no elements"),
+        Mistake(
+            "No elements, no decimals.",
+            TENSOR.replace("kinds), torch.float32)", "kinds), torch.int64)"),
+            "no elements",
+        ),
         Mistake(
             "A tensor has at least one dimension.",
             TENSOR.replace("torch.empty(shape, dtype", "torch.empty(shape or (1,), dtype"),
@@ -285,8 +346,8 @@ def tensors_3(tensor: Callable[[Any], Any]) -> str:
     if tensor is torch.tensor:
         raise Wrong("that is the real one")
     good: list[Any] = [
-        [1.0, 2.0], [[1, 2, 3], [4, 5, 6]], [True, False], [1, 2.5], [True, 2], [1, 2.5, 3j], [[[0.5], [1]], [[2], [False]]],
-        7, 2.5, [], [[], []], [[1]], [-(2**40), 2**40],
+        [1.0, 2.0], [[1, 2, 3], [4, 5, 6]], [True, False], [1, 2.5], [True, 2], [1, 2.5, 3j],
+        [[[0.5], [1]], [[2], [False]]], 7, 2.5, [], [[], []], [[1]], [-(2**40), 2**40],
     ]  # fmt: skip
     for data in good:
         compare(data, tensor(data), torch.tensor(data))
@@ -297,13 +358,17 @@ def tensors_3(tensor: Callable[[Any], Any]) -> str:
             continue
         except (IndexError, RuntimeError) as error:
             raise Wrong(
-                f"{ragged} has no shape: a ValueError should say so, not a later {type(error).__name__}"
+                f"{ragged} has no shape: a ValueError should say so, not a later "
+                f"{type(error).__name__}"
             ) from None
         raise Wrong(f"{ragged} has no shape, and became {result!r}: a ValueError is wanted")
     weight, bias, images = [[0.5, -1], [2, 0.25]], [1, -1.5], [[1.0, 2], [3, 4], [5, 6]]
     layer = torch.nn.functional.linear
     got = layer(tensor(images), tensor(weight), tensor(bias))
-    if got.tolist() != layer(torch.tensor(images), torch.tensor(weight), torch.tensor(bias)).tolist():
+    if (
+        got.tolist()
+        != layer(torch.tensor(images), torch.tensor(weight), torch.tensor(bias)).tolist()
+    ):
         raise Wrong("a linear layer computes something else with your tensors")
     return f"{len(good)} tensors as torch.tensor makes them, and a layer computed with yours"
 
@@ -325,6 +390,9 @@ def compare(data: Any, got: Any, truth: Any) -> None:
             why = "Python's floats get the default dtype"
         raise Wrong(f"{data} becomes {kinds[0]}, not {kinds[1]}: {why}")
     if got.numel() and got.untyped_storage().allocator is None:
-        raise Wrong(f"{data} is in numpy's memory: take a tensor from torch.empty, and write the elements into it")
+        raise Wrong(
+            f"{data} is in numpy's memory: take a tensor from torch.empty, and write the elements "
+            "into it"
+        )
     if got.tolist() != truth.tolist():
         raise Wrong(f"{data} became a tensor with the elements {got.tolist()}")

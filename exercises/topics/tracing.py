@@ -29,9 +29,9 @@ answer = {
     level=1,
     title="Frozen?",
     ask="""
-        Each function is traced with `torch.ones(2, 3)`, and its trace is then called with other numbers, other sizes and another
-        number of dimensions. Is the trace still `"right"`? Or is it wrong: after a warning (`"warned"`), or without one
-        (`"silent"`)?""",
+        Each function is traced with `torch.ones(2, 3)`, and its trace is then called with other
+        numbers, other sizes and another number of dimensions. Is the trace still `"right"`? Or is
+        it wrong: after a warning (`"warned"`), or without one (`"silent"`)?""",
     start="""
         answer = {
             "x * x.shape[0]": ...,
@@ -45,12 +45,16 @@ answer = {
             "x * x.max().item()": ...,
         }""",
     hints=(
-        "A trace breaks at the moment when a tensor becomes a Python value. And while a trace is recorded, a size is a tensor.",
-        "Who asks for the value: an operator (then it stays in the graph), int, bool or item (then there is a warning), or "
-        "`__index__` (then there is none)? Section 6.",
+        "A trace breaks at the moment when a tensor becomes a Python value. And while a trace is "
+        "recorded, a size is a tensor.",
+        "Who asks for the value: an operator (then it stays in the graph), int, bool or item (then "
+        "there is a warning), or `__index__` (then there is none)? Section 6.",
     ),
     solution=ANSWER_1,
-    why="The silent ones are the reason to give `check_inputs` that differ in size and in sign (section 10).",
+    why=(
+        "The silent ones are the reason to give `check_inputs` that differ in size and in sign "
+        "(section 10)."
+    ),
     mistakes=[
         Mistake(
             "Sizes are numbers, so they are frozen.",
@@ -69,7 +73,9 @@ answer = {
         ),
         Mistake(
             "Everything that freezes is warned about.",
-            ANSWER_1.replace('x.size(0))": "silent",\n    "x * x.max', 'x.size(0))": "warned",\n    "x * x.max'),
+            ANSWER_1.replace(
+                'x.size(0))": "silent",\n    "x * x.max', 'x.size(0))": "warned",\n    "x * x.max'
+            ),
             "asks for an index",
         ),
         Mistake(
@@ -88,19 +94,32 @@ def tracing_1(answer: dict[str, str]) -> str:
     because = {
         "x * x.shape[0]": "while a trace is recorded a size is a tensor, and stays in the graph",
         "x * len(x)": "len insists on an int, so a tensor was converted, with a warning",
-        "sum(x[i] for i in range(x.size(0)))": "range asks for an index, without a warning, and two rounds were unrolled",
+        "sum(x[i] for i in range(x.size(0)))": (
+            "range asks for an index, without a warning, and two rounds were unrolled"
+        ),
         "x[: x.size(0) // 2]": "the arithmetic of sizes is recorded, as that of tensors",
-        "x + 1 if x.sum() > 0 else x - 1": "`if` asks the tensor for a bool, with a warning, and one branch was recorded",
-        "torch.where(x.sum() > 0, x + 1, x - 1)": "torch.where is an operator like any other, and computes both",
-        "x.sum(0) if x.dim() == 2 else x": "x.dim() is a plain number even in a trace; it never was a tensor, so nobody warns",
+        "x + 1 if x.sum() > 0 else x - 1": (
+            "`if` asks the tensor for a bool, with a warning, and one branch was recorded"
+        ),
+        "torch.where(x.sum() > 0, x + 1, x - 1)": (
+            "torch.where is an operator like any other, and computes both"
+        ),
+        "x.sum(0) if x.dim() == 2 else x": (
+            "x.dim() is a plain number even in a trace; it never was a tensor, so nobody warns"
+        ),
         "torch.cat([x] * x.size(0))": "to repeat a list Python asks for an index, and nobody warns",
-        "x * x.max().item()": "item() makes a number of a tensor, with a warning, and 1 was recorded",
+        "x * x.max().item()": (
+            "item() makes a number of a tensor, with a warning, and 1 was recorded"
+        ),
     }
     if not isinstance(answer, dict) or answer.keys() != because.keys():
         raise Wrong("the answer is the dict above, with a word for each of its nine functions")
     for expression, reason in because.items():
         if answer[expression] not in ("right", "warned", "silent"):
-            raise Wrong(f"`{expression}` is 'right', 'warned' or 'silent'; {answer[expression]!r} is none of them")
+            raise Wrong(
+                f"`{expression}` is 'right', 'warned' or 'silent'; {answer[expression]!r} is none "
+                "of them"
+            )
         truth = _fate(eval(f"lambda x: {expression}", {"torch": torch, "__name__": "__main__"}))
         if answer[expression] != truth:
             raise Wrong(f"`{expression}` is {truth}: {reason}")
@@ -120,7 +139,9 @@ def _traced(function: Callable[[Any], Any], example: Any) -> tuple[Any, list[str
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         traced = torch.jit.trace(function, example, check_trace=False)
-    return traced, [str(w.message) for w in caught if issubclass(w.category, torch.jit.TracerWarning)]
+    return traced, [
+        str(w.message) for w in caught if issubclass(w.category, torch.jit.TracerWarning)
+    ]
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -146,19 +167,23 @@ def chosen(x):
             return x + 1
         ```
 
-        Write `chosen(x)`, which returns the same, and whose trace (it will be made with `torch.ones(2, 2)`) is right for every
-        matrix, without a single warning.""",
+        Write `chosen(x)`, which returns the same, and whose trace (it will be made with
+        `torch.ones(2, 2)`) is right for every matrix, without a single warning.""",
     start="""
         def chosen(x):
             ...""",
     passes=("chosen",),
     hints=(
-        "Which operator makes a choice without asking Python? And which way to ask for the number of rows stays in the graph?",
-        "`torch.where(condition, a, b)` with a condition that is a tensor; `x.size(0)`. Or a scripted function, called by yours "
-        "(section 12).",
+        "Which operator makes a choice without asking Python? And which way to ask for the number "
+        "of rows stays in the graph?",
+        "`torch.where(condition, a, b)` with a condition that is a tensor; `x.size(0)`. Or a "
+        "scripted function, called by yours (section 12).",
     ),
     solution=CHOSEN,
-    why="`torch.where` computes both sides. If that is too much, or one of them may fail, script the choice.",
+    why=(
+        "`torch.where` computes both sides. If that is too much, or one of them may fail, script "
+        "the choice."
+    ),
     mistakes=[
         Mistake(
             "The function is right as it is.",
@@ -210,7 +235,13 @@ def chosen(x):
 )
 def tracing_2(chosen: Callable[[Any], Any]) -> str:
     ones = torch.ones(2, 2)
-    inputs = [ones, ones * 3, torch.ones(5, 2) * 4, torch.tensor([[9.0, -8.0], [0.5, 1.0]]), torch.tensor([[3.0]])]
+    inputs = [
+        ones,
+        ones * 3,
+        torch.ones(5, 2) * 4,
+        torch.tensor([[9.0, -8.0], [0.5, 1.0]]),
+        torch.tensor([[3.0]]),
+    ]
     inputs.append(ones * 1.5)
     for x in inputs:
         wanted = x * 2 / len(x) if x.mean() > 1.0 else x + 1
@@ -218,24 +249,36 @@ def tracing_2(chosen: Callable[[Any], Any]) -> str:
         if not isinstance(got, torch.Tensor) or not _equal(got, wanted):
             if isinstance(got, torch.Tensor) and x is inputs[3]:
                 raise Wrong(
-                    "for numbers above and below 1 the result is another one: the mean makes one decision for all"
+                    "for numbers above and below 1 the result is another one: the mean makes one "
+                    "decision for all"
                 )
-            raise Wrong(f"already without a trace chosen({x.tolist()}) is {got!r}, not {wanted.tolist()}")
+            raise Wrong(
+                f"already without a trace chosen({x.tolist()}) is {got!r}, not {wanted.tolist()}"
+            )
     traced, caught = _traced(chosen, ones)
     for text in caught:
         if "Using len" in text:
-            raise Wrong("len insists on a real int, so the number of rows is frozen: x.size(0) stays in the graph")
+            raise Wrong(
+                "len insists on a real int, so the number of rows is frozen: x.size(0) stays in "
+                "the graph"
+            )
         for kind in ("boolean", "integer", "float", "number", "index"):
             if f"Python {kind}" in text:
-                word = {"boolean": "a bool", "integer": "an int", "float": "a float"}.get(kind, f"a {kind}")
+                word = {"boolean": "a bool", "integer": "an int", "float": "a float"}.get(
+                    kind, f"a {kind}"
+                )
                 raise Wrong(
-                    f"somebody asked for {word}: at this place a tensor became a Python value, and the trace is frozen"
+                    f"somebody asked for {word}: at this place a tensor became a Python value, and "
+                    "the trace is frozen"
                 )
         raise Wrong(f"the trace warns: {text.partition('. ')[0]}")
     for x in inputs:
         wanted = x * 2 / len(x) if x.mean() > 1.0 else x + 1
         if not _equal(traced(x), wanted):
-            raise Wrong(f"nobody told you, but the trace is frozen: for {x.tolist()} it gives {traced(x).tolist()}")
+            raise Wrong(
+                f"nobody told you, but the trace is frozen: for {x.tolist()} it gives "
+                f"{traced(x).tolist()}"
+            )
     return "the choice is an operator now, and the size is asked for in each call"
 
 
@@ -258,7 +301,9 @@ class Tape:
 RECORD = """
 def record(tape, op, keys, *args):
     def named(a):
-        return [named(each) for each in a] if isinstance(a, (list, tuple)) else tape.names.get(id(a), a)
+        if isinstance(a, (list, tuple)):
+            return [named(each) for each in a]
+        return tape.names.get(id(a), a)
 
     values = [named(a) for a in args]
     with exclude_keys(DispatchKey.Tracer):
@@ -272,23 +317,28 @@ def record(tape, op, keys, *args):
     level=3,
     title="The scribe",
     ask="""
-        Write `record(tape, op, keys, *args)`, a kernel for the `Tracer` key. It runs the operator on the keys below and returns
-        its result (a tensor), and appends to `tape.lines` the triple `(op, values, name)`: in `values` every tensor that the
-        tape knows is replaced by its name, also inside lists; everything else is a constant, and stays as it is. The result is
-        entered under a new name. What an operator calls inside is not written down. The dispatcher will call your kernel, and
-        the tape will be played to other inputs.""",
+        Write `record(tape, op, keys, *args)`, a kernel for the `Tracer` key. It runs the operator
+        on the keys below and returns its result (a tensor), and appends to `tape.lines` the triple
+        `(op, values, name)`: in `values` every tensor that the tape knows is replaced by its name,
+        also inside lists; everything else is a constant, and stays as it is. The result is entered
+        under a new name. What an operator calls inside is not written down. The dispatcher will
+        call your kernel, and the tape will be played to other inputs.""",
     given=TAPE,
     start="""
         def record(tape, op, keys, *args):
             ...""",
     passes=("record",),
     hints=(
-        "Section 3 shows the real one, `recorder.record`: names for the arguments, run, names for the results. In this order.",
-        "`tape.names.get(id(a), a)` is the name of a known tensor, or the thing itself. And where the real one says "
-        "`state.paused()`, `exclude_keys(DispatchKey.Tracer)` will do.",
+        "Section 3 shows the real one, `recorder.record`: names for the arguments, run, names for "
+        "the results. In this order.",
+        "`tape.names.get(id(a), a)` is the name of a known tensor, or the thing itself. And where "
+        "the real one says `state.paused()`, `exclude_keys(DispatchKey.Tracer)` will do.",
     ),
     solution=RECORD,
-    why="With `prim::Constant` for what stays as it is, and types, this is `internals/jit/tracing/recorder.py`.",
+    why=(
+        "With `prim::Constant` for what stays as it is, and types, this is "
+        "`internals/jit/tracing/recorder.py`."
+    ),
     mistakes=[
         Mistake(
             "What runs is what is written down.",
@@ -302,14 +352,18 @@ def record(tape, op, keys, *args):
         ),
         Mistake(
             "Names can be looked up when all is done.",
-            RECORD.replace("(op, values, tape.enter(result))", "(op, [named(a) for a in args], name)").replace(
-                "    tape.lines", "    name = tape.enter(result)\n    tape.lines"
-            ),
+            RECORD.replace(
+                "(op, values, tape.enter(result))", "(op, [named(a) for a in args], name)"
+            ).replace("    tape.lines", "    name = tape.enter(result)\n    tape.lines"),
             "its own result",
         ),
         Mistake(
             "Arguments are tensors or numbers.",
-            RECORD.replace("[named(each) for each in a] if isinstance(a, (list, tuple)) else tape", "tape"),
+            RECORD.replace(
+                "        if isinstance(a, (list, tuple)):\n"
+                "            return [named(each) for each in a]\n",
+                "",
+            ),
             "inside the list",
         ),
         Mistake(
@@ -320,7 +374,8 @@ def record(tape, op, keys, *args):
         Mistake(
             "To run an operator is to call it.",
             RECORD.replace(
-                "    with exclude_keys(DispatchKey.Tracer):\n        result = dispatcher.redispatch(op, keys, *args)",
+                "    with exclude_keys(DispatchKey.Tracer):\n        result = "
+                "dispatcher.redispatch(op, keys, *args)",
                 "    result = op(*args)",
             ),
             "enters at the top",
@@ -347,16 +402,22 @@ def tracing_3(record: Callable[..., Any]) -> str:
         example, other = torch.tensor([[1.0, -2.0, 3.0]]), torch.tensor([[-4.0, 5.0, 60.0]])
         tape, wanted = Tape(example), _traced(function, example)[0]
         run_recorded(record, tape, function, example)
-        check_lines(text, tape, [n.kind() for n in wanted.graph.nodes() if n.kind().startswith("aten::")])
+        check_lines(
+            text, tape, [n.kind() for n in wanted.graph.nodes() if n.kind().startswith("aten::")]
+        )
         result = played(text, tape, other)
         if not _equal(result, function(other)):
             frozen = _equal(result, function(example))
+            wanted_result = function(other).tolist()
             raise Wrong(
-                f"{text}: the tape, played to other numbers, gives the result for the example: the example's tensors are in it, "
-                "where names should be"
+                f"{text}: the tape, played to other numbers, gives the result for the example: the "
+                "example's tensors are in it, where names should be"
                 if frozen
-                else f"{text}: played to other numbers the tape gives {result.tolist()} instead of {function(other).tolist()}; "
-                "is every tensor named, also inside the list that cat gets?"
+                else f"{text}: played to other numbers the tape gives {result.tolist()} instead of "
+                f"{wanted_result}; is every tensor named, also inside the list that cat gets?"
             )
         lines += len(tape.lines)
-    return f"{lines} lines on tape, the same operators as in the real trace, and right for other inputs"
+    return (
+        f"{lines} lines on tape, the same operators as in the real trace, and right for other "
+        "inputs"
+    )

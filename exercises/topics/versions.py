@@ -1,4 +1,6 @@
-"""Exercises of notebook 09: what a write does to backward, repairing a block, and a guard for what is kept."""
+"""Exercises of notebook 09: what a write does to backward, repairing a block, and a guard for what
+is kept.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ answer = {
     level=1,
     title="Refused, right or wrong?",
     ask="""
-        Eight programs. After each comes `y.sum().backward()`. Is it `"refused"`, or is the gradient in `x.grad` `"right"` (what
-        one would measure by nudging `x` and running the program again), or silently `"wrong"`?""",
+        Eight programs. After each comes `y.sum().backward()`. Is it `"refused"`, or is the gradient
+        in `x.grad` `"right"` (what one would measure by nudging `x` and running the program again),
+        or silently `"wrong"`?""",
     given="x = torch.tensor([0.5, 1.5], requires_grad=True)",
     start="""
         answer = {
@@ -44,11 +47,16 @@ answer = {
             "h = x * 1; y = h * 3; h.zero_()": ...,
         }""",
     hints=(
-        "Two questions each time: who keeps the tensor that is overwritten, and is the write counted where the node looks?",
-        "sqrt, exp and relu keep their result, sin its input, a product with a number nothing. Sections 2 and 3.",
+        "Two questions each time: who keeps the tensor that is overwritten, and is the write "
+        "counted where the node looks?",
+        "sqrt, exp and relu keep their result, sin its input, a product with a number nothing. "
+        "Sections 2 and 3.",
     ),
     solution=ANSWER_1,
-    why="What you write is of no importance: ask who has kept what you overwrite, and through which counter you go.",
+    why=(
+        "What you write is of no importance: ask who has kept what you overwrite, and through "
+        "which counter you go."
+    ),
     mistakes=[
         Mistake(
             "To multiply by 2 is harmless: the derivative just doubles.",
@@ -57,7 +65,9 @@ answer = {
         ),
         Mistake(
             "In-place operations and gradients do not go together.",
-            ANSWER_1.replace('"y = x.sin(); y.mul_(2)": "right"', '"y = x.sin(); y.mul_(2)": "refused"'),
+            ANSWER_1.replace(
+                '"y = x.sin(); y.mul_(2)": "right"', '"y = x.sin(); y.mul_(2)": "refused"'
+            ),
             "nobody keeps the result of sin",
         ),
         Mistake(
@@ -85,10 +95,16 @@ answer = {
 def versions_1(answer: dict[str, str]) -> str:
     because = {
         "y = x.sqrt(); y.mul_(2)": "sqrt keeps its result, y, and y was overwritten",
-        "y = x.sin(); y.mul_(2)": "nobody keeps the result of sin: its formula mentions the input alone",
+        "y = x.sin(); y.mul_(2)": (
+            "nobody keeps the result of sin: its formula mentions the input alone"
+        ),
         "h = x * 1; y = h.sin(); h.mul_(2)": "sin keeps its input, h, until backward",
-        "y = x.exp(); y.detach().add_(1)": "what detach() gives shares memory and counter with y, which exp keeps",
-        "y = x.exp(); y.data.add_(1)": ".data has the memory of y and a fresh counter, so that the write is not seen",
+        "y = x.exp(); y.detach().add_(1)": (
+            "what detach() gives shares memory and counter with y, which exp keeps"
+        ),
+        "y = x.exp(); y.data.add_(1)": (
+            ".data has the memory of y and a fresh counter, so that the write is not seen"
+        ),
         "y = x.exp(); y.clone().add_(1)": "a clone has memory and a counter of its own",
         "y = x.relu(); y.add_(0)": "the counter counts writes, and does not look at values",
         "h = x * 1; y = h * 3; h.zero_()": "for the derivative of h * 3 nobody needs h",
@@ -97,7 +113,9 @@ def versions_1(answer: dict[str, str]) -> str:
         raise Wrong("the answer is the dict above, with a word for each of its eight programs")
     for program, reason in because.items():
         if answer[program] not in ("refused", "right", "wrong"):
-            raise Wrong(f"`{program}` is 'refused', 'right' or 'wrong'; {answer[program]!r} is none of them")
+            raise Wrong(
+                f"`{program}` is 'refused', 'right' or 'wrong'; {answer[program]!r} is none of them"
+            )
         truth = _outcome(program)
         if answer[program] != truth:
             raise Wrong(f"`{program}` is {truth}: {reason}")
@@ -150,18 +168,23 @@ def block(x, weight):
             return c
         ```
 
-        Backward refuses. Write `block` so that it works, with the same result, and allocates no more tensors than it must: a
-        write that does no harm stays in place.""",
+        Backward refuses. Write `block` so that it works, with the same result, and allocates no
+        more tensors than it must: a write that does no harm stays in place.""",
     start="""
         def block(x, weight):
             ...""",
     passes=("block",),
     hints=(
-        "Three writes: to the result of a sigmoid, of a sine and of an exponential. Which of these operations keep their result?",
-        "A write to what somebody has kept becomes `a = a + x`: a tensor of its own, and the kept one stays as it was.",
+        "Three writes: to the result of a sigmoid, of a sine and of an exponential. Which of these "
+        "operations keep their result?",
+        "A write to what somebody has kept becomes `a = a + x`: a tensor of its own, and the kept "
+        "one stays as it was.",
     ),
     solution=BLOCK,
-    why="Section 9: what decides about memory in training is what the formulas mention, not the number of underscores.",
+    why=(
+        "Section 9: what decides about memory in training is what the formulas mention, not the "
+        "number of underscores."
+    ),
     mistakes=[
         Mistake(
             "The first refusal is the only one.",
@@ -195,24 +218,40 @@ def versions_2(block: Callable[[Any, Any], Any]) -> str:
     weight = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
     wanted = _repaired(x, weight)
     result = block(x, weight)
-    if not isinstance(result, torch.Tensor) or result.shape != wanted.shape or not torch.allclose(result, wanted):
+    if (
+        not isinstance(result, torch.Tensor)
+        or result.shape != wanted.shape
+        or not torch.allclose(result, wanted)
+    ):
         raise Wrong(f"the result is another one: {result!r}")
     try:
         got = torch.autograd.grad(result.sum(), (x, weight), allow_unused=True)
     except RuntimeError as error:
         victim = str(error).partition("which is ")[2].partition(", is at")[0]
         raise Wrong(
-            f"backward still refuses: somebody keeps a tensor, {victim.strip()}, and it was overwritten"
+            f"backward still refuses: somebody keeps a tensor, {victim.strip()}, and it was "
+            "overwritten"
         ) from None
-    for name, slope, right in zip(("x", "weight"), got, torch.autograd.grad(wanted.sum(), (x, weight))):
-        if slope is None or torch.allclose(slope, torch.autograd.grad(_cut(x, weight).sum(), (x,))[0]):
-            raise Wrong(f"the way to {name} was cut: a part of its gradient is missing, and no error says so")
+    for name, slope, right in zip(
+        ("x", "weight"), got, torch.autograd.grad(wanted.sum(), (x, weight))
+    ):
+        if slope is None or torch.allclose(
+            slope, torch.autograd.grad(_cut(x, weight).sum(), (x,))[0]
+        ):
+            raise Wrong(
+                f"the way to {name} was cut: a part of its gradient is missing, and no error says "
+                "so"
+            )
         if not torch.allclose(slope, right):
-            raise Wrong(f"nothing is refused, but the gradient is wrong for {name}: a write went around the counter")
+            raise Wrong(
+                f"nothing is refused, but the gradient is wrong for {name}: a write went around "
+                "the counter"
+            )
     used, needed = (_allocations(f, x.detach(), weight) for f in (block, _repaired))
     if used > needed:
         raise Wrong(
-            f"it works, but {used} tensors are allocated where {needed} do: one of the three writes was harmless"
+            f"it works, but {used} tensors are allocated where {needed} do: one of the three "
+            "writes was harmless"
         )
     return f"{needed} tensors, and the one write that hurts nobody stays in place"
 
@@ -241,7 +280,9 @@ def pack(t):
 def unpack(kept):
     t, version = kept
     if t._version != version:
-        raise RuntimeError(f"{tuple(t.shape)} is at version {t._version}; expected version {version}")
+        raise RuntimeError(
+            f"{tuple(t.shape)} is at version {t._version}; expected version {version}"
+        )
     return t
 """
 
@@ -250,10 +291,12 @@ def unpack(kept):
     level=3,
     title="A guard of your own",
     ask="""
-        With saved-tensor hooks the nodes keep whatever `pack(t)` returns, get back what `unpack(kept)` returns, and no longer
-        check versions: that is now your business. Write both. `unpack` returns the tensor, or raises a RuntimeError that names
-        the version it has and the version that was expected. Nothing may be copied, every counted write must be noticed
-        (through views and detached tensors, too), and a graph that is dropped must be gone at once.""",
+        With saved-tensor hooks the nodes keep whatever `pack(t)` returns, get back what
+        `unpack(kept)` returns, and no longer check versions: that is now your business. Write both.
+        `unpack` returns the tensor, or raises a RuntimeError that names the version it has and the
+        version that was expected. Nothing may be copied, every counted write must be noticed
+        (through views and detached tensors, too), and a graph that is dropped must be gone at
+        once.""",
     start="""
         def pack(t):
             ...
@@ -262,12 +305,16 @@ def unpack(kept):
             ...""",
     passes=("pack", "unpack"),
     hints=(
-        "What does a `SavedVariable` hold, besides the tensor (section 1)? And why is there a `SavedOutput` for results?",
-        "A node that keeps its own result keeps itself: result, grad_fn, result. Which alias has t's memory and counter, "
-        "and no history?",
+        "What does a `SavedVariable` hold, besides the tensor (section 1)? And why is there a "
+        "`SavedOutput` for results?",
+        "A node that keeps its own result keeps itself: result, grad_fn, result. Which alias has "
+        "t's memory and counter, and no history?",
     ),
     solution=GUARD,
-    why="`save` and `save_output` in `internals/autograd/saved_variable.py` are this, and `SavedVariable::unpack` in PyTorch.",
+    why=(
+        "`save` and `save_output` in `internals/autograd/saved_variable.py` are this, and "
+        "`SavedVariable::unpack` in PyTorch."
+    ),
     mistakes=[
         Mistake(
             "A copy is safe.",
@@ -328,7 +375,8 @@ def versions_3(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> str:
     if node() is not None:
         gc.collect()
         raise Wrong(
-            "a node keeps itself alive by keeping its result, with its history: the graph is gone, and its memory is not"
+            "a node keeps itself alive by keeping its result, with its history: the graph is gone, "
+            "and its memory is not"
         )
     x = torch.ones(1024, requires_grad=True)
     before = torch.cpu.memory_stats()["allocated_bytes.all.current"]
@@ -336,7 +384,10 @@ def versions_3(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> str:
         y = x.exp()
     more = torch.cpu.memory_stats()["allocated_bytes.all.current"] - before - y.nbytes
     if more > 0:
-        raise Wrong(f"{more} bytes were copied: an alias of the same memory is enough, if its version is watched")
+        raise Wrong(
+            f"{more} bytes were copied: an alias of the same memory is enough, if its version is "
+            "watched"
+        )
     del y
     writes: dict[str, Callable[[Any], Any]] = {
         "y.add_(1)": lambda y: y.add_(1),
@@ -356,13 +407,20 @@ def versions_3(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> str:
         except RuntimeError as error:
             if "version" not in str(error):
                 raise Wrong(
-                    f"the message has to name both versions, the one it has and the one expected: {error}"
+                    "the message has to name both versions, the one it has and the one expected: "
+                    f"{error}"
                 ) from None
         else:
             if "copy_" in text:
-                raise Wrong(f"{text} was not noticed: the tensor has the same sum as before, and yet other values")
+                raise Wrong(
+                    f"{text} was not noticed: the tensor has the same sum as before, and yet other "
+                    "values"
+                )
             if "add_(0)" in text:
-                raise Wrong(f"{text} was not noticed: count writes, as the others do, and do not compare values")
+                raise Wrong(
+                    f"{text} was not noticed: count writes, as the others do, and do not compare "
+                    "values"
+                )
             raise Wrong(f"{text} was not noticed: {_why(pack)}")
     return "an alias and a number: that is all it takes to be sure"
 
@@ -373,8 +431,14 @@ def _why(pack: Callable[[Any], Any]) -> str:
     t.add_(1)
     parts = kept if isinstance(kept, (tuple, list)) else [kept]
     if any(isinstance(part, torch.Tensor) and part._version == 0 for part in parts):
-        return "what you keep has a fresh counter, as .data gives it; there is an alias that shares the counter of t"
-    return "the version has to be written down when the tensor is packed, and compared when it is unpacked"
+        return (
+            "what you keep has a fresh counter, as .data gives it; there is an alias that shares "
+            "the counter of t"
+        )
+    return (
+        "the version has to be written down when the tensor is packed, and compared when it is "
+        "unpacked"
+    )
 
 
 def _trains_the_same(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
@@ -393,5 +457,6 @@ def _trains_the_same(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -
         raise Wrong(f"a model in which nothing is overwritten was refused: {error}") from None
     if not all(torch.allclose(p.grad, right) for p, right in zip(model.parameters(), wanted)):
         raise Wrong(
-            "a model has other gradients with your hooks than without: unpack has to return what pack was given"
+            "a model has other gradients with your hooks than without: unpack has to return what "
+            "pack was given"
         )

@@ -1,4 +1,6 @@
-"""What the checkers of notebook 05 look through: an allocator that believes nothing another one says, and a model to feed it."""
+"""What the checkers of notebook 05 look through: an allocator that believes nothing another one
+says, and a model to feed it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,11 @@ from exercises.exercise import Wrong
 
 
 class Watched(torch.cpu.Allocator):
-    """Passes requests on, and raises `Wrong` for a pointer that is odd, outside of the memory, or still in use.
+    """Passes requests on, and raises `Wrong` for a pointer that is odd, outside of the memory, or
+    still in use.
 
-    `live` are the pieces that are out, by address with their size; `count` how many there ever were.
+    `live` are the pieces that are out, by address with their size; `count` how many there ever
+    were.
     """
 
     name = "Watched"
@@ -30,7 +34,9 @@ class Watched(torch.cpu.Allocator):
             return data
         self.refuse_bad(pointer, nbytes)
         if data.context is None:
-            raise Wrong("the context is None: such a DataPtr owns nothing, and its deleter is never called")
+            raise Wrong(
+                "the context is None: such a DataPtr owns nothing, and its deleter is never called"
+            )
         self.live[pointer] = nbytes
         self.count += 1
 
@@ -44,17 +50,26 @@ class Watched(torch.cpu.Allocator):
         if not isinstance(pointer, int) or not pointer:
             raise Wrong(f"{nbytes} bytes were asked for; the pointer is {pointer!r}")
         if pointer % 64:
-            raise Wrong(f"a pointer is {pointer % 64} bytes behind a multiple of 64; kernels rely on that alignment")
+            raise Wrong(
+                f"a pointer is {pointer % 64} bytes behind a multiple of 64; kernels rely on that "
+                "alignment"
+            )
         if self.end is not None and not self.begin <= pointer <= pointer + nbytes <= self.end:
-            raise Wrong(f"{nbytes} bytes were handed out that reach beyond the end of the memory, or lie before it")
+            raise Wrong(
+                f"{nbytes} bytes were handed out that reach beyond the end of the memory, or lie "
+                "before it"
+            )
         for other, size in self.live.items():
             if pointer < other + size and other < pointer + nbytes:
                 raise Wrong(
-                    f"{nbytes} bytes were handed out where {size} others are still in use: one would overwrite the other"
+                    f"{nbytes} bytes were handed out where {size} others are still in use: one "
+                    "would overwrite the other"
                 )
 
     def refuses(self, nbytes: int) -> bool:
-        """Whether the allocator raises RuntimeError when asked for so much. If not, it gets it back."""
+        """Whether the allocator raises RuntimeError when asked for so much. If not, it gets it
+        back.
+        """
         try:
             self.watched.allocate(nbytes).clear()
         except RuntimeError:
@@ -63,7 +78,9 @@ class Watched(torch.cpu.Allocator):
 
 
 def in_training(steps: int = 3, after_step: Any = None) -> tuple[list[float], int]:
-    """The losses of a small model, and how many parameters it has. `after_step` is called with the number of each step."""
+    """The losses of a small model, and how many parameters it has. `after_step` is called with the
+    number of each step.
+    """
     nn = torch.nn
     with torch.random.fork_rng():
         torch.manual_seed(5)

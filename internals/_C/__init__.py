@@ -1,4 +1,5 @@
-"""What PyTorch's own tests ask its C++ side about key sets (`torch/csrc/utils/python_dispatch.cpp`).
+"""What PyTorch's own tests ask its C++ side about key sets
+(`torch/csrc/utils/python_dispatch.cpp`).
 
 How the real one differs: `torch._C` is the whole C++ side.
 """

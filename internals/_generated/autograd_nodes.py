@@ -6,7 +6,8 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 # ruff: noqa
 from internals.autograd.kernel import Kept, Record
 from internals.autograd.node import Node
-from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
+from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release
+from internals.autograd.saved_variable import unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, _fft_c2c, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
 from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, reflection_pad1d, reflection_pad2d, reflection_pad3d, replication_pad1d, replication_pad2d, replication_pad3d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d

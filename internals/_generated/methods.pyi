@@ -6,7 +6,8 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Sequence
 from typing import Any, overload
 
-from internals import Generator, device as _device, dtype as _dtype, layout as _layout, memory_format as _memory_format
+from internals import Generator, device as _device, dtype as _dtype
+from internals import layout as _layout, memory_format as _memory_format
 from internals._tensor import Tensor
 
 _Number = _bool | _int | _float | _complex

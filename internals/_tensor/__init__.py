@@ -1,11 +1,12 @@
 """`Tensor`: what users hold (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
 
-The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated methods (one per line of
-`native_functions`), the casts by name, and what is written here by hand because it is about Python rather than about
-tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling; and, in
-`_tensor_devices.py`, about devices.
+The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated
+methods (one per line of `native_functions`), the casts by name, and what is written here by hand
+because it is about Python rather than about tensors: conversion to numbers, printing, indexing
+syntax, exchange with numpy, copying and pickling; and, in `_tensor_devices.py`, about devices.
 
-How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor.
+How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`,
+which wraps a C++ tensor.
 """
 
 from __future__ import annotations
@@ -45,20 +46,23 @@ from internals.storage import TypedStorage
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
 _LEN = (
-    "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a "
-    "tensor of different shape might lead to errors or silently give incorrect results."
+    "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would "
+    "be tensor.shape[0]. Passing a tensor of different shape might lead to errors or silently give "
+    "incorrect results."
 )
 _ITERATING = (
-    "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number "
-    "of iterations executed (and might lead to errors or silently give incorrect results)."
+    "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different "
+    "shape won't change the number of iterations executed (and might lead to errors or silently "
+    "give incorrect results)."
 )
 
 
 class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Conversions):
-    """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
+    """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`,
+    `from_numpy`, ...
 
-    Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the
-    numbers 2. and 3.
+    Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that
+    shape, `Tensor([2, 3])` holds the numbers 2. and 3.
     """
 
     __module__ = "internals"
@@ -81,7 +85,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return format(self.item(), spec)
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked for in vain: a method that PyTorch has and we don't is called so; a property has its own words."""
+        """What is asked for in vain: a method that PyTorch has and we don't is called so; a
+        property has its own words.
+        """
         if hasattr(type(self), name):
             return object.__getattribute__(self, name)
         raise missing_attribute(f"{type(self).__name__!r} object", name, place="Tensor")
@@ -108,7 +114,10 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         if isinstance(element, (Tensor, int, float, complex, np.number)):
             found: Any = element == self
             return bool(found.any().item())
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
 
     def __getitem__(self, index: Any) -> Tensor:
         return getitem(self, index)
@@ -129,7 +138,11 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     lstsq, symeig, eig, solve = lstsq, symeig, eig, solve  # removed: they say so
 
     def unique(
-        self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+        self,
+        sorted: bool = True,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
     ) -> Any:
         """See `internals.unique`."""
         return unique(self, sorted, return_inverse, return_counts, dim)
@@ -141,7 +154,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
     def is_nonzero(self) -> bool:
-        """The truth value of a single element. Raises RuntimeError when there is not exactly one."""
+        """The truth value of a single element. Raises RuntimeError when there is not exactly
+        one.
+        """
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python boolean")
         return ops.is_nonzero(self)
@@ -149,7 +164,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     __bool__ = is_nonzero
 
     def item(self) -> Any:
-        """The only element as a Python number. Raises RuntimeError when there is not exactly one."""
+        """The only element as a Python number. Raises RuntimeError when there is not exactly
+        one.
+        """
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python number")
         return ops.item(self)
@@ -177,8 +194,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         value = self._only()
         if self.requires_grad and is_grad_enabled():
             warnings.warn(
-                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
-                "tensor.detach() first.",
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+                "behavior.\nConsider using tensor.detach() first.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -205,7 +222,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     # numpy
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The numpy array on the same memory; see `internals.construction.tensor_numpy.to_numpy`."""
+        """The numpy array on the same memory; see
+        `internals.construction.tensor_numpy.to_numpy`.
+        """
         if hot.off:
             warn_if_tracing("Converting a tensor to a NumPy array")
         if force:
@@ -221,7 +240,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return a.copy() if copy else a
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What numpy's functions make of their result: a tensor again. PyTorch was there before its bool dtype was: uint8."""
+        """What numpy's functions make of their result: a tensor again. PyTorch was there before its
+        bool dtype was: uint8.
+        """
         return from_numpy(np.asarray(array.astype("uint8") if array.dtype == bool else array))
 
     def storage(self) -> TypedStorage:
@@ -240,13 +261,17 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         if isinstance(other, (int, float, complex)):
             other = ops.scalar_tensor(other, of_number(other), None, self.device, None)
         elif not isinstance(other, TensorImpl):
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_names(other)}")
+            raise TypeError(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type_names(other)}"
+            )
         return ops.copy_(self, other, non_blocking)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """`to(dtype)`, `to(device, dtype)`, `to(other)`, with `non_blocking=`, `copy=`, `memory_format=`.
+        """`to(dtype)`, `to(device, dtype)`, `to(other)`, with `non_blocking=`, `copy=`,
+        `memory_format=`.
 
-        The tensor itself when it is what was asked for already and `copy` is False. Raises TypeError for other arguments.
+        The tensor itself when it is what was asked for already and `copy` is False. Raises
+        TypeError for other arguments.
         """
         where, kind, non_blocking, copy, memory_format = _parse_to(args, kwargs)
         if where is None and kind is not None:
@@ -255,13 +280,21 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
             return ops.to_device(self, where, kind, non_blocking, copy, memory_format)
         kind = self._geometry.dtype if where is not None else None
         layout = None if where is None else formats.strided
-        return ops.to_dtype_layout(self, kind, layout, where, None, non_blocking, copy, memory_format)
+        return ops.to_dtype_layout(
+            self, kind, layout, where, None, non_blocking, copy, memory_format
+        )
 
-    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    def new_tensor(
+        self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Any:
         """`tensor(data)` with this tensor's dtype and device unless others are given."""
         if isinstance(data, TensorImpl):
             warn_copy_construct("tensor.new_tensor")
-        t = copy_of(data, as_dtype(dtype, "new_tensor") or self.dtype, as_device(device, "new_tensor") or self.device)
+        t = copy_of(
+            data,
+            as_dtype(dtype, "new_tensor") or self.dtype,
+            as_device(device, "new_tensor") or self.device,
+        )
         t = t.detach_() if hot.off and tracer.state is not None else t
         return t.requires_grad_() if requires_grad else t
 
@@ -274,7 +307,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
     mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
     H = property(lambda self: ops.matrix_H(self), doc="A matrix, transposed and conjugated.")
-    mH = property(lambda self: ops.mH(self), doc="The last two dimensions transposed, and conjugated.")
+    mH = property(
+        lambda self: ops.mH(self), doc="The last two dimensions transposed, and conjugated."
+    )
 
     @property
     def real(self) -> Any:
@@ -311,19 +346,27 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, bool, Any]:
-    """The arguments of `to` in the order of `to.dtype_layout`; which overload is meant shows in the first argument."""
+    """The arguments of `to` in the order of `to.dtype_layout`; which overload is meant shows in the
+    first argument.
+    """
     given = dict(kwargs)
     first = args[0] if args else given.get("tensor")
     if isinstance(first, TensorImpl):
         names: tuple[str, ...] = ("tensor", "non_blocking", "copy")
-    elif isinstance(first, dtype) or (isinstance(first, type) and first in (bool, int, float, complex)):
+    elif isinstance(first, dtype) or (
+        isinstance(first, type) and first in (bool, int, float, complex)
+    ):
         names = ("dtype", "non_blocking", "copy")
     else:
         names = ("device", "dtype", "non_blocking", "copy")
     fits = len(args) <= len(names) and not set(names[: len(args)]) & set(given)
     given.update(zip(names, args))
     other = given.pop("tensor", None)
-    where, kind, memory_format = given.pop("device", None), given.pop("dtype", None), given.pop("memory_format", None)
+    where, kind, memory_format = (
+        given.pop("device", None),
+        given.pop("dtype", None),
+        given.pop("memory_format", None),
+    )
     flags = [given.pop(name, False) for name in ("non_blocking", "copy")]
     fits = fits and not given and all(isinstance(f, bool) for f in flags)
     fits = (
@@ -334,14 +377,18 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     fits = fits and (memory_format is None or isinstance(memory_format, formats.memory_format))
     fits = fits and (kind is None or isinstance(kind, dtype) or kind in (bool, int, float, complex))
     if not fits:
-        got = ", ".join([type_names(a) for a in args] + [f"{k}={type_names(v)}" for k, v in kwargs.items()])
+        got = ", ".join(
+            [type_names(a) for a in args] + [f"{k}={type_names(v)}" for k, v in kwargs.items()]
+        )
         raise TypeError(
-            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-            " * (internals.device device = None, internals.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-            "internals.memory_format memory_format = None)\n"
+            f"to() received an invalid combination of arguments - got ({got}), but expected one "
+            "of:\n"
+            " * (internals.device device = None, internals.dtype dtype = None, bool non_blocking = "
+            "False, bool copy = False, *, internals.memory_format memory_format = None)\n"
             " * (internals.dtype dtype, bool non_blocking = False, bool copy = False, *, "
             "internals.memory_format memory_format = None)\n"
-            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, internals.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
+            "internals.memory_format memory_format = None)\n"
         )
     if other is not None:
         where, kind = other.device, other.dtype

@@ -1,8 +1,10 @@
 """What autograd adds to `Tensor` (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
 
-Until PyTorch 0.4 these were the methods of another class, `Variable`, which held a tensor; the talk tells of their merging.
+Until PyTorch 0.4 these were the methods of another class, `Variable`, which held a tensor; the talk
+tells of their merging.
 
-How the real one differs: `_backward_hooks`, named tensors and `__torch_function__` are woven into the same methods.
+How the real one differs: `_backward_hooks`, named tensors and `__torch_function__` are woven into
+the same methods.
 """
 
 from __future__ import annotations
@@ -25,12 +27,17 @@ class Differentiable(TensorImpl):
     __slots__ = ()
 
     def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
     ) -> None:
-        """Compute the gradient of this tensor with respect to the leaves of its graph and add it to their `.grad`.
+        """Compute the gradient of this tensor with respect to the leaves of its graph and add it to
+        their `.grad`.
 
-        `gradient`, of this tensor's shape, weights its elements; it may be left out for a single number. See
-        `internals.autograd.backward`.
+        `gradient`, of this tensor's shape, weights its elements; it may be left out for a single
+        number. See `internals.autograd.backward`.
         """
         from internals.autograd.api import backward
 
@@ -38,7 +45,9 @@ class Differentiable(TensorImpl):
 
     @property
     def grad(self) -> Any:
-        """The gradient accumulated by `backward`; None before. A tensor that is no leaf and does not retain it warns."""
+        """The gradient accumulated by `backward`; None before. A tensor that is no leaf and does
+        not retain it warns.
+        """
         meta = self._autograd_meta
         if meta is None:
             return None
@@ -98,7 +107,9 @@ class Differentiable(TensorImpl):
         meta.retains_grad = True
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """`hook(grad)` runs when the gradient of this tensor is known; a tensor it returns takes its place."""
+        """`hook(grad)` runs when the gradient of this tensor is known; a tensor it returns takes
+        its place.
+        """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         node, meta = self.grad_fn, autograd_meta(self)
@@ -112,7 +123,9 @@ class Differentiable(TensorImpl):
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
         hooks = self._leaf_extras().post_accumulate
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
@@ -129,7 +142,9 @@ class Differentiable(TensorImpl):
 
     @property
     def data(self) -> Any:
-        """The same memory without history; writing to it goes unnoticed by the version counter of this tensor."""
+        """The same memory without history; writing to it goes unnoticed by the version counter of
+        this tensor.
+        """
         return make(self._storage, self._geometry.without_grad, self._offset)
 
     @data.setter
@@ -137,7 +152,10 @@ class Differentiable(TensorImpl):
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and value.dtype.category not in (FLOATING, COMPLEX):
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
         g, meta = value._geometry.without_grad, self._autograd_meta
         if meta is not None and (g.dtype is not self.dtype or g.device is not self.device):
             meta.accumulator = None  # it would expect gradients of the old kind
@@ -148,9 +166,10 @@ class Differentiable(TensorImpl):
 
 
 _NOT_A_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
+    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
 
@@ -158,7 +177,10 @@ _NOT_A_LEAF = (
 def _check_grad(t: Any, grad: Any) -> None:
     """Raises when `grad` cannot be the gradient of `t`."""
     if not isinstance(grad, TensorImpl):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+        raise TypeError(
+            "assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(grad).__name__}"
+        )
     if grad is t:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not t.dtype:
@@ -166,18 +188,21 @@ def _check_grad(t: Any, grad: Any) -> None:
         from internals.core.dtype import SCALAR_TYPE_NAME
 
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{TYPE_META_NAME[grad.dtype]}' to a tensor with grad_dtype "
-            f"'{SCALAR_TYPE_NAME[t.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
-            "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
-            "with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
+            f"attempting to assign a gradient with dtype '{TYPE_META_NAME[grad.dtype]}' to a "
+            f"tensor with grad_dtype '{SCALAR_TYPE_NAME[t.dtype]}'. The gradient must match the "
+            "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
+            "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+            "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+            "downstream systems that assume they match."
         )
     if grad.device is not t.device:
         raise RuntimeError(
-            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
-            f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor "
+            f"with device type '{t.device.type}'. Please ensure that the gradient and the tensor "
+            "are on the same device"
         )
     if grad.shape != t.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(t.shape)}'. Please "
-            "ensure that the gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size "
+            f"'{list(t.shape)}'. Please ensure that the gradient and the tensor are the same size"
         )

@@ -1,7 +1,8 @@
-"""Where a tensor is, and how it gets elsewhere: the methods about devices (`torch/_tensor.py`, `python_variable_methods.cpp`).
+"""Where a tensor is, and how it gets elsewhere: the methods about devices (`torch/_tensor.py`,
+`python_variable_methods.cpp`).
 
-How the real one differs: `is_shared` asks whether other processes see the memory, and `share_memory_` moves it to where they do;
-here memory belongs to one process.
+How the real one differs: `is_shared` asks whether other processes see the memory, and
+`share_memory_` moves it to where they do; here memory belongs to one process.
 """
 
 from __future__ import annotations
@@ -34,69 +35,96 @@ class OnDevice:
         """The tensor in CPU memory; itself if it is there already."""
         return self.to(CPU, memory_format=memory_format)
 
-    def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
-        """The tensor on a GPU, the current one unless `device` says another; itself if it is there already.
+    def cuda(
+        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
+        """The tensor on a GPU, the current one unless `device` says another; itself if it is there
+        already.
 
-        With `non_blocking` the copy from pinned memory is only queued. Raises AssertionError where there is no CUDA.
+        With `non_blocking` the copy from pinned memory is only queued. Raises AssertionError where
+        there is no CUDA.
         """
         where = Device("cuda" if device is None else device)
         if where.type != "cuda":
-            raise RuntimeError(f"Invalid device, must be cuda device but got device type: {where.type}")
+            raise RuntimeError(
+                f"Invalid device, must be cuda device but got device type: {where.type}"
+            )
         return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a class like `LongTensor`)."""
+        """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a
+        class like `LongTensor`).
+        """
         if dtype is None:
             return type_name(self.dtype, self.device.type)
         if isinstance(dtype, Dtype):
             return self.to(dtype, non_blocking=non_blocking)
         kind, where = (
-            type_named(dtype) if isinstance(dtype, str) else (dtype.dtype, getattr(dtype, "device_type", "cpu"))
+            type_named(dtype)
+            if isinstance(dtype, str)
+            else (dtype.dtype, getattr(dtype, "device_type", "cpu"))
         )
-        return self.to(where if where != self.device.type else self.device, kind, non_blocking=non_blocking)
+        return self.to(
+            where if where != self.device.type else self.device, kind, non_blocking=non_blocking
+        )
 
     def is_shared(self: Any) -> bool:
         """Whether other processes may see the memory: only that of a GPU is said to be shared."""
         return self.is_cuda
 
     def share_memory_(self: Any) -> Any:
-        """Nothing to do on the device. Raises NotImplementedError on the CPU: memory belongs to one process here."""
+        """Nothing to do on the device. Raises NotImplementedError on the CPU: memory belongs to one
+        process here.
+        """
         if self.is_cuda:
             return self
-        raise NotImplementedError("share_memory_() is not supported here: memory belongs to one process")
+        raise NotImplementedError(
+            "share_memory_() is not supported here: memory belongs to one process"
+        )
 
     @property
     def __cuda_array_interface__(self: Any) -> dict[str, Any]:
-        """How numba, CuPy and others find the elements on the GPU (version 2; `data` is the address, and whether to keep off).
+        """How numba, CuPy and others find the elements on the GPU (version 2; `data` is the
+        address, and whether to keep off).
 
-        Raises AttributeError for other tensors, RuntimeError for those that require a gradient, BufferError for a simulated GPU.
+        Raises AttributeError for other tensors, RuntimeError for those that require a gradient,
+        BufferError for a simulated GPU.
         """
         if not self.is_cuda:
             raise AttributeError(
-                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
-                "tensor.cuda() to copy tensor to device memory."
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If "
+                "CUDA data is required use tensor.cuda() to copy tensor to device memory."
             )
         if self.requires_grad:
             raise RuntimeError(
-                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
-                "var.detach() to get Variable that doesn't require grad."
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+                "aren't required, use var.detach() to get Variable that doesn't require grad."
             )
         refuse_simulated(self, "__cuda_array_interface__")
         return {
             "typestr": self.dtype.np.str,
             "shape": tuple(self.shape),
-            "strides": None if self.is_contiguous() else tuple(s * self.itemsize for s in self.stride()),
+            "strides": None
+            if self.is_contiguous()
+            else tuple(s * self.itemsize for s in self.stride()),
             "data": (self.data_ptr() if self.numel() else 0, False),
             "version": 2,
         }
 
     def __dlpack__(
-        self: Any, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: Any = None
+        self: Any,
+        *,
+        stream: Any = -1,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
     ) -> Any:
-        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.construction.dlpack`.
+        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see
+        `internals.construction.dlpack`.
 
-        `stream`: the CUDA stream on which the receiver will use it, which is made to wait for the current one; -1 for no waiting.
-        Raises BufferError for a tensor that requires a gradient, on `meta`, or on a simulated GPU.
+        `stream`: the CUDA stream on which the receiver will use it, which is made to wait for the
+        current one; -1 for no waiting. Raises BufferError for a tensor that requires a gradient, on
+        `meta`, or on a simulated GPU.
         """
         from internals.construction import dlpack
 
@@ -113,7 +141,9 @@ class OnDevice:
         t = self
         if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
             if copy is False or dl_device[0] != dlpack.DLDeviceType.kDLCPU:
-                raise BufferError(f"cannot move a tensor on '{self.device}' to DLPack device {tuple(dl_device)}")
+                raise BufferError(
+                    f"cannot move a tensor on '{self.device}' to DLPack device {tuple(dl_device)}"
+                )
             t = self.cpu()
         elif copy:
             t = self.clone()
@@ -130,6 +160,6 @@ def refuse_simulated(t: TensorImpl, protocol: str) -> None:
     """Raises BufferError for memory that only this package's simulator can address."""
     if is_simulated(t.device):
         raise BufferError(
-            f"{protocol}: '{t.device}' is a simulated device, and no other library can read its memory. Copy the tensor to the "
-            "host first, with .cpu()"
+            f"{protocol}: '{t.device}' is a simulated device, and no other library can read its "
+            "memory. Copy the tensor to the host first, with .cpu()"
         )

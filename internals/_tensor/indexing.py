@@ -1,13 +1,15 @@
-"""What `x[...]` and `x[...] = value` mean (`torch/csrc/autograd/python_variable_indexing.cpp`, `ATen/TensorIndexing.h`).
+"""What `x[...]` and `x[...] = value` mean (`torch/csrc/autograd/python_variable_indexing.cpp`,
+`ATen/TensorIndexing.h`).
 
-An index expression is taken apart from left to right. Integers become `select`, slices `slice`, None and booleans `unsqueeze`:
-each takes a view of the view before, so basic indexing copies nothing. Index tensors (and lists, and numpy arrays) are laid
-aside with the dimension they stand at; if there are any, one `index` (reading) or `index_put_` (writing) does the rest.
+An index expression is taken apart from left to right. Integers become `select`, slices `slice`,
+None and booleans `unsqueeze`: each takes a view of the view before, so basic indexing copies
+nothing. Index tensors (and lists, and numpy arrays) are laid aside with the dimension they stand
+at; if there are any, one `index` (reading) or `index_put_` (writing) does the rest.
 
     x[0, :, None, [2, 1]]  =  index(unsqueeze(select(x, 0, 0), 1), [None, None, tensor([2, 1])])
 
-Under a trace slices are taken as they are written, and numbers are written as constant tensors, so that the trace fits tensors of
-other sizes.
+Under a trace slices are taken as they are written, and numbers are written as constant tensors, so
+that the trace fits tensors of other sizes.
 
 How the real one differs: it also looks for `__torch_function__` and asks symbolic integers.
 """
@@ -33,7 +35,9 @@ _END = (1 << 63) - 1
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """`x[index]`: a view, unless the index contains tensors, lists or arrays. Raises IndexError, ValueError, TypeError."""
+    """`x[index]`: a view, unless the index contains tensors, lists or arrays. Raises IndexError,
+    ValueError, TypeError.
+    """
     kind = index.__class__
     if kind is int:
         return _select(self, 0, index, 0)
@@ -73,11 +77,14 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """The view that the basic parts of `index` make, and the index tensors by dimension (None where there is none)."""
+    """The view that the basic parts of `index` make, and the index tensors by dimension (None where
+    there is none).
+    """
     specified = sum(map(_dimensions, index))
     if specified > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-    result, dim, masked = self, 0, 0  # `masked`: dimensions beyond the first that masks have used up
+    # `masked`: dimensions beyond the first that masks have used up
+    result, dim, masked = self, 0, 0
     tensors: list[Any] = []
     for place, item in enumerate(index):
         if item.__class__ is slice:
@@ -114,7 +121,9 @@ def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
 
 
 def _dimensions(item: Any) -> int:
-    """How many dimensions of the tensor a part of the index uses up (PyTorch counts 1 for a mask that is no tensor yet)."""
+    """How many dimensions of the tensor a part of the index uses up (PyTorch counts 1 for a mask
+    that is no tensor yet).
+    """
     if item is None or item is Ellipsis or item is True or item is False:
         return 0
     if isinstance(item, TensorImpl):
@@ -133,12 +142,14 @@ def _select_error(t: Any, dim: int, index: Any, place: int) -> Exception:
     """What to say when `select` failed: it does not know about index expressions."""
     if not t.dim():
         return IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
+            "in C++ to convert a 0-dim tensor to a number"
         )
     if not -(1 << 63) <= index < 1 << 63:
         return ValueError("Overflow when unpacking long long")
-    return IndexError(f"index {index} is out of bounds for dimension {place} with size {t.size(dim)}")
+    return IndexError(
+        f"index {index} is out of bounds for dimension {place} with size {t.size(dim)}"
+    )
 
 
 def _slice(t: Any, dim: int, item: slice) -> Any:
@@ -158,7 +169,9 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
 
 
 def _slice_for_all_sizes(t: Any, dim: int, item: slice) -> Any:
-    """A slice under a trace: it is recorded as it was written, and even if it takes everything from this tensor."""
+    """A slice under a trace: it is recorded as it was written, and even if it takes everything from
+    this tensor.
+    """
     bounds = [
         default if b is None else as_int(b) if isinstance(b, TensorImpl) else operator.index(b)
         for b, default in ((item.start, 0), (item.stop, _END), (item.step, 1))
@@ -169,17 +182,23 @@ def _slice_for_all_sizes(t: Any, dim: int, item: slice) -> Any:
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """The parts of an index. A short list that holds sequences, slices, None or ... is read as a tuple, with a warning."""
+    """The parts of an index. A short list that holds sequences, slices, None or ... is read as a
+    tuple, with a warning.
+    """
     if isinstance(index, tuple):
         return index
     if isinstance(index, (TensorImpl, np.ndarray)) or not _is_sequence(index) or len(index) >= 32:
         return (index,)
-    if not any(i is None or i is Ellipsis or isinstance(i, (slice, TensorImpl)) or _is_sequence(i) for i in index):
+    if not any(
+        i is None or i is Ellipsis or isinstance(i, (slice, TensorImpl)) or _is_sequence(i)
+        for i in index
+    ):
         return (index,)
     warnings.warn(
-        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-        "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
-        "which will result either in an error or a different result",
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+        "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be "
+        "interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error "
+        "or a different result",
         UserWarning,
         stacklevel=4,
     )
@@ -187,7 +206,9 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 
 
 def _index_tensor(data: Any) -> Any:
-    """A list, range or numpy array as an index tensor: bool and uint8 stay what they are, all else becomes int64."""
+    """A list, range or numpy array as an index tensor: bool and uint8 stay what they are, all else
+    becomes int64.
+    """
     if not isinstance(data, np.ndarray):
         data = _plain(data)
         _check_regular(data)
@@ -220,13 +241,20 @@ def _write(target: Any, value: Any) -> None:
 def _without_leading_ones(value: Any) -> Any:
     sizes = value.shape
     first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
-    return ops.view(value, sizes[first:]) if first or (hot.off and tracer.state is not None) else value
+    return (
+        ops.view(value, sizes[first:]) if first or (hot.off and tracer.state is not None) else value
+    )
 
 
 def _check_number(self: Any, value: Any) -> None:
-    """Raises TypeError for what is neither a tensor nor a number, ValueError for an integer of more than 64 bits."""
+    """Raises TypeError for what is neither a tensor nor a number, ValueError for an integer of more
+    than 64 bits.
+    """
     if not isinstance(value, (int, float, complex, np.integer)):
-        raise TypeError(f"can't assign a {_type_name(value)} to a internals.{SCALAR_TYPE_NAME[self.dtype]}Tensor")
+        raise TypeError(
+            f"can't assign a {_type_name(value)} to a "
+            f"internals.{SCALAR_TYPE_NAME[self.dtype]}Tensor"
+        )
     if isinstance(value, _INTEGERS) and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
 
@@ -238,8 +266,8 @@ def _as_integer(item: Any) -> int:
     except TypeError:
         pass
     raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-        f"(got {_type_name(item)})"
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {_type_name(item)})"
     )
 
 
@@ -266,7 +294,9 @@ def _check_regular(data: Any, dim: int = 0) -> None:
             if not isinstance(row, list):
                 raise TypeError(f"expected a sequence at dim {dim + 1} (got {_type_name(row)})")
             if len(row) != len(data[0]):
-                raise ValueError(f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(row)})")
+                raise ValueError(
+                    f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(row)})"
+                )
         _check_regular([x for row in data for x in row], dim + 1)
     elif isinstance(data, list):
         for x in data:

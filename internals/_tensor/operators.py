@@ -1,9 +1,11 @@
-"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `1 << t` (`torch/_tensor.py`).
+"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `1 << t`
+(`torch/_tensor.py`).
 
 Those that do not care about the order (`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
 
-How the real one differs: PyTorch passes the number on as a 0-d tensor with a flag that says "this was a number"; here the number
-becomes a 0-d tensor of the dtype that the operation will have, where an operator wants a tensor.
+How the real one differs: PyTorch passes the number on as a 0-d tensor with a flag that says "this
+was a number"; here the number becomes a 0-d tensor of the dtype that the operation will have, where
+an operator wants a tensor.
 """
 
 from __future__ import annotations
@@ -30,35 +32,64 @@ class Operators:
     def __rsub__(self, other: Any) -> Any:
         if not isinstance(other, _OPERANDS):
             return NotImplemented
-        return ops.rsub_Tensor(self, other, 1) if isinstance(other, TensorImpl) else ops.rsub_Scalar(self, _number(other), 1)
+        return (
+            ops.rsub_Tensor(self, other, 1)
+            if isinstance(other, TensorImpl)
+            else ops.rsub_Scalar(self, _number(other), 1)
+        )
 
     def __rtruediv__(self: Any, other: Any) -> Any:
         return self.reciprocal() * other if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
-        return ops.pow_Scalar(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+        return (
+            ops.pow_Scalar(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+        )
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return ops.floor_divide(_wrapped(other, self), self) if isinstance(other, _OPERANDS) else NotImplemented
+        return (
+            ops.floor_divide(_wrapped(other, self), self)
+            if isinstance(other, _OPERANDS)
+            else NotImplemented
+        )
 
     def __rmod__(self, other: Any) -> Any:
-        return ops.remainder_Scalar_Tensor(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+        return (
+            ops.remainder_Scalar_Tensor(_number(other), self)
+            if isinstance(other, _OPERANDS)
+            else NotImplemented
+        )
 
     def __rlshift__(self: Any, other: Any) -> Any:
-        return functions.bitwise_left_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+        return (
+            functions.bitwise_left_shift(_number(other), self)
+            if isinstance(other, _OPERANDS)
+            else NotImplemented
+        )
 
     def __rrshift__(self: Any, other: Any) -> Any:
-        return functions.bitwise_right_shift(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+        return (
+            functions.bitwise_right_shift(_number(other), self)
+            if isinstance(other, _OPERANDS)
+            else NotImplemented
+        )
 
     def __invert__(self: Any) -> Any:
         if self.dtype.category > INTEGRAL:
-            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            )
         return ops.bitwise_not(self)
 
-    stft: Any = functional_signal.stft  # which a script calls with the arguments of the operator, so it has no type
+    # which a script calls with the arguments of the operator, so it has no type
+    stft: Any = functional_signal.stft
 
     def norm(
-        self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
+        self,
+        p: float | str | None = "fro",
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
     ) -> Any:
         """See `internals.norm`."""
         return functional_linalg.norm(self, p, dim, keepdim, dtype=dtype)

@@ -1,10 +1,11 @@
 """Copying and pickling tensors (`torch/_utils.py`, `Tensor.__reduce_ex__`, `Tensor.__deepcopy__`).
 
-A tensor is pickled as its storage and the geometry to look at it with; the storage as its bytes. Pickle remembers objects it has
-seen, so views that share a storage share one again when they are read back, and so do the tensors of one `deepcopy`.
+A tensor is pickled as its storage and the geometry to look at it with; the storage as its bytes.
+Pickle remembers objects it has seen, so views that share a storage share one again when they are
+read back, and so do the tensors of one `deepcopy`.
 
-How the real one differs: `torch.save` writes storages to files of their own inside a zip archive, and references to them
-into the pickle.
+How the real one differs: `torch.save` writes storages to files of their own inside a zip archive,
+and references to them into the pickle.
 """
 
 from __future__ import annotations
@@ -24,27 +25,37 @@ def reduce(t: TensorImpl) -> Any:
     """What pickle stores of a tensor: how to rebuild it, and from what."""
     if getattr(t, "grad_fn", None) is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() the tensor first."
+            "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() "
+            "the tensor first."
         )
     how = (t._storage, t._offset, tuple(t.shape), t.stride(), t.dtype, t.requires_grad)
-    return rebuild_tensor, how, getattr(t, "__dict__", None) or None  # attributes the user hung on it
+    # attributes the user hung on it
+    return rebuild_tensor, how, getattr(t, "__dict__", None) or None
 
 
 def rebuild_tensor(
-    storage: Storage, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], kind: dtype, requires_grad: bool
+    storage: Storage,
+    offset: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    kind: dtype,
+    requires_grad: bool,
 ) -> Any:
     t = newly_made(make_checked(storage, geometry(sizes, strides, kind, storage.device), offset))
     return t.requires_grad_() if requires_grad else t
 
 
 def deepcopy(t: Any, memo: dict[int, Any]) -> Any:
-    """A copy on a copy of the storage; other tensors on the same storage find that copy in `memo`."""
+    """A copy on a copy of the storage; other tensors on the same storage find that copy in
+    `memo`.
+    """
     if id(t) in memo:
         return memo[id(t)]
     if t.grad_fn is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
-            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     key = id(t._storage)

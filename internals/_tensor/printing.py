@@ -1,12 +1,13 @@
 """How a tensor prints (`torch/_tensor_str.py`).
 
-One `Format` is chosen for all elements: whole numbers with a bare point (`1.`), fixed or scientific notation with `precision`
-digits, everything padded to one width. Tensors of more than `threshold` elements show `edgeitems` at each end of every dimension,
-and the format looks at what is shown only. Nested brackets follow the dimensions; what the numbers cannot tell (dtype, size,
-device, requires_grad) stands behind them.
+One `Format` is chosen for all elements: whole numbers with a bare point (`1.`), fixed or scientific
+notation with `precision` digits, everything padded to one width. Tensors of more than `threshold`
+elements show `edgeitems` at each end of every dimension, and the format looks at what is shown
+only. Nested brackets follow the dimensions; what the numbers cannot tell (dtype, size, device,
+requires_grad) stands behind them.
 
-How the real one differs: it also prints sparse, quantized and nested tensors, and reads elements through tensor operations; here
-they are read through the numpy array.
+How the real one differs: it also prints sparse, quantized and nested tensors, and reads elements
+through tensor operations; here they are read through the numpy array.
 """
 
 from __future__ import annotations
@@ -49,13 +50,23 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors print. What is None stays, except `sci_mode`: None lets every tensor choose.
+    """Change how tensors print. What is None stays, except `sci_mode`: None lets every tensor
+    choose.
 
-    `precision` digits; `threshold` elements from which on a tensor is summarised; `edgeitems` shown at each end of a dimension
-    then; `linewidth` in characters; `profile` "default", "short" or "full" sets all four.
+    `precision` digits; `threshold` elements from which on a tensor is summarised; `edgeitems` shown
+    at each end of a dimension then; `linewidth` in characters; `profile` "default", "short" or
+    "full" sets all four.
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    changes = {**PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    changes = {
+        **PROFILES.get(profile or "", {}),
+        **{k: v for k, v in given.items() if v is not None},
+    }
     for name, value in changes.items():
         setattr(PRINT_OPTS, name, value)
     PRINT_OPTS.sci_mode = sci_mode
@@ -80,7 +91,8 @@ def printoptions(**options: Any) -> Iterator[None]:
 def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
     """What `repr(t)` returns; `name` is what stands before the parenthesis.
 
-    The elements of a tensor on a GPU are copied to the host first; if the GPU is a simulated one, a comment says so.
+    The elements of a tensor on a GPU are copied to the host first; if the GPU is a simulated one, a
+    comment says so.
     """
     indent = len(name) + 1
     if t.device.type == "meta":
@@ -90,13 +102,20 @@ def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
         contents = elements(array(on_host), indent)
     else:
         contents = "[]"
-    return _join(f"{name}({contents}", suffixes(t), indent) + ("  # simulated" if is_simulated(t.device) else "")
+    return _join(f"{name}({contents}", suffixes(t), indent) + (
+        "  # simulated" if is_simulated(t.device) else ""
+    )
 
 
 def suffixes(t: TensorImpl) -> list[str]:
     """What is told after the elements, because they do not show it."""
     default = dt.get_default_dtype()
-    shown = (default, default.to_complex() if default is dt.float64 else dt.complex64, dt.int64, dt.bool_)
+    shown = (
+        default,
+        default.to_complex() if default is dt.float64 else dt.complex64,
+        dt.int64,
+        dt.bool_,
+    )
     parts = [] if t.device is CPU else [f"device='{t.device}'"]
     if t.device.type == "meta":
         parts.append(f"size={tuple(t.shape)}")
@@ -120,7 +139,9 @@ def suffixes(t: TensorImpl) -> list[str]:
 
 
 def elements(a: Any, indent: int) -> str:
-    """The elements of a numpy array in nested brackets, the lines after the first indented by `indent`."""
+    """The elements of a numpy array in nested brackets, the lines after the first indented by
+    `indent`.
+    """
     summarize = a.size > PRINT_OPTS.threshold
     shown = _summary(a) if summarize else a
     if a.dtype.kind == "c":
@@ -129,7 +150,9 @@ def elements(a: Any, indent: int) -> str:
 
 
 class Format:
-    """How to print each of `values`, decided by looking at all of them. `width` is that of the widest."""
+    """How to print each of `values`, decided by looking at all of them. `width` is that of the
+    widest.
+    """
 
     def __init__(self, values: Any) -> None:
         self.is_floating = values.dtype.kind == "f"

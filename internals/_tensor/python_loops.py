@@ -1,7 +1,9 @@
-"""A Python function for every element: `apply_`, `map_`, `map2_` (`torch/csrc/utils/tensor_apply.cpp`).
+"""A Python function for every element: `apply_`, `map_`, `map2_`
+(`torch/csrc/utils/tensor_apply.cpp`).
 
-These are as slow as they look, and exist on the CPU only. Whatever the function gives back is converted as an element of the
-tensor; autograd never hears of it, so a tensor that requires a gradient is refused.
+These are as slow as they look, and exist on the CPU only. Whatever the function gives back is
+converted as an element of the tensor; autograd never hears of it, so a tensor that requires a
+gradient is refused.
 
 How the real one differs: not at all.
 """
@@ -27,13 +29,17 @@ class PythonLoops:
     __slots__ = ()
 
     def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
-        """Replace every element by `callable(element)`. Raises RuntimeError for a tensor that requires a gradient."""
+        """Replace every element by `callable(element)`. Raises RuntimeError for a tensor that
+        requires a gradient.
+        """
         return _loop(self, (), callable, "apply_")
 
     def map_(self: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
-        """Replace every element by `callable(element, other)`, with the other tensor's, broadcast, beside it.
+        """Replace every element by `callable(element, other)`, with the other tensor's, broadcast,
+        beside it.
 
-        Raises TypeError for another type of tensor, RuntimeError for one that requires a gradient or does not broadcast.
+        Raises TypeError for another type of tensor, RuntimeError for one that requires a gradient
+        or does not broadcast.
         """
         return _loop(self, (tensor,), callable, "map_")
 
@@ -47,10 +53,14 @@ def _loop(self: Any, others: tuple[Any, ...], function: Callable[..., Any], name
     for i, t in enumerate(others):
         if not isinstance(t, TensorImpl):
             given = type_name(t)
-            raise TypeError(f"{name}(): argument '{argument_names[i]}' (position {i + 1}) must be Tensor, not {given}")
+            raise TypeError(
+                f"{name}(): argument '{argument_names[i]}' (position {i + 1}) must be Tensor, not "
+                f"{given}"
+            )
     if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError(
-            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead."
         )
     if self.device.type != "cpu":
         raise TypeError(f"{name} is only implemented on CPU tensors")
@@ -58,7 +68,8 @@ def _loop(self: Any, others: tuple[Any, ...], function: Callable[..., Any], name
         if t.type() != self.type():
             wanted, given = (x.type().replace("internals.", "torch.") for x in (self, t))
             raise TypeError(f"{name}: expected {wanted} for '{argument}' (got {given})")
-    held = [t._storage.lend() for t in (self, *others)]  # the function may give a tensor other memory
+    # the function may give a tensor other memory
+    held = [t._storage.lend() for t in (self, *others)]
     columns = [array(t.expand(self.shape).detach()) for t in others]
     elements = array(self)
     for place in np.ndindex(*self.shape):
@@ -69,7 +80,9 @@ def _loop(self: Any, others: tuple[Any, ...], function: Callable[..., Any], name
 
 
 def _number(value: Any, kind: dtype) -> Any:
-    """What the function gave back as a Python number. Raises Python's TypeError for what is none."""
+    """What the function gave back as a Python number. Raises Python's TypeError for what is
+    none.
+    """
     if isinstance(value, (int, float, complex)):
         return value
     return operator.index(value) if kind.category <= INTEGRAL else math.ldexp(value, 0)

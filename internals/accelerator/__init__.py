@@ -1,8 +1,11 @@
-"""`internals.accelerator`: the device there is besides the CPU, whatever its kind (`torch/accelerator/__init__.py`, `memory.py`).
+"""`internals.accelerator`: the device there is besides the CPU, whatever its kind
+(`torch/accelerator/__init__.py`, `memory.py`).
 
-Everything is a question to `internals.cuda`. A simulated GPU counts as a device, but not as an available one.
+Everything is a question to `internals.cuda`. A simulated GPU counts as a device, but not as an
+available one.
 
-How the real one differs: it finds CUDA, MPS, XPU and others, of which a build of PyTorch has one at most.
+How the real one differs: it finds CUDA, MPS, XPU and others, of which a build of PyTorch has one at
+most.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from internals.cuda import (
 )
 
 __all__ = [
-    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index",
-    "empty_cache", "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
+    "current_accelerator", "current_device_idx", "current_device_index", "current_stream",
+    "device_count", "device_index", "empty_cache", "get_memory_info", "is_available",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+    "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
     "set_device_index", "set_stream", "synchronize",
 ]  # fmt: skip
 
@@ -42,7 +46,9 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> Any:
-    """The `device` of the accelerator, without an index; None if there is none (with `check_available`: no real one)."""
+    """The `device` of the accelerator, without an index; None if there is none (with
+    `check_available`: no real one).
+    """
     found = is_available() if check_available else device_count() > 0
     return device("cuda") if found else None
 

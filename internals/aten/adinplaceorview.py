@@ -1,10 +1,12 @@
-"""The layer between autograd and the backend that keeps books on memory (`torch/csrc/autograd/ADInplaceOrViewType*.cpp`).
+"""The layer between autograd and the backend that keeps books on memory
+(`torch/csrc/autograd/ADInplaceOrViewType*.cpp`).
 
-An op that writes to an argument has its version counter increased: that is how autograd later notices that a value it saved
-has changed. An op that returns a view has the view tied to its base: they share the counter, and `_base` names the tensor
-the memory belongs to.
+An op that writes to an argument has its version counter increased: that is how autograd later
+notices that a value it saved has changed. An op that returns a view has the view tied to its base:
+they share the counter, and `_base` names the tensor the memory belongs to.
 
-How the real one differs: these kernels are generated, one per op; here two serve all, told by the schema what to look at.
+How the real one differs: these kernels are generated, one per op; here two serve all, told by the
+schema what to look at.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def write_uncounted(op: OperatorHandle, *args: Any) -> Any:
-    """Run an op that writes for another one: to a new tensor, or where that one counts (`AutoDispatchBelowADInplaceOrView`)."""
+    """Run an op that writes for another one: to a new tensor, or where that one counts
+    (`AutoDispatchBelowADInplaceOrView`).
+    """
     keys = op.keys_of(args) & below(DispatchKey.ADInplaceOrView)
     return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
 
@@ -52,28 +56,35 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `detach` or `view.dtype`, which no gradient passes: such a view has no `_base`, but a write through it is counted."""
+    """Run `detach` or `view.dtype`, which no gradient passes: such a view has no `_base`, but a
+    write through it is counted.
+    """
     result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     result._version_counter = version_counter(args[0])
     return result
 
 
 def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
-    """Run `detach_`, which writes nothing. Raises RuntimeError for a view, whose history is that of its base."""
+    """Run `detach_`, which writes nothing. Raises RuntimeError for a view, whose history is that of
+    its base.
+    """
     if self._is_view():
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
-            "as the solution."
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as the solution."
         )
     return dispatcher.redispatch(op, keys, self) if hot.off else op.table[keys](self)
 
 
 def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
-    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See `DifferentiableViewMeta`.
+    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See
+    `DifferentiableViewMeta`.
 
-    A view of an inference tensor is another one: nothing is recorded of either, so nothing has to be remembered.
+    A view of an inference tensor is another one: nothing is recorded of either, so nothing has to
+    be remembered.
     """
     if not base._geometry.keys & ADINPLACEORVIEW:
         return
@@ -85,13 +96,16 @@ def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
 
 
 def count_write(t: TensorImpl) -> None:
-    """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left inference mode."""
+    """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left
+    inference mode.
+    """
     if t._geometry.keys & ADINPLACEORVIEW:
         (t._version_counter or version_counter(t)).value += 1
     elif not is_inference_mode_enabled():
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
         )
 
 

@@ -1,9 +1,11 @@
-"""The arithmetic of walking several tensors at once (`aten/src/ATen/ExpandUtils.cpp`, `TensorIterator.cpp`).
+"""The arithmetic of walking several tensors at once (`aten/src/ATen/ExpandUtils.cpp`,
+`TensorIterator.cpp`).
 
-Shapes that broadcast, the strides with which a smaller operand is walked, the order of dimensions in memory, and how many
-dimensions the walk needs. Nothing here knows of tensors.
+Shapes that broadcast, the strides with which a smaller operand is walked, the order of dimensions
+in memory, and how many dimensions the walk needs. Nothing here knows of tensors.
 
-How the real one differs: there the dimensions of a walk are listed from the innermost outwards; here as users see them.
+How the real one differs: there the dimensions of a walk are listed from the innermost outwards;
+here as users see them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ Strides = tuple[int, ...]
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape several shapes broadcast to, right-aligned. Raises RuntimeError naming the dimension that does not fit."""
+    """The shape several shapes broadcast to, right-aligned. Raises RuntimeError naming the
+    dimension that does not fit.
+    """
     result: tuple[int, ...] = tuple(shapes[0]) if shapes else ()
     for shape in shapes[1:]:
         if tuple(shape) == result:
@@ -25,20 +29,29 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         for d in range(n - 1, -1, -1):
             if a[d] != b[d] and a[d] != 1 and b[d] != 1:
                 raise RuntimeError(
-                    f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton dimension {d}"
+                    f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at "
+                    f"non-singleton dimension {d}"
                 )
         result = tuple(y if x == 1 else x for x, y in zip(a, b))
     return result
 
 
-def broadcast_strides(sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> Strides:
-    """`strides` for walking `shape`: 0 along dimensions that are missing or repeat a single element."""
+def broadcast_strides(
+    sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]
+) -> Strides:
+    """`strides` for walking `shape`: 0 along dimensions that are missing or repeat a single
+    element.
+    """
     missing = len(shape) - len(sizes)
-    return (0,) * missing + tuple(0 if n == 1 != m else s for n, s, m in zip(sizes, strides, shape[missing:]))
+    return (0,) * missing + tuple(
+        0 if n == 1 != m else s for n, s, m in zip(sizes, strides, shape[missing:])
+    )
 
 
 def memory_order(shape: Sequence[int], strides: Sequence[Strides]) -> tuple[int, ...]:
-    """Dimensions from outermost to innermost: the first operand that has an opinion decides (`reorder_dimensions`)."""
+    """Dimensions from outermost to innermost: the first operand that has an opinion decides
+    (`reorder_dimensions`).
+    """
 
     def should_swap(a: int, b: int) -> int:
         """1 if dimension `a` should lie outside `b`, -1 if inside, 0 if no operand says."""
@@ -51,7 +64,8 @@ def memory_order(shape: Sequence[int], strides: Sequence[Strides]) -> tuple[int,
                 return 1
         return 0
 
-    order = list(range(len(shape) - 1, -1, -1))  # innermost first; insertion sort that tolerates "don't know"
+    # innermost first; insertion sort that tolerates "don't know"
+    order = list(range(len(shape) - 1, -1, -1))
     for i in range(1, len(shape)):
         j = i
         for k in range(i - 1, -1, -1):
@@ -67,14 +81,17 @@ def memory_order(shape: Sequence[int], strides: Sequence[Strides]) -> tuple[int,
 def coalesce(
     shape: Sequence[int], rows: Sequence[Strides], order: Sequence[int]
 ) -> tuple[tuple[int, ...], list[Strides]]:
-    """`shape`, and each operand's strides, with dimensions merged wherever all operands allow it; outermost first."""
+    """`shape`, and each operand's strides, with dimensions merged wherever all operands allow it;
+    outermost first.
+    """
     merged: list[int] = []
     strides: list[list[int]] = [[] for _ in rows]
     for d in reversed(order):
         size = shape[d]
         if merged and size == 1:
             continue
-        if merged and merged[-1] == 1:  # so far only a dimension of size 1: any stride will do for it
+        if merged and merged[-1] == 1:
+            # so far only a dimension of size 1: any stride will do for it
             merged[-1] = size
             for m, r in zip(strides, rows):
                 m[-1] = r[d]

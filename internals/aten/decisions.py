@@ -1,7 +1,9 @@
-"""What a `TensorIterator` decides, and how: PyTorch's steps in PyTorch's order (`TensorIteratorBase::build`).
+"""What a `TensorIterator` decides, and how: PyTorch's steps in PyTorch's order
+(`TensorIteratorBase::build`).
 
-Shape, device, dtypes; whether one run over memory serves all operands; else the order of the dimensions in memory, which a new
-output follows; then, for the walk itself, which dimensions can be merged.
+Shape, device, dtypes; whether one run over memory serves all operands; else the order of the
+dimensions in memory, which a new output follows; then, for the walk itself, which dimensions can be
+merged.
 
 How the real one differs: `build` works on a list of operand records that it changes step by step.
 """
@@ -37,13 +39,16 @@ Walk = tuple[tuple[int, ...], list[Strides]]
 class Decisions:
     """Everything that follows from the operands' geometries.
 
-    `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out` that was given `resizes`;
-    `targets`, the dtype each input is converted to; whether all are tensors of it `as_they_are`; `fast_setup` and `permutation`
-    as in `TensorIterator`. `plans` is for the backend: by loop, how it runs it for such operands.
+    `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out`
+    that was given `resizes`; `targets`, the dtype each input is converted to; whether all are
+    tensors of it `as_they_are`; `fast_setup` and `permutation` as in `TensorIterator`. `plans` is
+    for the backend: by loop, how it runs it for such operands.
     """
 
-    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "as_they_are", "fast_setup",
-                 "permutation", "plans", "_walk")  # fmt: skip
+    __slots__ = (
+        "common_dtype", "result_dtype", "geometry", "resizes", "targets", "as_they_are",
+        "fast_setup", "permutation", "plans", "_walk",
+    )  # fmt: skip
 
     common_dtype: dtype
     result_dtype: dtype
@@ -57,18 +62,24 @@ class Decisions:
     _walk: Walk | None
 
     def walk(self, arrays: Sequence[Any]) -> Walk:
-        """The coalesced shape and each operand's strides for it. `arrays`, the output first, may have been converted."""
+        """The coalesced shape and each operand's strides for it. `arrays`, the output first, may
+        have been converted.
+        """
         if self._walk is None:
             shape = tuple(self.geometry.sizes)
             rows = [
-                broadcast_strides(a.shape, a.strides, shape) if isinstance(a, np.ndarray) else (0,) * len(shape)
+                broadcast_strides(a.shape, a.strides, shape)
+                if isinstance(a, np.ndarray)
+                else (0,) * len(shape)
                 for a in arrays
             ]
             self._walk = coalesce(shape, rows, self.permutation)
         return self._walk
 
 
-def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, wide_scalars: bool) -> Decisions:
+def decide(
+    inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, wide_scalars: bool
+) -> Decisions:
     """All decisions for one kind of call. Raises RuntimeError as `TensorIterator` says."""
     d = Decisions()
     d._walk, d.plans = None, {}
@@ -76,7 +87,9 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
     shape = broadcast_shapes(*[t._geometry.sizes for t in tensors])
     d.resizes = out is not None and out._geometry.sizes != shape
     if d.resizes and any(out is t for t in tensors):
-        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(
+            f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
     device = common_device(tensors, out)
     if device is not CPU and promote is not None and sum(t.device is CPU for t in tensors) > 1:
         raise RuntimeError("Trying to pass too many CPU scalars to non-CPU kernel!")
@@ -87,7 +100,11 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
             names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[d.common_dtype]
             raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
         check_cast(d.result_dtype, out.dtype)
-    read = [_as_converted(x, target) for x, target in zip(inputs, d.targets) if isinstance(x, TensorImpl)]
+    read = [
+        _as_converted(x, target)
+        for x, target in zip(inputs, d.targets)
+        if isinstance(x, TensorImpl)
+    ]
     defined = read if out is None or d.resizes else [out._geometry, *read]
     d.fast_setup = _fast_setup(defined, shape, has_numbers=len(tensors) < len(inputs))
     if d.fast_setup == "contiguous":
@@ -97,14 +114,20 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
     if out is None:
         d.geometry = geometry(shape, _new_strides(d, read, shape), d.result_dtype, device)
     elif d.resizes:
-        d.geometry = geometry(shape, _new_strides(d, read, shape), out.dtype, device, out._geometry.keys)
+        d.geometry = geometry(
+            shape, _new_strides(d, read, shape), out.dtype, device, out._geometry.keys
+        )
     else:
         d.geometry = out._geometry
     return d
 
 
-def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dtype | None, wide_scalars: bool) -> None:
-    """The dtype to compute in, that of the result, and what to convert each input to (`compute_types`)."""
+def _decide_dtypes(
+    d: Decisions, inputs: Sequence[Any], promote: Any, result: dtype | None, wide_scalars: bool
+) -> None:
+    """The dtype to compute in, that of the result, and what to convert each input to
+    (`compute_types`).
+    """
     common = promote if isinstance(promote, dtype) else result_type(inputs)
     if promote == "float" and common.category < dt.FLOATING:
         common = dt.get_default_dtype()
@@ -112,29 +135,42 @@ def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dt
     if promote is None:
         d.targets = [inputs[0].dtype] + [d.result_dtype] * (len(inputs) - 1)
     elif wide_scalars and common is dt.float16:
-        d.targets = [dt.float32 if i and not getattr(x, "shape", ()) else common for i, x in enumerate(inputs)]
+        d.targets = [
+            dt.float32 if i and not getattr(x, "shape", ()) else common
+            for i, x in enumerate(inputs)
+        ]
     else:
         d.targets = [common] * len(inputs)
 
 
 def common_device(tensors: list[Any], out: Any) -> Any:
-    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it. RuntimeError otherwise."""
+    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it.
+    RuntimeError otherwise.
+    """
     everyone = tensors if out is None else [out, *tensors]
     common = next((t.device for t in everyone if t.device is not CPU), CPU)
     for t in everyone:
         if t.device is not common and (t.shape or t is out or t.device is not CPU):
             raise RuntimeError(
-                f"Expected all tensors to be on the same device, but found at least two devices, {common} and {t.device}!"
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{common} and {t.device}!"
             )
     return common
 
 
 def _fast_setup(operands: list[Geometry], shape: tuple[int, ...], has_numbers: bool) -> str | None:
-    """Whether one run over memory, in some order common to all, visits every operand (`compute_fast_setup_type`)."""
+    """Whether one run over memory, in some order common to all, visits every operand
+    (`compute_fast_setup_type`).
+    """
     if any(g.sizes != shape for g in operands):
         return None
-    if has_numbers:  # a 0-d operand: PyTorch takes the long way, with the same outcome for the usual strides
-        return "contiguous" if all(g.strides == contiguous_strides(shape) and g.numel for g in operands) else None
+    if has_numbers:
+        # a 0-d operand: PyTorch takes the long way, with the same outcome for the usual strides
+        return (
+            "contiguous"
+            if all(g.strides == contiguous_strides(shape) and g.numel for g in operands)
+            else None
+        )
     if all(g.is_contiguous for g in operands):
         return "contiguous"
     if len(shape) == 4 and all(is_channels_last_contiguous(shape, g.strides) for g in operands):
@@ -151,7 +187,9 @@ def _as_converted(t: TensorImpl, target: dtype) -> Geometry:
 
 
 def _new_strides(d: Decisions, read: list[Geometry], shape: tuple[int, ...]) -> Strides:
-    """Strides for a new output: those of the inputs where they agree, else packed in memory order."""
+    """Strides for a new output: those of the inputs where they agree, else packed in memory
+    order.
+    """
     if d.fast_setup == "channels_last":
         return channels_last_strides(shape)
     if d.fast_setup == "non_overlapping_dense":

@@ -1,7 +1,9 @@
-"""scipy, imported when a kernel first needs it (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `Math.h` stand where scipy does).
+"""scipy, imported when a kernel first needs it (`aten/src/ATen/native/BatchLinearAlgebra.cpp`,
+`Math.h` stand where scipy does).
 
-`special.erfinv` and `linalg.lu_factor` are scipy's. The kernels of in-place twins are imported together, at the first
-`x.add_(y)`; scipy, which takes longer to import than all of `internals`, must not come with them.
+`special.erfinv` and `linalg.lu_factor` are scipy's. The kernels of in-place twins are imported
+together, at the first `x.add_(y)`; scipy, which takes longer to import than all of `internals`,
+must not come with them.
 
 How the real one differs: LAPACK and the special functions are linked into the library.
 """

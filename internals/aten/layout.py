@@ -1,8 +1,9 @@
-"""Which strides a new tensor gets (`c10/core/MemoryFormat.h`, `aten/src/ATen/native/TensorFactories.cpp`).
+"""Which strides a new tensor gets (`c10/core/MemoryFormat.h`,
+`aten/src/ATen/native/TensorFactories.cpp`).
 
-A *memory format* is a wish about strides: `contiguous_format` (row-major), `channels_last` (NHWC: the channel innermost) and
-`preserve_format` (like the tensor it is made from: its own strides if they fill memory without gaps, else packed in the same
-order).
+A *memory format* is a wish about strides: `contiguous_format` (row-major), `channels_last` (NHWC:
+the channel innermost) and `preserve_format` (like the tensor it is made from: its own strides if
+they fill memory without gaps, else packed in the same order).
 
 How the real one differs: nothing but the language.
 """
@@ -22,7 +23,9 @@ RANK = {"channels_last": 4, "channels_last_3d": 5}
 
 
 def strides_for(sizes: Sequence[int], memory_format: Any = None) -> tuple[int, ...]:
-    """Strides of a new tensor of these sizes. Raises RuntimeError when the format does not fit the number of dimensions."""
+    """Strides of a new tensor of these sizes. Raises RuntimeError when the format does not fit the
+    number of dimensions.
+    """
     if memory_format is None or memory_format is contiguous_format:
         return contiguous_strides(sizes)
     if memory_format is preserve_format:
@@ -44,7 +47,9 @@ def strides_like(t: TensorImpl, memory_format: Any = None) -> tuple[int, ...]:
 
 
 def dense_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Strides without gaps or repetitions that visit memory in the same order as `strides` (`infer_dense_strides`)."""
+    """Strides without gaps or repetitions that visit memory in the same order as `strides`
+    (`infer_dense_strides`).
+    """
     result, step = [0] * len(sizes), 1
     for d in reversed(memory_order(sizes, [tuple(strides)])):
         result[d] = step

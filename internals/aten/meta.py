@@ -1,12 +1,12 @@
 """Calls on "meta", the device without memory (`build/aten/src/ATen/RegisterMeta.cpp`, generated).
 
 A kernel there is the one of the CPU, which checks its arguments and makes its result, by geometry
-alone, and then finds that nothing is stored (`Geometry.stored`, `on_device`). So whatever says what an operator's
-result looks like, and what it refuses, stands once.
+alone, and then finds that nothing is stored (`Geometry.stored`, `on_device`). So whatever says what
+an operator's result looks like, and what it refuses, stands once.
 
 How the real one differs: structured operators have a "meta" function, with which the kernels of all
-backends begin; hundreds of others have one in Python (`torch/_meta_registrations.py`). Some of these
-mix tensors of "meta" with others.
+backends begin; hundreds of others have one in Python (`torch/_meta_registrations.py`). Some of
+these mix tensors of "meta" with others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from internals.core.tensor_impl import TensorImpl
 
 
 def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """`kernel` behind the check that all tensors are on one device; a number of the CPU may join them.
+    """`kernel` behind the check that all tensors are on one device; a number of the CPU may join
+    them.
 
     Machine code believes that there is memory where a tensor says so.
     """
@@ -34,7 +35,9 @@ def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any
             if isinstance(t, TensorImpl) and not (t.device is CPU and not t.dim()):
                 expected = expected or t.device
                 if t.device is not expected:
-                    raise RuntimeError(f"Tensor on device {t.device} is not on the expected device {expected}!")
+                    raise RuntimeError(
+                        f"Tensor on device {t.device} is not on the expected device {expected}!"
+                    )
         return kernel(*args)
 
     return wrapper

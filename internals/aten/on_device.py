@@ -1,15 +1,19 @@
-"""Where an operator leaves the CPU: the part of it that every device has its own of (`aten/src/ATen/native/DispatchStub.h`).
+"""Where an operator leaves the CPU: the part of it that every device has its own of
+(`aten/src/ATen/native/DispatchStub.h`).
 
-An operator is one function for all devices. It checks its arguments, makes its result by geometry alone, and computes if that is
-stored here (`Geometry.stored`). If not, `on_device` hands the result to the device it is on:
+An operator is one function for all devices. It checks its arguments, makes its result by geometry
+alone, and computes if that is stored here (`Geometry.stored`). If not, `on_device` hands the result
+to the device it is on:
 
     if not self._geometry.stored:
         return on_device("pooling.avg_pool2d", out, self, ...)
 
-calls `avg_pool2d` of `internals.cuda.native.pooling`, which fills it. On "meta" there is nothing to fill.
+calls `avg_pool2d` of `internals.cuda.native.pooling`, which fills it. On "meta" there is nothing to
+fill.
 
-How the real one differs: a `DispatchStub` is a table of function pointers, into which each device registers its own, the CPU one
-for each of its instruction sets; where there is no stub, a structured operator has a function of its own for each device.
+How the real one differs: a `DispatchStub` is a table of function pointers, into which each device
+registers its own, the CPU one for each of its instruction sets; where there is no stub, a
+structured operator has a function of its own for each device.
 """
 
 from __future__ import annotations
@@ -23,7 +27,9 @@ from internals.core.device import CPU, META
 
 
 def on_device(name: str, result: Any, *args: Any) -> Any:
-    """`result`, a tensor or a tuple of them, filled by what its device calls `name`; as it is on "meta", or without elements."""
+    """`result`, a tensor or a tuple of them, filled by what its device calls `name`; as it is on
+    "meta", or without elements.
+    """
     for t in result if isinstance(result, tuple) else (result,):
         if t is not None:
             g = t._geometry
@@ -38,5 +44,7 @@ def on_device(name: str, result: Any, *args: Any) -> Any:
 @cache
 def _function(device_type: str, name: str) -> Callable[..., None]:
     module, _, function = name.rpartition(".")
-    found: Callable[..., None] = getattr(import_module(f"internals.{device_type}.native.{module}"), function)
+    found: Callable[..., None] = getattr(
+        import_module(f"internals.{device_type}.native.{module}"), function
+    )
     return found

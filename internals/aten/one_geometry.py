@@ -1,7 +1,8 @@
-"""Whether nothing has to be decided about two operands: the question that the fast lane begins with (`fast_set_up` in
-`aten/src/ATen/TensorIterator.cpp`).
+"""Whether nothing has to be decided about two operands: the question that the fast lane begins with
+(`fast_set_up` in `aten/src/ATen/TensorIterator.cpp`).
 
-How the real one differs: a C++ `TensorIterator` asks about any number of operands, once it has been built.
+How the real one differs: a C++ `TensorIterator` asks about any number of operands, once it has been
+built.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ NUMBERS = frozenset((float, int, bool, complex))
 
 
 def one_geometry(a: Any, b: Any, out: Any) -> Geometry | None:
-    """The geometry of the result if it is that of the operands, contiguous floats, and `out` is None or `a`, and written to
-    where it is read. One of `a` and `b` may be a number, or a tensor that only has to be repeated; for None, a
-    `TensorIterator` decides.
+    """The geometry of the result if it is that of the operands, contiguous floats, and `out` is
+    None or `a`, and written to where it is read. One of `a` and `b` may be a number, or a tensor
+    that only has to be repeated; for None, a `TensorIterator` decides.
     """
     kind = b.__class__
     if kind is float or kind is int:
@@ -38,11 +39,17 @@ def one_geometry(a: Any, b: Any, out: Any) -> Geometry | None:
 
 @lru_cache(maxsize=1 << 12)
 def _broadcast(a: Geometry, b: Geometry) -> Geometry | None:
-    """The larger of two geometries if the smaller only has to be repeated to fit it, or is one number repeated already."""
+    """The larger of two geometries if the smaller only has to be repeated to fit it, or is one
+    number repeated already.
+    """
     for small, large in ((b, a), (a, b)):
         if a.dtype is b.dtype and a.keys == b.keys and large.fast:
             pairs = zip(reversed(small.sizes), reversed(large.sizes))
-            fits = small.fast and len(small.sizes) <= len(large.sizes) and all(n in (1, m) for n, m in pairs)
+            fits = (
+                small.fast
+                and len(small.sizes) <= len(large.sizes)
+                and all(n in (1, m) for n, m in pairs)
+            )
             if fits or (small.sizes == large.sizes and not any(small.strides)):
                 return large
     return None

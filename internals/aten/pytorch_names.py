@@ -1,8 +1,8 @@
 """Which operators PyTorch has, and what to say when somebody asks for one that is not here.
 
-`pytorch_names.txt` lists the names in PyTorch's `aten/src/ATen/native/native_functions.yaml`, each with the places where
-Python finds it; `python -m tools.operators --names` writes it from an installed PyTorch, and `docs/operators.md` compares it
-with what is declared here.
+`pytorch_names.txt` lists the names in PyTorch's `aten/src/ATen/native/native_functions.yaml`, each
+with the places where Python finds it; `python -m tools.operators --names` writes it from an
+installed PyTorch, and `docs/operators.md` compares it with what is declared here.
 
 How the real one differs: it has them all.
 """
@@ -21,19 +21,25 @@ NOTEBOOK, SECTION = "notebooks/06_aten_dispatcher_codegen.ipynb", "An operator f
 
 @cache
 def names() -> dict[str, frozenset[str]]:
-    """Every operator's name, in-place ones included: `hypot` → {"torch", "Tensor"}. Places are also linalg, fft, special, nn."""
+    """Every operator's name, in-place ones included: `hypot` → {"torch", "Tensor"}. Places are also
+    linalg, fft, special, nn.
+    """
     lines = LIST.read_text(encoding="utf-8").splitlines()
     rows = (line.split(" ") for line in lines if not line.startswith("#"))
     return {name: frozenset(places) for name, *places in rows}
 
 
 def is_pytorchs(name: str) -> bool:
-    """Whether PyTorch declares an operator of this name; out= variants have the name of the operator they belong to."""
+    """Whether PyTorch declares an operator of this name; out= variants have the name of the
+    operator they belong to.
+    """
     return name in names()
 
 
 def advice(name: str) -> str:
-    """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no operator of, or that is here."""
+    """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no
+    operator of, or that is here.
+    """
     if not is_pytorchs(name) or dispatcher.operators.names(f"aten::{name}"):
         return ""
     return (
@@ -43,9 +49,16 @@ def advice(name: str) -> str:
 
 
 def missing_attribute(owner: str, name: str, prefix: str = "", place: str = "") -> AttributeError:
-    """The error for `owner.name`: Python's own words, and the advice if PyTorch has an operator `prefix + name` there."""
+    """The error for `owner.name`: Python's own words, and the advice if PyTorch has an operator
+    `prefix + name` there.
+    """
     text = f"{owner} has no attribute {name!r}"
     full = prefix + name
-    if not name.startswith("__") and is_pytorchs(full) and (not place or place in names()[full]) and advice(full):
+    if (
+        not name.startswith("__")
+        and is_pytorchs(full)
+        and (not place or place in names()[full])
+        and advice(full)
+    ):
         text += f". {advice(full)}"
     return AttributeError(text)

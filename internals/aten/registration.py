@@ -2,10 +2,10 @@
 function that calls it (`Operators.cpp`).
 
 The line has the schema, the place of its entry, and a kernel for each key: `relu(Tensor self) ->
-Tensor | activations.yaml:3 | CPU=pointwise.relu`. The operator is made when first asked for, its call function when first
-called, and a kernel's module is imported when that runs. An operator whose schema says that it
-writes to an argument or returns a view also gets a kernel for the ADInplaceOrView key; every other
-op falls through there.
+Tensor | activations.yaml:3 | CPU=pointwise.relu`. The operator is made when first asked for, its
+call function when first called, and a kernel's module is imported when that runs. An operator whose
+schema says that it writes to an argument or returns a view also gets a kernel for the
+ADInplaceOrView key; every other op falls through there.
 
 How the real one differs: registration runs in static initialisers when libtorch_cpu is loaded, for
 all kernels at once, and the call functions are compiled before.
@@ -132,11 +132,15 @@ def _keys(arguments: Sequence[Argument]) -> str:
 
 
 class MadeKernel(KernelFunction):
-    """A kernel that `maker` makes for one operator, of what `target` names, when it is first called."""
+    """A kernel that `maker` makes for one operator, of what `target` names, when it is first
+    called.
+    """
 
     __slots__ = ("op", "maker", "made")
 
-    def __init__(self, target: str, op: OperatorHandle, maker: str, takes_keys: bool = False) -> None:
+    def __init__(
+        self, target: str, op: OperatorHandle, maker: str, takes_keys: bool = False
+    ) -> None:
         super().__init__(target, takes_keys, only_records=takes_keys)
         self.op, self.maker = op, KernelFunction(maker)
         self.made: Kernel | None = None
@@ -157,7 +161,9 @@ def list_keys(tensors: Iterable[Any]) -> int:
 
 
 def factory_keys(device: Any) -> int:
-    """The key set of an op without tensor arguments: its device's backend, chosen by BackendSelect."""
+    """The key set of an op without tensor arguments: its device's backend, chosen by
+    BackendSelect.
+    """
     if device is None or device is _device.CPU:
         return _CPU_FACTORY
     return 1 << backend_key(_device.resolve(device).type) | 1 << DispatchKey.BackendSelect

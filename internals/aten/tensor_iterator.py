@@ -1,23 +1,24 @@
 """What all pointwise operators have in common (`aten/src/ATen/TensorIterator.cpp`).
 
-Before a loop can run, somebody has to decide: which dtype to compute in, what shape the operands broadcast to, what the output
-is (given, or new: then in which memory order), and how few dimensions the walk over memory really needs. A `TensorIterator`
-makes these decisions in its constructor, where they can be looked at, and `run` hands numpy's loop exactly the operands it
-decided on. Large tensors are walked over by machine code instead (`compiled/elementwise.py`).
+Before a loop can run, somebody has to decide: which dtype to compute in, what shape the operands
+broadcast to, what the output is (given, or new: then in which memory order), and how few dimensions
+the walk over memory really needs. A `TensorIterator` makes these decisions in its constructor,
+where they can be looked at, and `run` hands numpy's loop exactly the operands it decided on. Large
+tensors are walked over by machine code instead (`compiled/elementwise.py`).
 
     it = TensorIterator([a, b])
     it.common_dtype, it.shape, it.permutation, it.coalesced_shape
     result = it.run(np.add)
 
-What is decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and serves the next call with the
-same ones.
+What is decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and
+serves the next call with the same ones.
 
-On another device the decisions are the same, and its backend runs the loop (`BackendHooks.run_loop`; PyTorch has a
-`DispatchStub`).
+On another device the decisions are the same, and its backend runs the loop
+(`BackendHooks.run_loop`; PyTorch has a `DispatchStub`).
 
-How the real one differs: it decides anew in every call, splits the walk over threads and casts in small buffers inside the loop;
-here an operand of another dtype is converted as a whole, and numpy walks. PyTorch tells wrapped numbers (Python scalars) by a
-flag on a 0-d tensor.
+How the real one differs: it decides anew in every call, splits the walk over threads and casts in
+small buffers inside the loop; here an operand of another dtype is converted as a whole, and numpy
+walks. PyTorch tells wrapped numbers (Python scalars) by a flag on a 0-d tensor.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ REMEMBERED = 1 << 12
 
 
 class Watch(threading.local):
-    """Who hears of the loops that this thread's operators ask for on tensors without memory: the JIT's fuser, or nobody."""
+    """Who hears of the loops that this thread's operators ask for on tensors without memory: the
+    JIT's fuser, or nobody.
+    """
 
     loop: Callable[[TensorIterator, Decisions, Any], None] | None = None
 
@@ -59,20 +62,22 @@ watch = Watch()
 class TensorIterator:
     """The decisions for one pointwise call.
 
-    `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one. `promote` says what to
-    compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, "same"
-    (nothing is converted: `out` has to have the one input's dtype), or None (the first operand is a condition and stays as it is,
-    the others become `result`).
-    `result` is the dtype of a new output; the computation's when None. `wide_scalars` keeps numbers and 0-d operands after the
-    first in single precision when the computation is in half.
+    `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one.
+    `promote` says what to compute in: "common" (the promoted dtype), "float" (the same, but
+    integers become the default dtype), a dtype, "same" (nothing is converted: `out` has to have the
+    one input's dtype), or None (the first operand is a condition and stays as it is, the others
+    become `result`). `result` is the dtype of a new output; the computation's when None.
+    `wide_scalars` keeps numbers and 0-d operands after the first in single precision when the
+    computation is in half.
 
-    Attributes: `common_dtype`, `result_dtype`, `shape`, `output`, `fast_setup` ("contiguous", "channels_last",
-    "non_overlapping_dense": all operands lie in memory in the same way and one run over it does; else None), `permutation`
-    (dimensions from the outermost to the innermost in memory), `coalesced_shape` and `coalesced_strides` (in bytes; one tuple
-    an operand, the output first).
+    Attributes: `common_dtype`, `result_dtype`, `shape`, `output`, `fast_setup` ("contiguous",
+    "channels_last", "non_overlapping_dense": all operands lie in memory in the same way and one run
+    over it does; else None), `permutation` (dimensions from the outermost to the innermost in
+    memory), `coalesced_shape` and `coalesced_strides` (in bytes; one tuple an operand, the output
+    first).
 
-    Raises RuntimeError for shapes that do not broadcast, devices that differ, overlapping memory, and an `out` of the wrong
-    shape (in place) or dtype.
+    Raises RuntimeError for shapes that do not broadcast, devices that differ, overlapping memory,
+    and an `out` of the wrong shape (in place) or dtype.
     """
 
     __slots__ = ("inputs", "_output", "_decisions")
@@ -106,7 +111,9 @@ class TensorIterator:
             out._geometry, out._array = decisions.geometry, None
 
     def run(self, loop: Callable[..., Any]) -> Any:
-        """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the coalesced operands."""
+        """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the
+        coalesced operands.
+        """
         output, decisions = self._output, self._decisions
         g, result_dtype = decisions.geometry, decisions.result_dtype
         if output is None:
@@ -119,16 +126,28 @@ class TensorIterator:
             elif watch.loop is not None:
                 watch.loop(self, decisions, loop)
             return output
-        if g.numel >= settings.least and not hot.readers and compiled().run_loop(self, decisions, loop, output):
+        if (
+            g.numel >= settings.least
+            and not hot.readers
+            and compiled().run_loop(self, decisions, loop, output)
+        ):
             return output
-        operands: list[Any] = list(map(array, self.inputs)) if decisions.as_they_are else self._converted()
+        operands: list[Any] = (
+            list(map(array, self.inputs)) if decisions.as_they_are else self._converted()
+        )
         target = array(output)
         if decisions.fast_setup is None:
             shape, strides = decisions.walk([target, *operands])
             if shape != target.shape:
                 target = _view(target, output, shape, strides[0])
-                operands = [_view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])]
-        result = target if output._geometry.dtype is result_dtype else np.empty(target.shape, result_dtype.np)
+                operands = [
+                    _view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])
+                ]
+        result = (
+            target
+            if output._geometry.dtype is result_dtype
+            else np.empty(target.shape, result_dtype.np)
+        )
         token = quiet()
         try:
             loop(*operands, out=result)
@@ -182,7 +201,9 @@ class TensorIterator:
             if not isinstance(x, TensorImpl):
                 operands.append(number(x, target))
             else:
-                operands.append(array(x) if x._geometry.dtype is target else array(x).astype(target.np))
+                operands.append(
+                    array(x) if x._geometry.dtype is target else array(x).astype(target.np)
+                )
         return operands
 
 
@@ -195,9 +216,11 @@ def compiled() -> Any:
 
 
 def number(value: Any, target: dtype) -> Any:
-    """A Python number as a numpy scalar of `target`; integers wrap around and floats become inf, as a C cast would do it.
+    """A Python number as a numpy scalar of `target`; integers wrap around and floats become inf, as
+    a C cast would do it.
 
-    Raises OverflowError for an integer that does not fit into 64 bits and so could not have come from C.
+    Raises OverflowError for an integer that does not fit into 64 bits and so could not have come
+    from C.
     """
     if target.category == dt.INTEGRAL and not isinstance(value, bool):
         if not ~LARGEST <= value <= 2 * LARGEST + 1:

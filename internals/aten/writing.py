@@ -1,7 +1,8 @@
-"""Putting a finished result where the caller wants it: into `self` (in-place) or into `out=` (`aten/src/ATen/native/Resize.cpp`).
+"""Putting a finished result where the caller wants it: into `self` (in-place) or into `out=`
+(`aten/src/ATen/native/Resize.cpp`).
 
-How the real one differs: structured kernels allocate through `set_output` and never copy; that path is `TensorIterator`'s
-here. What comes through this file is computed first and copied afterwards.
+How the real one differs: structured kernels allocate through `set_output` and never copy; that path
+is `TensorIterator`'s here. What comes through this file is computed first and copied afterwards.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from .overlap import check_no_internal_overlap
 
 
 def write_inplace(target: Any, result: Any) -> Any:
-    """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either does not allow it."""
+    """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either
+    does not allow it.
+    """
     check_cast(result.dtype, target.dtype)
     if result.shape != target.shape:
         raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
         )
     check_no_internal_overlap(target)
     _store(target, result)
@@ -34,19 +38,24 @@ def write_inplace(target: Any, result: Any) -> Any:
 
 
 def copy_inplace(target: Any, result: Any) -> Any:
-    """`write_inplace` for a composite operator, which autograd sees through: the copy is an operator too."""
+    """`write_inplace` for a composite operator, which autograd sees through: the copy is an
+    operator too.
+    """
     from internals._generated import ops
 
     check_cast(result.dtype, target.dtype)
     if result.shape != target.shape:
         raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
         )
     return ops.copy_(target, result, False)
 
 
 def write_out(out: Any, result: Any) -> Any:
-    """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be cast."""
+    """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be
+    cast.
+    """
     check_cast(result.dtype, out.dtype)
     check_device(result.device, out.device)
     resize_output(out, result.shape)
@@ -56,7 +65,9 @@ def write_out(out: Any, result: Any) -> Any:
 
 
 def write_exact_out(out: Any, result: Any) -> Any:
-    """`write_out` for an `out` that must have the very dtype of the result. Raises RuntimeError otherwise."""
+    """`write_out` for an `out` that must have the very dtype of the result. Raises RuntimeError
+    otherwise.
+    """
     check_dtype(result.dtype, out.dtype)
     return write_out(out, result)
 
@@ -69,15 +80,18 @@ def fill_out(out: Any, result: Any) -> Any:
 
 
 def range_out(out: Any, result: Any, warns: bool = True) -> Any:
-    """`fill_out` for ranges, which fill an `out` of just so many elements whatever its shape, and may warn about any other."""
+    """`fill_out` for ranges, which fill an `out` of just so many elements whatever its shape, and
+    may warn about any other.
+    """
     if out.numel() == result.numel():
         return write_out(out, result.view(out.shape))
     if warns and out.numel():
         n = result.numel()
         warn(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
-            f"computed number of elements {n}. Note that this may occur as a result of rounding error. The out tensor will be "
-            f"resized to a tensor of shape ({n},)."
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} "
+            f"which does not match the computed number of elements {n}. Note that this may occur "
+            "as a result of rounding error. The out tensor will be resized to a tensor of shape "
+            f"({n},)."
         )
     return fill_out(out, result)
 
@@ -91,7 +105,9 @@ def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
 
 
 def write_exact_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
-    """`write_exact_out` for each of several results; nothing is written if the dtype of one is wrong."""
+    """`write_exact_out` for each of several results; nothing is written if the dtype of one is
+    wrong.
+    """
     for o, r in zip(outs, results):
         check_dtype(r.dtype, o.dtype)
     return write_outs(outs, results)
@@ -104,22 +120,26 @@ def become_view(target: Any, view: Any) -> Any:
 
 
 def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
-    """Give `out` the sizes a result needs; warns when it had elements of its own. Returns whether it was resized."""
+    """Give `out` the sizes a result needs; warns when it had elements of its own. Returns whether
+    it was resized.
+    """
     if tuple(out.shape) == tuple(sizes):
         return False
     if out.numel():
         warn(
-            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the "
-            f"required output shape {list(sizes)}. This behavior is deprecated, and in a future PyTorch release outputs will not "
-            "be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
-            "zero elements with t.resize_(0)."
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out.shape)}, which does not match the required output shape {list(sizes)}. "
+            "This behavior is deprecated, and in a future PyTorch release outputs will not be "
+            "resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+            "resizing it, inplace, to zero elements with t.resize_(0)."
         )
     resize(out, sizes)
     return True
 
 
 def resize(t: TensorImpl, sizes: Sequence[int], strides: Sequence[int] | None = None) -> None:
-    """Other sizes for `t`, contiguous unless `strides` are given; its storage grows if it is too small, and never shrinks.
+    """Other sizes for `t`, contiguous unless `strides` are given; its storage grows if it is too
+    small, and never shrinks.
 
     Raises RuntimeError when there is no such memory, or the storage may not grow.
     """
@@ -137,7 +157,8 @@ def check_dtype(wanted: dtype, given: dtype) -> None:
     """Raises RuntimeError when an `out` has not the dtype of the result."""
     if given is not wanted:
         raise RuntimeError(
-            f"Expected out tensor to have dtype {TYPE_META_NAME[wanted]}, but got {TYPE_META_NAME[given]} instead"
+            f"Expected out tensor to have dtype {TYPE_META_NAME[wanted]}, but got "
+            f"{TYPE_META_NAME[given]} instead"
         )
 
 
@@ -151,7 +172,8 @@ def check_cast(source: dtype, target: dtype) -> None:
     """Raises RuntimeError when a result of dtype `source` may not be stored as `target`."""
     if not can_cast(source, target):
         raise RuntimeError(
-            f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type {SCALAR_TYPE_NAME[target]}"
+            f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type "
+            f"{SCALAR_TYPE_NAME[target]}"
         )
 
 

@@ -1,21 +1,21 @@
-"""Automatic differentiation: a graph recorded while operators run, and an engine that runs it backwards (`torch/autograd`,
-`torch/csrc/autograd`).
+"""Automatic differentiation: a graph recorded while operators run, and an engine that runs it
+backwards (`torch/autograd`, `torch/csrc/autograd`).
 
 The parts, in the order in which they are met:
 
-    derivatives/         the formula of every operator; codegen makes nodes and kernels of it
-    formulas/            the functions those formulas call
-    history.py           what those kernels do around an operator: edges, history, in-place writes
-    node.py              a node of the graph            saved_variable.py   what it keeps, with versions
-    engine.py            running the graph              accumulate_grad.py  where gradients arrive
-    node_hooks.py        hooks around a node            validation.py       does a gradient fit its tensor
-    copy_slices.py       writing to a view              manual.py           kernels written by hand
-    api.py               backward, grad                 function.py         nodes written by users
-    grad_mode.py         no_grad and its kind           anomaly.py          which forward line is to blame
-    graph.py             the graph in users' hands      variable.py         the name tensors had before 0.4
-    gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
-    not_implemented.py   operators that say nothing     streams.py          on which stream of a GPU
-    pairs.py             views between complex and real profiler.py         a door to internals.profiler
+    derivatives/        the formula of every operator; codegen makes nodes and kernels of it
+    formulas/           the functions those formulas call
+    history.py          what those kernels do around an operator: edges, history, in-place writes
+    node.py             a node of the graph          saved_variable.py  what it keeps, with versions
+    engine.py           running the graph            accumulate_grad.py where gradients arrive
+    node_hooks.py       hooks around a node          validation.py      whether a gradient fits
+    copy_slices.py      writing to a view            manual.py          kernels written by hand
+    api.py              backward, grad               function.py        nodes written by users
+    grad_mode.py        no_grad and its kind         anomaly.py         the forward line to blame
+    graph.py            the graph in users' hands    variable.py        tensors' name before 0.4
+    gradcheck.py        formulas against differences functional.py      jacobian, hessian, vjp, ...
+    not_implemented.py  operators that say nothing   streams.py         on which stream of a GPU
+    pairs.py            views of complex as real     profiler.py        a door to internals.profiler
 
 How the real one differs: forward-mode differentiation and batched gradients (vmap).
 """
@@ -40,13 +40,15 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 __all__ = [
-    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler",
-    "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
+    "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler", "set_detect_anomaly",
+    "set_grad_enabled",
 ]  # fmt: skip
 _HOMES = {
-    "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "", "profiler": "",
-    "backward": "api", "grad": "api", "GradcheckError": "gradcheck", "gradgradcheck": "gradcheck",
+    "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "",
+    "profiler": "", "backward": "api", "grad": "api", "GradcheckError": "gradcheck",
+    "gradgradcheck": "gradcheck",
 }  # fmt: skip
 
 
@@ -56,7 +58,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'internals.autograd' has no attribute '{name}'")
     if not _HOMES[name]:
         return importlib.import_module(f"internals.autograd.{name}")
-    value = globals()[name] = getattr(importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(
+        importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name
+    )
     return value
 
 

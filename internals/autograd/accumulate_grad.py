@@ -1,11 +1,13 @@
-"""`AccumulateGrad`: where a gradient arrives at a leaf (`torch/csrc/autograd/functions/accumulate_grad.h`).
+"""`AccumulateGrad`: where a gradient arrives at a leaf
+(`torch/csrc/autograd/functions/accumulate_grad.h`).
 
-A gradient that nobody else holds and that lies in memory as the leaf does becomes `.grad` as it is; any other is copied. When
-there is a `.grad` already the new one is added: in place, so that `.grad` stays the same tensor, or, while the graph of the
-gradient itself is being recorded (`create_graph`), as a new tensor.
+A gradient that nobody else holds and that lies in memory as the leaf does becomes `.grad` as it is;
+any other is copied. When there is a `.grad` already the new one is added: in place, so that `.grad`
+stays the same tensor, or, while the graph of the gradient itself is being recorded
+(`create_graph`), as a new tensor.
 
-How the real one differs: the variable holds it weakly and the graph keeps both alive, so it is made anew for every graph; it also
-knows sparse gradients, and locks the variable against other threads.
+How the real one differs: the variable holds it weakly and the graph keeps both alive, so it is made
+anew for every graph; it also knows sparse gradients, and locks the variable against other threads.
 """
 
 from __future__ import annotations
@@ -22,18 +24,19 @@ from internals.core.tensor_impl import TensorImpl, autograd_meta, make
 
 from .node import Node
 
-# Who holds a gradient that was made for the leaf alone: the list of arguments, the local variable, getrefcount's argument.
+# Who holds a gradient that was made for the leaf alone: the list of arguments, the local variable,
+# getrefcount's argument.
 _UNSHARED = 3
 _HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
 
 
-
-
 class AccumulateGrad(Node):
-    """Adds what it gets to `variable.grad`. Its sequence number is infinite: it runs as soon as it is ready.
+    """Adds what it gets to `variable.grad`. Its sequence number is infinite: it runs as soon as it
+    is ready.
 
-    A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`). The leaf holds it, so it
-    must not hold the leaf; should the leaf be gone while a graph still leads here, `variable` is made again on the same memory.
+    A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`).
+    The leaf holds it, so it must not hold the leaf; should the leaf be gone while a graph still
+    leads here, `variable` is made again on the same memory.
     """
 
     __slots__ = ("_leaf", "_storage", "_geometry", "_offset", "_remade", "_grad")
@@ -47,7 +50,11 @@ class AccumulateGrad(Node):
     def look_at(self, variable: TensorImpl) -> None:
         """Accumulate in `variable` from now on."""
         self._leaf = weakref.ref(variable)
-        self._storage, self._geometry, self._offset = variable._storage, variable._geometry, variable._offset
+        self._storage, self._geometry, self._offset = (
+            variable._storage,
+            variable._geometry,
+            variable._offset,
+        )
         self._remade, self._grad = False, None
         self.input_metadata = (variable._geometry.without_grad,)
 
@@ -92,7 +99,9 @@ class AccumulateGrad(Node):
 
 
 def _kept(grad: Any, variable: TensorImpl) -> Any:
-    """The gradient itself, if it is laid out as the variable is and its memory is nobody else's; None if it has to be copied."""
+    """The gradient itself, if it is laid out as the variable is and its memory is nobody else's;
+    None if it has to be copied.
+    """
     if grad._geometry is not variable._geometry.without_grad or is_grad_enabled():
         return None
     meta = grad._autograd_meta

@@ -1,11 +1,13 @@
-"""Anomaly mode: which line of the forward computation is to blame (`torch/autograd/anomaly_mode.py`,
-`csrc/autograd/anomaly_mode.cpp`).
+"""Anomaly mode: which line of the forward computation is to blame
+(`torch/autograd/anomaly_mode.py`, `csrc/autograd/anomaly_mode.cpp`).
 
-An error in backward shows a traceback of backward, where no line of the user's appears. While anomaly mode is on, every node made
-remembers the traceback of its birth, and when backward fails in a node that traceback is shown, and that of the node it was
-made for in a double backward. Besides, the results of every node are searched for NaN.
+An error in backward shows a traceback of backward, where no line of the user's appears. While
+anomaly mode is on, every node made remembers the traceback of its birth, and when backward fails in
+a node that traceback is shown, and that of the node it was made for in a double backward. Besides,
+the results of every node are searched for NaN.
 
-How the real one differs: the nodes keep the traceback in C++ metadata; the mode is kept per process in both.
+How the real one differs: the nodes keep the traceback in C++ metadata; the mode is kept per process
+in both.
 """
 
 from __future__ import annotations
@@ -30,14 +32,17 @@ anomaly = _Anomaly()
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode on or off, for good or, as a context manager, for a block. `check_nan` also searches for NaN."""
+    """Switch anomaly mode on or off, for good or, as a context manager, for a block. `check_nan`
+    also searches for NaN.
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         for name, value in (("enabled", mode), ("check_nan", check_nan)):
             if not isinstance(value, bool):
                 position = 1 if name == "enabled" else 2
                 raise TypeError(
-                    f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
+                    f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, "
+                    f"not {type(value).__name__}"
                 )
         self.before = anomaly.enabled, anomaly.check_nan
         _switch(mode, check_nan)
@@ -55,7 +60,8 @@ class detect_anomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
             stacklevel=2,
         )
 
@@ -94,7 +100,9 @@ def remember_traceback(node: Any) -> None:
 
 
 def show_traceback(node: Any) -> None:
-    """Warn with the forward traceback of a node whose evaluation failed, and of those it was made for."""
+    """Warn with the forward traceback of a node whose evaluation failed, and of those it was made
+    for.
+    """
     warnings.warn(_story(node), stacklevel=2)
 
 
@@ -109,15 +117,19 @@ def _story(node: Any) -> str:
     metadata = node.metadata
     if TRACEBACK not in metadata:
         return (
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass "
-            "for more information."
+            f"Error detected in {node.name()}. No forward pass information available. Enable "
+            "detect anomaly during forward pass for more information."
         )
-    text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(metadata[TRACEBACK])}"
+    text = (
+        f"Error detected in {node.name()}. Traceback of forward call that caused the "
+        f"error:\n{''.join(metadata[TRACEBACK])}"
+    )
     while PARENT in metadata:
         node, metadata = metadata[PARENT], metadata[PARENT].metadata
         text += (
-            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
-            f"calculation:\n{''.join(metadata.get(TRACEBACK, ['(unknown)']))}"
+            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call "
+            "that induced the previous calculation:\n"
+            f"{''.join(metadata.get(TRACEBACK, ['(unknown)']))}"
         )
     return text
 

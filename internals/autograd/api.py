@@ -1,7 +1,8 @@
-"""`backward` and `grad`: from tensors to the engine (`torch/autograd/__init__.py`, `csrc/autograd/python_engine.cpp`).
+"""`backward` and `grad`: from tensors to the engine (`torch/autograd/__init__.py`,
+`csrc/autograd/python_engine.cpp`).
 
-Both turn tensors into edges of the graph, make the gradients to begin with, and start the engine; `backward` accumulates in the
-leaves, `grad` returns.
+Both turn tensors into edges of the graph, make the gradients to begin with, and start the engine;
+`backward` accumulates in the leaves, `grad` returns.
 
 How the real one differs: `is_grads_batched` runs the engine under vmap; sparse gradients.
 """
@@ -31,11 +32,12 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of `grad_tensors` (needed unless it has
-    one element).
+    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of
+    `grad_tensors` (needed unless it has one element).
 
-    `inputs` limits it to these tensors. The graph is freed unless `retain_graph` (default: the value of `create_graph`).
-    Raises RuntimeError when a tensor has no history, or shapes do not fit.
+    `inputs` limits it to these tensors. The graph is freed unless `retain_graph` (default: the
+    value of `create_graph`). Raises RuntimeError when a tensor has no history, or shapes do not
+    fit.
     """
     tensors = (tensors,) if isinstance(tensors, TensorImpl) else tuple(tensors)
     if inputs is not None:
@@ -63,16 +65,20 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of `outputs` with respect to `inputs`, weighted by `grad_outputs`; nothing is accumulated.
+    """The gradients of `outputs` with respect to `inputs`, weighted by `grad_outputs`; nothing is
+    accumulated.
 
-    Raises RuntimeError for an input that has no part in the outputs, unless `allow_unused` (its gradient is None) or
-    `materialize_grads` (it is zero).
+    Raises RuntimeError for an input that has no part in the outputs, unless `allow_unused` (its
+    gradient is None) or `materialize_grads` (it is zero).
     """
     if is_grads_batched:
-        raise NotImplementedError("is_grads_batched needs vmap, which is left out here; call grad once for each row")
+        raise NotImplementedError(
+            "is_grads_batched needs vmap, which is left out here; call grad once for each row"
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
         )
     outputs = (outputs,) if isinstance(outputs, TensorImpl) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, TensorImpl) else tuple(inputs)
@@ -83,11 +89,15 @@ def grad(
     grads = _make_grads(outputs, list(grad_outputs))
     for t in inputs:
         if not isinstance(t, TensorImpl):
-            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}"
+            )
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
-    results = execute(_roots(outputs), grads, keep, create_graph, [gradient_edge(t) for t in inputs], False)
+    results = execute(
+        _roots(outputs), grads, keep, create_graph, [gradient_edge(t) for t in inputs], False
+    )
     for i, (t, r) in enumerate(zip(inputs, results)):
         if r is None and materialize_grads:
             results[i] = ops.zeros_like(t, None, None, None, None, None)
@@ -95,8 +105,8 @@ def grad(
                 results[i].requires_grad_()
         elif r is None and not allow_unused:
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "
-                "this is the desired behavior."
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
             )
     return tuple(results)
 
@@ -108,15 +118,21 @@ def _roots(tensors: Sequence[Any]) -> list[Edge]:
             raise RuntimeError(f"element {i} of tensors tuple is not a Tensor")
         edge = gradient_edge(t)
         if edge is NO_EDGE:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
         roots.append(edge)
     return roots
 
 
 def _input_edge(t: Any) -> Edge:
-    """Where the gradient for one of `backward(inputs=...)` is to be found; a tensor inside the graph has to retain it."""
+    """Where the gradient for one of `backward(inputs=...)` is to be found; a tensor inside the
+    graph has to retain it.
+    """
     if not isinstance(t, TensorImpl):
-        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+        raise RuntimeError(
+            f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}"
+        )
     t.retain_grad()  # type: ignore[attr-defined]
     return gradient_edge(t)
 
@@ -132,12 +148,15 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
         if isinstance(g, TensorImpl):
             if g.shape != t.shape:
                 raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] "
+                    f"has a shape of {t.shape}."
                 )
             if g.is_complex() is not t.is_complex():
                 raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}."
+                    "For complex Tensors, both grad_output and output are required to have the "
+                    "same dtype. Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of "
+                    f"{t.dtype}."
                 )
             if g.dtype is not t.dtype:
                 g = ops.to_dtype(g, t.dtype, False, False, None)
@@ -149,14 +168,17 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
         elif t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         elif t.dtype.category != dt.FLOATING:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {t.dtype}"
+            )
         else:
             made.append(ops.ones_like(t, None, None, None, None, None))
     return made
 
 
 _CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
-    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
-    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )

@@ -1,12 +1,15 @@
-"""`CopySlices`: the history of a tensor of which a part was written to (`torch/csrc/autograd/functions/tensor.cpp`).
+"""`CopySlices`: the history of a tensor of which a part was written to
+(`torch/csrc/autograd/functions/tensor.cpp`).
 
-After `y[0:2].mul_(3)` the gradient of `y` is, outside the slice, what it was; inside, it first has to go back through the
-multiplication. So the node holds the node `fn` of the in-place operation, cuts the slice out of the gradient, lets `fn` work on
-it, and puts the result in its place.
+After `y[0:2].mul_(3)` the gradient of `y` is, outside the slice, what it was; inside, it first has
+to go back through the multiplication. So the node holds the node `fn` of the in-place operation,
+cuts the slice out of the gradient, lets `fn` work on it, and puts the result in its place.
 
-Where the base is complex and the view real, or the other way round, the slice is cut out of their real numbers (`pairs.py`).
+Where the base is complex and the view real, or the other way round, the slice is cut out of their
+real numbers (`pairs.py`).
 
-How the real one differs: views that strides cannot describe are replayed by functions (`view_fn`) there.
+How the real one differs: views that strides cannot describe are replayed by functions (`view_fn`)
+there.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from .saved_variable import ERR_BACKWARD_TWICE
 
 
 class CopySlices(Node):
-    """`base` was written to through `view` by the operation of `fn`; `base_edge` is the history the base had before."""
+    """`base` was written to through `view` by the operation of `fn`; `base_edge` is the history the
+    base had before.
+    """
 
     __slots__ = ("base_geometry", "base_offset", "view_geometry", "view_offset", "fn")
 
@@ -53,7 +58,8 @@ class CopySlices(Node):
         else:
             piece = pairs.part(result, self.base_offset, v, self.view_offset)
             fn_grads = [pairs.of_kind(piece.clone(), v.dtype)]
-        # The first edge of `fn` led to the old value of the slice, which now is part of the base's old value.
+        # The first edge of `fn` led to the old value of the slice, which now is part of the base's
+        # old value.
         first = self.fn.apply(fn_grads)
         if self.next_edges[0][0] is None:
             return (None, *first[1:])

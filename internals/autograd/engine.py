@@ -1,16 +1,17 @@
 """The engine: runs a graph of nodes backwards (`torch/csrc/autograd/engine.cpp`).
 
-A node may run when the gradients of *all* uses of its outputs have arrived. So the engine first counts, for each node that can be
-reached, how many edges lead to it; then it runs the nodes whose count has gone down to zero, the latest made first, adding up
-what arrives at each in an input buffer. Nothing recurses: a graph may be a hundred thousand nodes deep.
+A node may run when the gradients of *all* uses of its outputs have arrived. So the engine first
+counts, for each node that can be reached, how many edges lead to it; then it runs the nodes whose
+count has gone down to zero, the latest made first, adding up what arrives at each in an input
+buffer. Nothing recurses: a graph may be a hundred thousand nodes deep.
 
-`GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`, `dependencies` and `buffers` show
-what is left.
+`GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`,
+`dependencies` and `buffers` show what is left.
 
 Where streams of a GPU are in use, each node runs on those of its forward (`streams.py`).
 
-How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a backward inside ... moves to
-a thread of its own when the nesting gets too deep for one stack.
+How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a
+backward inside ... moves to a thread of its own when the nesting gets too deep for one stack.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def execute(
 ) -> list[Any]:
     """Run backward from the edges `roots` with the gradients `grads`.
 
-    Without `inputs`, gradients are accumulated in all leaves. With `inputs` (edges), only what leads to them runs, and their
-    gradients are returned, or accumulated in the leaves among them if `accumulate`.
+    Without `inputs`, gradients are accumulated in all leaves. With `inputs` (edges), only what
+    leads to them runs, and their gradients are returned, or accumulated in the leaves among them if
+    `accumulate`.
     """
     task = GraphTask(roots, grads, keep_graph, create_graph, inputs, accumulate)
     was = set_grad_mode(create_graph)
@@ -63,14 +65,15 @@ def execute(
 class GraphTask:
     """One backward call. `roots` and `inputs` are edges; see `execute`.
 
-    `ready`: heap of (-sequence number, tie breaker, node). `dependencies`: node → edges that have yet to deliver. `buffers`:
-    node → the gradients that have arrived so far, one for each of its forward outputs. `done`: nodes run so far.
-    `captured`: the results asked for by `inputs`. `caller`, `streams_used`: see `streams.py`.
+    `ready`: heap of (-sequence number, tie breaker, node). `dependencies`: node → edges that have
+    yet to deliver. `buffers`: node → the gradients that have arrived so far, one for each of its
+    forward outputs. `done`: nodes run so far. `captured`: the results asked for by `inputs`.
+    `caller`, `streams_used`: see `streams.py`.
     """
 
     __slots__ = (
-        "ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties", "caller",
-        "streams_used",
+        "ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done",
+        "_ties", "caller", "streams_used",
     )  # fmt: skip
 
     def __init__(
@@ -104,7 +107,9 @@ class GraphTask:
                 heappush(self.ready, (-node.sequence_nr, next(self._ties), node))
 
     def step(self) -> Any:
-        """Run the next node and hand on its gradients; returns the node, None when nothing is left."""
+        """Run the next node and hand on its gradients; returns the node, None when nothing is
+        left.
+        """
         ready, buffers, needed = self.ready, self.buffers, self.needed
         if not ready:
             return None
@@ -160,11 +165,17 @@ class GraphTask:
         on = streams.streams_of(node)
         self.streams_used.update(on.items())
         if any(g is not None and g.device.type == "cuda" for g in node.input_metadata):
-            self.streams_used.update((g.device.index, on.get(g.device.index, 0)) for g in node.input_metadata if g is not None)
+            self.streams_used.update(
+                (g.device.index, on.get(g.device.index, 0))
+                for g in node.input_metadata
+                if g is not None
+            )
         streams.become(on)
 
     def _capture(self, node: Any, grads: list[Any]) -> bool:
-        """Keep what was asked for at `node`; whether the node itself has to run, and its hooks with it."""
+        """Keep what was asked for at `node`; whether the node itself has to run, and its hooks with
+        it.
+        """
         runs = node in self.needed  # type: ignore[operator]
         if node.extras is not None and not runs:
             grads = run_tensor_hooks(node, grads)
@@ -181,7 +192,9 @@ class GraphTask:
         buffer[nr] = grad if old is None or grad is None else old + grad
 
     def _plan(self, inputs: Sequence[Any], accumulate: bool) -> None:
-        """Which gradients to capture, and which nodes lead to them (`GraphTask::init_to_execute`)."""
+        """Which gradients to capture, and which nodes lead to them
+        (`GraphTask::init_to_execute`).
+        """
         wanted: set[Any] = set()
         for place, (node, nr) in enumerate(inputs):
             if node is None:
@@ -194,7 +207,8 @@ class GraphTask:
         for node in self.dependencies:
             for after, _ in node.next_edges:
                 before.setdefault(after, []).append(node)
-        # A node is needed if a way leads from it to one of these: walk the edges the other way round.
+        # A node is needed if a way leads from it to one of these: walk the edges the other way
+        # round.
         needed, stack = set(wanted), [*wanted, *self.captures]
         while stack:
             for node in before.get(stack.pop(), ()):
@@ -213,14 +227,24 @@ class GraphTask:
             return self.step()
 
     def _apply_watched(self, node: Any, grads: list[Any]) -> Sequence[Any]:
-        """`apply` while somebody watches: the profiler is told, and anomaly mode may have something to say."""
+        """`apply` while somebody watches: the profiler is told, and anomaly mode may have something
+        to say.
+        """
         if recording.recorder is None:
-            return self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
-        with recorded(_profiled_name(node), Scope.BACKWARD_FUNCTION, node.input_metadata, node.sequence_nr):
-            return self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
+            return (
+                self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
+            )
+        with recorded(
+            _profiled_name(node), Scope.BACKWARD_FUNCTION, node.input_metadata, node.sequence_nr
+        ):
+            return (
+                self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
+            )
 
     def _apply_in_anomaly_mode(self, node: Any, grads: list[Any]) -> Sequence[Any]:
-        """When the node fails, or makes a NaN, say which line of the forward computation made it."""
+        """When the node fails, or makes a NaN, say which line of the forward computation made
+        it.
+        """
         anomaly.running.append(node)
         try:
             results = node.apply(grads)
@@ -237,7 +261,9 @@ class GraphTask:
 
 
 def count_dependencies(roots: Sequence[Any]) -> dict[Any, int]:
-    """For every node that can be reached from `roots`: how many edges lead to it from nodes that can be."""
+    """For every node that can be reached from `roots`: how many edges lead to it from nodes that
+    can be.
+    """
     dependencies: dict[Any, int] = dict.fromkeys(roots, 0)
     stack = list(dependencies)
     while stack:
@@ -257,7 +283,9 @@ def _profiled_name(node: Any) -> str:
 
 
 def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:
-    """What `node(*grads)` does: hooks, and apply. Raises TypeError for the wrong number of gradients."""
+    """What `node(*grads)` does: hooks, and apply. Raises TypeError for the wrong number of
+    gradients.
+    """
     if len(grads) != len(node.input_metadata):
         raise TypeError(f"expected {len(node.input_metadata)} arguments, got {len(grads)} instead")
     if node.extras is not None:

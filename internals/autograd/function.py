@@ -1,4 +1,5 @@
-"""`Function`: nodes written by users (`torch/autograd/function.py`, `torch/csrc/autograd/python_function.cpp`).
+"""`Function`: nodes written by users (`torch/autograd/function.py`,
+`torch/csrc/autograd/python_function.cpp`).
 
     class Exp(Function):
         @staticmethod
@@ -14,11 +15,12 @@
 
     y = Exp.apply(x)
 
-`apply` makes the node, which is also the `ctx` both methods get; runs `forward` unrecorded; and ties its results to the node. As
-`backward` is written with ordinary operators it can be differentiated again, unless it is marked `once_differentiable`.
+`apply` makes the node, which is also the `ctx` both methods get; runs `forward` unrecorded; and
+ties its results to the node. As `backward` is written with ordinary operators it can be
+differentiated again, unless it is marked `once_differentiable`.
 
-How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and `setup_context`'s
-functorch side.
+How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and
+`setup_context`'s functorch side.
 """
 
 from __future__ import annotations
@@ -45,7 +47,15 @@ from .saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
 class BackwardNode(Node):
     """The node of one `apply`, and its `ctx`. Users may hang anything else they need on it."""
 
-    __slots__ = ("__dict__", "_saved", "_inputs", "_to_save", "_dirty", "_non_differentiable", "_materialize")
+    __slots__ = (
+        "__dict__",
+        "_saved",
+        "_inputs",
+        "_to_save",
+        "_dirty",
+        "_non_differentiable",
+        "_materialize",
+    )
 
     function: ClassVar[type]
     saves = True
@@ -61,17 +71,22 @@ class BackwardNode(Node):
         return node
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, arguments or results, for `backward`, where they are `ctx.saved_tensors`. None is kept as None."""
+        """Keep tensors, arguments or results, for `backward`, where they are `ctx.saved_tensors`.
+        None is kept as None.
+        """
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, TensorImpl):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type(t).__name__}"
                 )
         self._to_save = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was given to `save_for_backward`. Raises RuntimeError when it was released or written to since."""
+        """What was given to `save_for_backward`. Raises RuntimeError when it was released or
+        written to since.
+        """
         if self._saved is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         return tuple(None if s is None else s.unpack(self) for s in self._saved)
@@ -93,7 +108,9 @@ class BackwardNode(Node):
         self._materialize = value
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        given = [self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)]
+        given = [
+            self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)
+        ]
         results = self.function.backward(self, *given)  # type: ignore[attr-defined]
         results = results if isinstance(results, tuple) else (results,)
         expected = len(self._inputs)
@@ -101,7 +118,8 @@ class BackwardNode(Node):
             results = results[:expected]
         if len(results) != expected:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{expected}, got {len(results)})"
             )
         kept = []
         for i, (r, is_tensor) in enumerate(zip(results, self._inputs)):
@@ -111,8 +129,8 @@ class BackwardNode(Node):
                 kept.append(r)
             elif r is not None:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
-                    "forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position "
+                    f"{i + 1}, but the corresponding forward input was not a Variable"
                 )
         return kept
 
@@ -139,27 +157,34 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
-        cls._backward_cls = type(f"{name}Backward", (BackwardNode,), {"function": cls, "__slots__": ()})
+        cls._backward_cls = type(
+            f"{name}Backward", (BackwardNode,), {"function": cls, "__slots__": ()}
+        )
 
 
 class Function(metaclass=FunctionMeta):
-    """Derive from it, write `forward` and `backward` as static methods, and call `apply`. See the module's docstring.
+    """Derive from it, write `forward` and `backward` as static methods, and call `apply`. See the
+    module's docstring.
 
-    `forward(ctx, *args)`, or `forward(*args)` together with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)` gets
-    a gradient for each result and returns one for each argument, None where there is none.
+    `forward(ctx, *args)`, or `forward(*args)` together with `setup_context(ctx, inputs, output)`.
+    `backward(ctx, *grads)` gets a gradient for each result and returns one for each argument, None
+    where there is none.
     """
 
     _backward_cls: ClassVar[type[BackwardNode]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
-            f"Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-            f"static forward method: {type(self).__name__}.apply(...)"
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method: "
+            f"{type(self).__name__}.apply(...)"
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -168,8 +193,8 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     vjp = backward
@@ -213,7 +238,9 @@ class Function(metaclass=FunctionMeta):
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """For a `backward` that is not made of differentiable operators: differentiating it again is an error, not a wrong result."""
+    """For a `backward` that is not made of differentiable operators: differentiating it again is an
+    error, not a wrong result.
+    """
 
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -227,8 +254,13 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         outputs = results if isinstance(results, tuple) else (results,)
         node = (
             DelayedError()
-        )  # leads nowhere: only backward() runs it, grad() with respect to something else passes it by
-        tied = [set_history(ops.detach(r), node, i) if isinstance(r, TensorImpl) else r for i, r in enumerate(outputs)]
+            # leads nowhere: only backward() runs it, grad() with respect to something else passes
+            # it by
+        )
+        tied = [
+            set_history(ops.detach(r), node, i) if isinstance(r, TensorImpl) else r
+            for i, r in enumerate(outputs)
+        ]
         return tuple(tied) if isinstance(results, tuple) else tied[0]
 
     return backward
@@ -240,11 +272,16 @@ class DelayedError(Node):
     __slots__ = ()
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
 
 
-def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool, why: str) -> Any:
-    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed through.
+def _wrap(
+    node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool, why: str
+) -> Any:
+    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed
+    through.
 
     `why` is the reason a result that is a view may not be written to.
     """
@@ -253,7 +290,10 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
         return result
     is_input = any(result is a for a in args)
     dirty = any(result is t for t in node._dirty)
-    silent = any(result is t for t in node._non_differentiable) or result._geometry.dtype.category < FLOATING
+    silent = (
+        any(result is t for t in node._non_differentiable)
+        or result._geometry.dtype.category < FLOATING
+    )
     if dirty:
         return _wrap_dirty(node, result, number, records)
     meta: Any = result._autograd_meta
@@ -279,7 +319,9 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
         node.input_metadata += (None,)
         return t
     if t.requires_grad and t.is_leaf:
-        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        raise RuntimeError(
+            "a leaf Variable that requires grad has been used in an in-place operation."
+        )
     check_inplace(t)
     count_write(t)
     before = node.input_metadata
@@ -291,15 +333,22 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
 
 
 def _settle(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) -> None:
-    """Keep what `save_for_backward` was given; results without their history, which would lead back to the node."""
+    """Keep what `save_for_backward` was given; results without their history, which would lead back
+    to the node.
+    """
     saved: list[Any] = []
     for t in node._to_save:
         number = next((i for i, o in enumerate(outputs) if o is t), None)
         if t is None:
             saved.append(None)
-        elif number is not None and isinstance(wrapped[number], TensorImpl) and wrapped[number].requires_grad:
+        elif (
+            number is not None
+            and isinstance(wrapped[number], TensorImpl)
+            and wrapped[number].requires_grad
+        ):
             saved.append(save_output(wrapped[number], number))
         else:
             saved.append(save(t))
     node._saved = tuple(saved)
-    node._to_save = node._dirty = node._non_differentiable = ()  # results lead back to the node: it must not hold them
+    # results lead back to the node: it must not hold them
+    node._to_save = node._dirty = node._non_differentiable = ()

@@ -1,15 +1,19 @@
-"""Jacobians, Hessians, and their products with vectors, of ordinary functions (`torch/autograd/functional.py`).
+"""Jacobians, Hessians, and their products with vectors, of ordinary functions
+(`torch/autograd/functional.py`).
 
-Reverse mode answers one question: given v, what is vᵀJ (`vjp`)? The rest is made of that. A whole Jacobian is one such question
-for each element of the output. A Hessian is the Jacobian of a Jacobian. Jv (`jvp`) comes from a trick: vᵀJ is linear in
-v, so that its derivative with respect to v, which reverse mode can take, is J itself, from the other side.
+Reverse mode answers one question: given v, what is vᵀJ (`vjp`)? The rest is made of that. A whole
+Jacobian is one such question for each element of the output. A Hessian is the Jacobian of a
+Jacobian. Jv (`jvp`) comes from a trick: vᵀJ is linear in v, so that its derivative with respect to
+v, which reverse mode can take, is J itself, from the other side.
 
-Every function takes a tensor or a tuple of tensors and answers in kind. `func` never gets the tensors of the caller but aliases
-of them: what it reaches through them is the argument, what it captured otherwise is a constant. With `create_graph` the answers
-can be differentiated further; with `strict` an answer that is zero because there is no connection is an error.
+Every function takes a tensor or a tuple of tensors and answers in kind. `func` never gets the
+tensors of the caller but aliases of them: what it reaches through them is the argument, what it
+captured otherwise is a constant. With `create_graph` the answers can be differentiated further;
+with `strict` an answer that is zero because there is no connection is an error.
 
-How the real one differs: `vectorize=True` runs all backward passes as one batched pass (`vmap`), and `strategy="forward-mode"`
-uses forward-mode derivatives. Both give the same numbers, faster for some shapes; here they are accepted and change nothing else.
+How the real one differs: `vectorize=True` runs all backward passes as one batched pass (`vmap`),
+and `strategy="forward-mode"` uses forward-mode derivatives. Both give the same numbers, faster for
+some shapes; here they are accepted and change nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +36,9 @@ Tensors = tuple[Any, ...]
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, and vᵀJ: shaped like `inputs`. `v` is shaped like the output, and can be left out if that is one number."""
+    """`func(inputs)`, and vᵀJ: shaped like `inputs`. `v` is shaped like the output, and can be left
+    out if that is one number.
+    """
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "vjp")
         args = _fresh(args, create_graph, needs_graph=True)
@@ -40,7 +46,8 @@ def vjp(
         if v is None:
             if len(outputs) != 1 or outputs[0].numel() != 1:
                 raise RuntimeError(
-                    "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+                    "The vector v can only be None if the user-provided function returns a single "
+                    "Tensor with a single element."
                 )
         else:
             v = _vector(v, "vjp", create_graph, like=outputs, many=many_outputs)
@@ -53,11 +60,14 @@ def vjp(
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, and Jv: shaped like the output. `v` is shaped like `inputs`; it may be left out when that is one number."""
+    """`func(inputs)`, and Jv: shaped like the output. `v` is shaped like `inputs`; it may be left
+    out when that is one number.
+    """
     with enable_grad():
         _, args, v = _inputs_and_vector(inputs, v, "jvp", create_graph)
         many_outputs, outputs = _outputs(func, args, "jvp", strict)
-        dummy = tuple(fn.zeros_like(o, requires_grad=True) for o in outputs)  # vᵀJ is linear in v: any v will do
+        # vᵀJ is linear in v: any v will do
+        dummy = tuple(fn.zeros_like(o, requires_grad=True) for o in outputs)
         grads = _grad(outputs, args, dummy, create_graph=True)
         _need_grad(grads, "grad_inputs", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
@@ -74,10 +84,12 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """All derivatives of `func`: for an output of shape A and an input of shape B, a tensor of shape A + B.
+    """All derivatives of `func`: for an output of shape A and an input of shape B, a tensor of
+    shape A + B.
 
-    A tuple of inputs gives a tuple of those, a tuple of outputs a tuple around. `vectorize` and `strategy` promise speed only,
-    see above. Raises RuntimeError and NotImplementedError for the combinations that PyTorch refuses.
+    A tuple of inputs gives a tuple of those, a tuple of outputs a tuple around. `vectorize` and
+    `strategy` promise speed only, see above. Raises RuntimeError and NotImplementedError for the
+    combinations that PyTorch refuses.
     """
     _check_strategy(strategy, create_graph, strict, vectorize)
     with enable_grad():
@@ -86,7 +98,8 @@ def jacobian(
         many_outputs, outputs = _outputs(func, args, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(
-                "internals.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+                "internals.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
+                "not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
         blocks = tuple(_rows(i, o, args, create_graph, strict) for i, o in enumerate(outputs))
@@ -102,7 +115,8 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """All second derivatives of a `func` that returns one number: for an input of shape B a tensor of shape B + B.
+    """All second derivatives of a `func` that returns one number: for an input of shape B a tensor
+    of shape B + B.
 
     A tuple of inputs gives a tuple of tuples: `hessian[i][j]` by inputs i and j.
     """
@@ -125,7 +139,9 @@ def hessian(
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, which must be one number, and vᵀH for its Hessian H. `v` and the product are shaped like `inputs`."""
+    """`func(inputs)`, which must be one number, and vᵀH for its Hessian H. `v` and the product are
+    shaped like `inputs`.
+    """
     with enable_grad():
         many, args, v = _inputs_and_vector(inputs, v, "vhp", create_graph)
         output = _one_number(func(*args), "vhp", strict)
@@ -140,7 +156,9 @@ def vhp(
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, which must be one number, and Hv. The same as `vhp` where H is symmetric, by a longer way (see `jvp`)."""
+    """`func(inputs)`, which must be one number, and Hv. The same as `vhp` where H is symmetric, by
+    a longer way (see `jvp`).
+    """
     with enable_grad():
         many, args, v = _inputs_and_vector(inputs, v, "hvp", create_graph)
         output = _one_number(func(*args), "hvp", strict)
@@ -164,13 +182,13 @@ def _rows(index: int, output: Any, inputs: Tensors, create_graph: bool, strict: 
         for i, (g, x) in enumerate(zip(grads, inputs)):
             if g is None and strict:
                 raise RuntimeError(
-                    f"Output {index} of the user-provided function is independent of input {i}. This is not allowed in "
-                    "strict mode."
+                    f"Output {index} of the user-provided function is independent of input {i}. "
+                    "This is not allowed in strict mode."
                 )
             if g is not None and strict and create_graph and not g.requires_grad:
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {index}. This is not allowed in strict "
-                    "mode when create_graph=True."
+                    f"The jacobian of the user-provided function is independent of input {index}. "
+                    "This is not allowed in strict mode when create_graph=True."
                 )
             rows[i].append(fn.zeros_like(x) if g is None else g)
     return tuple(fn.stack(r).view((*output.shape, *x.shape)) for r, x in zip(rows, inputs))
@@ -180,28 +198,35 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
     """The combinations that PyTorch refuses."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
-            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
+            "function has more outputs than "
+            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use '
+            '"reverse-mode".'
         )
     if strategy == "reverse-mode":
         return
     if create_graph:
         raise NotImplementedError(
-            'internals.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
-            'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            "internals.autograd.functional.jacobian: `create_graph=True` and "
+            '`strategy="forward-mode"` are not supported together (yet). Please either set '
+            '`create_graph=False` or `strategy="reverse-mode"`.'
         )
     if strict:
         raise RuntimeError(
-            'internals.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together '
+            'internals.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` '
+            "are not supported together "
             '(yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
         )
     if not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
+            "implemented for `vectorize=True`."
         )
 
 
-def _inputs_and_vector(inputs: Any, v: Any, name: str, create_graph: bool) -> tuple[bool, Tensors, Tensors | None]:
+def _inputs_and_vector(
+    inputs: Any, v: Any, name: str, create_graph: bool
+) -> tuple[bool, Tensors, Tensors | None]:
     """Whether there are several inputs; aliases of them; and the vector, which has their shapes."""
     many, args = _tensors(inputs, "inputs", name)
     args = _fresh(args, create_graph, needs_graph=True)
@@ -209,7 +234,8 @@ def _inputs_and_vector(inputs: Any, v: Any, name: str, create_graph: bool) -> tu
         return many, args, _vector(v, name, create_graph, like=args, many=many)
     if len(args) != 1 or args[0].numel() != 1:
         raise RuntimeError(
-            "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+            "The vector v can only be None if the input to the user-provided function is a single "
+            "Tensor with a single element."
         )
     return many, args, None
 
@@ -222,15 +248,19 @@ def _tensors(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
         if not isinstance(t, TensorImpl):
             which = f"value at index {i}" if many else f"given {what}"
             raise TypeError(
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {which} has type {type(t)}."
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+                f"{which} has type {type(t)}."
             )
     return many, tensors
 
 
 def _fresh(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
-    """Aliases: connected to the caller's graph if the answers shall be, else leaves of a graph of our own."""
+    """Aliases: connected to the caller's graph if the answers shall be, else leaves of a graph of
+    our own.
+    """
     return tuple(
-        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(needs_graph) for t in tensors
+        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(needs_graph)
+        for t in tensors
     )
 
 
@@ -246,7 +276,9 @@ def _one_number(result: Any, name: str, strict: bool) -> Any:
     if many:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if result.numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {name} should contain a single element"
+        )
     return result
 
 
@@ -255,7 +287,9 @@ def _vector(v: Any, name: str, create_graph: bool, like: Tensors, many: bool) ->
     vector = _fresh(_tensors(v, "v", name)[1], create_graph, needs_graph=False)
     if len(vector) != len(like):
         if many:
-            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vector)}.")
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(like)} but got {len(vector)}."
+            )
         raise RuntimeError("The given v should contain a single Tensor.")
     for i, (a, b) in enumerate(zip(vector, like)):
         if a.shape != b.shape:
@@ -265,10 +299,20 @@ def _vector(v: Any, name: str, create_graph: bool, like: Tensors, many: bool) ->
 
 
 def _grad(
-    outputs: Sequence[Any], inputs: Tensors, v: Tensors | None, create_graph: bool, retain_graph: bool | None = None
+    outputs: Sequence[Any],
+    inputs: Tensors,
+    v: Tensors | None,
+    create_graph: bool,
+    retain_graph: bool | None = None,
 ) -> Sequence[Any]:
-    """`autograd.grad` for outputs of which some may be None or constants; None for what no output depends on."""
-    pairs = [(o, g) for o, g in zip(outputs, v or [None] * len(outputs)) if o is not None and o.requires_grad]
+    """`autograd.grad` for outputs of which some may be None or constants; None for what no output
+    depends on.
+    """
+    pairs = [
+        (o, g)
+        for o, g in zip(outputs, v or [None] * len(outputs))
+        if o is not None and o.requires_grad
+    ]
     if not pairs:
         return [None] * len(inputs)
     connected, grads = zip(*pairs)
@@ -282,7 +326,9 @@ def _answer(tensors: Tensors, many: bool, create_graph: bool) -> Any:
 
 
 def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
-    """In strict mode, everything has to depend on the inputs. Raises RuntimeError saying what does not."""
+    """In strict mode, everything has to depend on the inputs. Raises RuntimeError saying what does
+    not.
+    """
     for i, t in enumerate(tensors if strict else ()):
         if t is None:
             raise RuntimeError(_INDEPENDENT["back"].format(i))
@@ -290,7 +336,9 @@ def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
             raise RuntimeError(_NO_GRAD[kind].format(i))
 
 
-def _no_gaps(grads: Sequence[Any], like: Tensors, strict: bool, create_graph: bool, stage: str) -> Tensors:
+def _no_gaps(
+    grads: Sequence[Any], like: Tensors, strict: bool, create_graph: bool, stage: str
+) -> Tensors:
     """Zeros for None; in strict mode an error."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
@@ -298,29 +346,50 @@ def _no_gaps(grads: Sequence[Any], like: Tensors, strict: bool, create_graph: bo
         if create_graph and not g.requires_grad:
             what = "hessian" if "double" in stage else "jacobian"
             raise RuntimeError(
-                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
-                "create_graph=True."
+                f"The {what} of the user-provided function is independent of input {i}. This is "
+                "not allowed in strict mode when create_graph=True."
             )
     return tuple(fn.zeros_like(x) if g is None else g for g, x in zip(grads, like))
 
 
 _INDEPENDENT = {
-    "back": "The output of the user-provided function is independent of input {}. This is not allowed in strict mode.",
-    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double "
-    "backward trick to compute forward mode gradients. This is not allowed in strict mode.",
-    "double_back": "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode.",
-    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is not "
-    "allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+    "back": (
+        "The output of the user-provided function is independent of input {}. This is not allowed "
+        "in strict mode."
+    ),
+    "back_trick": (
+        "The gradient with respect to the input is independent of entry {} in the grad_outputs "
+        "when using the double backward trick to compute forward mode gradients. This is not "
+        "allowed in strict mode."
+    ),
+    "double_back": (
+        "The jacobian of the user-provided function is independent of input {}. This is not "
+        "allowed in strict mode."
+    ),
+    "double_back_trick": (
+        "The hessian of the user-provided function is independent of entry {} in the "
+        "grad_jacobian. This is not allowed in strict mode as it prevents from using the double "
+        "backward trick to replace forward mode AD."
+    ),
 }
 _NO_GRAD = {
-    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
-    "differentiable manner from the input when running in strict mode.",
-    "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the user-provided function. This is "
-    "not allowed in strict mode.",
-    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is "
-    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable "
-    "and that the jacobian depends on the inputs (this would be violated by a linear function for example).",
-    "hessian": "The hessian of the user-provided function with respect to input {} is independent of the input. This is not "
-    "allowed in strict mode. You should ensure that your function is thrice differentiable and that the hessian depends on the "
-    "inputs.",
+    "outputs": (
+        "Output {} of the user-provided function does not require gradients. The outputs must be "
+        "computed in a differentiable manner from the input when running in strict mode."
+    ),
+    "grad_inputs": (
+        "The gradient with respect to input {} is independent of the inputs of the user-provided "
+        "function. This is not allowed in strict mode."
+    ),
+    "jacobian": (
+        "While computing the hessian, found that the jacobian of the user-provided function with "
+        "respect to input {} is independent of the input. This is not allowed in strict mode. You "
+        "should ensure that your function is twice differentiable and that the jacobian depends on "
+        "the inputs (this would be violated by a linear function for example)."
+    ),
+    "hessian": (
+        "The hessian of the user-provided function with respect to input {} is independent of the "
+        "input. This is not allowed in strict mode. You should ensure that your function is thrice "
+        "differentiable and that the hessian depends on the inputs."
+    ),
 }

@@ -5,7 +5,8 @@ Each is a context manager and a decorator:
     with no_grad():              @no_grad()
         w -= lr * w.grad         def evaluate(model): ...
 
-How the real one differs: it has `set_multithreading_enabled` and `_force_original_view_tracking` too.
+How the real one differs: it has `set_multithreading_enabled` and `_force_original_view_tracking`
+too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Block:
-    """Makes a context manager a decorator as well. Each call of the function, and each step of a generator, opens a new block."""
+    """Makes a context manager a decorator as well. Each call of the function, and each step of a
+    generator, opens a new block.
+    """
 
     def __enter__(self) -> None:
         raise NotImplementedError
@@ -74,7 +77,9 @@ class _Block:
 
 
 class no_grad(_Block):
-    """Nothing is recorded: results do not require gradients, whatever the operands do. Views of tensors that do still do."""
+    """Nothing is recorded: results do not require gradients, whatever the operands do. Views of
+    tensors that do still do.
+    """
 
     def __new__(cls, function: Any = None) -> Any:
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
@@ -100,12 +105,15 @@ class enable_grad(_Block):
 
 
 class set_grad_enabled(_Block):
-    """Record or not, from the moment it is called; as a context manager, until the end of the block."""
+    """Record or not, from the moment it is called; as a context manager, until the end of the
+    block.
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(
-                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
             )
         self.mode = mode
         self.before = set_grad_mode(mode)
@@ -128,7 +136,9 @@ class set_grad_enabled(_Block):
 
 
 class inference_mode(_Block):
-    """Stronger than `no_grad`: tensors made inside count no versions, and autograd refuses them for good."""
+    """Stronger than `no_grad`: tensors made inside count no versions, and autograd refuses them for
+    good.
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls(True)(mode)
@@ -138,7 +148,9 @@ class inference_mode(_Block):
 
     def __enter__(self) -> None:
         self.before = set_inference_mode(self.mode), set_grad_mode(not self.mode), tls.included
-        tls.included = tls.included & ~ADINPLACEORVIEW if self.mode else tls.included | ADINPLACEORVIEW
+        tls.included = (
+            tls.included & ~ADINPLACEORVIEW if self.mode else tls.included | ADINPLACEORVIEW
+        )
         hot.off += self.mode
 
     def __exit__(self, *exception: Any) -> None:

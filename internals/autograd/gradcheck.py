@@ -1,19 +1,22 @@
-"""`gradcheck`: is what backward computes the derivative of what forward computes? (`torch/autograd/gradcheck.py`)
+"""`gradcheck`: is what backward computes the derivative of what forward computes?
+(`torch/autograd/gradcheck.py`)
 
-A derivative can be measured: move one element of an input a little to both sides, and see by how much each element of the output
-changes. All those quotients make the Jacobian. Backward gives the same matrix one output element at a time, by asking for
-the gradient of that element alone. `gradcheck` computes both and compares; then it looks at three habits of a good backward: it
-gives the same twice, it is linear in the incoming gradient (zero in, zero out), and it copes with a gradient that does not come.
+A derivative can be measured: move one element of an input a little to both sides, and see by how
+much each element of the output changes. All those quotients make the Jacobian. Backward gives the
+same matrix one output element at a time, by asking for the gradient of that element alone.
+`gradcheck` computes both and compares; then it looks at three habits of a good backward: it gives
+the same twice, it is linear in the incoming gradient (zero in, zero out), and it copes with a
+gradient that does not come.
 
-`gradgradcheck` does the same to the function "inputs and incoming gradients to gradients of the inputs", which is backward
-itself: so it checks the derivative of the derivative.
+`gradgradcheck` does the same to the function "inputs and incoming gradients to gradients of the
+inputs", which is backward itself: so it checks the derivative of the derivative.
 
-Complex numbers are pairs of real ones to it: a complex input is moved in both directions, and of a complex output the imaginary
-part is checked first, then the real part.
+Complex numbers are pairs of real ones to it: a complex input is moved in both directions, and of a
+complex output the imaginary part is checked first, then the real part.
 
-How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), and sparse and MKL-DNN tensors,
-none of which exist here. Shape, dtype and device of a gradient it checks once more; our engine (and PyTorch's today) lets no
-wrong ones through.
+How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), and
+sparse and MKL-DNN tensors, none of which exist here. Shape, dtype and device of a gradient it
+checks once more; our engine (and PyTorch's today) lets no wrong ones through.
 """
 
 from __future__ import annotations
@@ -51,23 +54,33 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Compare the gradients of `func` with finite differences, for every input that requires grad. True when they agree.
+    """Compare the gradients of `func` with finite differences, for every input that requires grad.
+    True when they agree.
 
-    `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. Differences of `2 * eps` only tell
-    something in double precision. `|analytical - numerical| <= atol + rtol * |numerical|` is asked for every element of every
-    Jacobian; two backward passes may differ by `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's
-    entries instead, at the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to check here.
+    `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. Differences
+    of `2 * eps` only tell something in double precision. `|analytical - numerical| <= atol + rtol *
+    |numerical|` is asked for every element of every Jacobian; two backward passes may differ by
+    `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's entries instead, at
+    the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to
+    check here.
 
-    Raises GradcheckError at the first disagreement, or returns False if not `raise_exception`; ValueError when no input
-    requires grad; RuntimeError for an input whose elements share memory; NotImplementedError for forward mode and batched
-    gradients. Warns about inputs of less than double precision.
+    Raises GradcheckError at the first disagreement, or returns False if not `raise_exception`;
+    ValueError when no input requires grad; RuntimeError for an input whose elements share memory;
+    NotImplementedError for forward mode and batched gradients. Warns about inputs of less than
+    double precision.
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     if check_batched_grad and not check_backward_ad:
-        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
     if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+        )
     _refuse("forward-mode derivatives", check_forward_ad=check_forward_ad)
     _refuse("batched gradients (vmap)", check_batched_grad=check_batched_grad)
     tensors = as_tuple(inputs)
@@ -107,17 +120,25 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Check second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the gradients of the inputs.
+    """Check second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the
+    gradients of the inputs.
 
-    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given (both parts of complex ones),
-    non-contiguous ones with `gen_non_contig_grad_outputs`. Everything else is as in `gradcheck`.
+    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given (both
+    parts of complex ones), non-contiguous ones with `gen_non_contig_grad_outputs`. Everything else
+    is as in `gradcheck`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+        )
     if check_undefined_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_undefined_grad=True requires check_rev_over_rev to be True"
+        )
     if check_batched_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_rev_over_rev to be True"
+        )
     _refuse("forward-mode derivatives", check_fwd_over_rev=check_fwd_over_rev)
     tensors = as_tuple(inputs)
     if grad_outputs is None:
@@ -134,8 +155,9 @@ def gradgradcheck(
         return tuple(g for g in grads if g is not None)
 
     return gradcheck(
-        backward, (*tensors, *incoming), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        backward, (*tensors, *incoming), eps=eps, atol=atol, rtol=rtol,
+        raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad, fast_mode=fast_mode, masked=masked,
     )  # fmt: skip
 
@@ -154,17 +176,25 @@ def _check_part(
     rtol: float,
     tol: float,
 ) -> None:
-    """Compare the derivatives of the outputs, of complex ones only those of one part, "imag" or "real"."""
+    """Compare the derivatives of the outputs, of complex ones only those of one part, "imag" or
+    "real".
+    """
     run = _part_of(func, part) if part else func
     outputs = _differentiable(run(*inputs))
     if not outputs:
         _expect_constant(run, inputs, eps)
     try:
-        (_compare_combinations if fast else _compare_jacobians)(run, inputs, outputs, eps, atol, rtol, tol)
+        (_compare_combinations if fast else _compare_jacobians)(
+            run, inputs, outputs, eps, atol, rtol, tol
+        )
     except _Mismatch as found:
         whole = _differentiable(func(*inputs))[found.output]
         name = "imaginary" if part == "imag" else part
-        where = f"While considering the {name} part of complex outputs only, " if _is_complex(whole) else ""
+        where = (
+            f"While considering the {name} part of complex outputs only, "
+            if _is_complex(whole)
+            else ""
+        )
         raise GradcheckError(f"{where}{found}") from None
 
 
@@ -186,7 +216,9 @@ def _compare_jacobians(
     rtol: float,
     tol: float,
 ) -> None:
-    """Every element of every Jacobian: of each output with respect to each input that requires grad."""
+    """Every element of every Jacobian: of each output with respect to each input that requires
+    grad.
+    """
     wanted = [x for x in inputs if _wants_grad(x)]
     measured = [jacobians.numerical(lambda: _differentiable(func(*inputs)), x, eps) for x in wanted]
     for i, output in enumerate(outputs):
@@ -208,22 +240,33 @@ def _compare_combinations(
     rtol: float,
     tol: float,
 ) -> None:
-    """For random u and v, vᵀJu: one difference quotient in the direction u, one backward pass with v. J itself is never made."""
+    """For random u and v, vᵀJu: one difference quotient in the direction u, one backward pass with
+    v. J itself is never made.
+    """
     wanted = [x for x in inputs if _wants_grad(x)]
     us, vs = jacobians.random_units(wanted, outputs)
-    measured = [jacobians.directional(lambda: _differentiable(func(*inputs)), x, u, eps) for x, u in zip(wanted, us)]
+    measured = [
+        jacobians.directional(lambda: _differentiable(func(*inputs)), x, u, eps)
+        for x, u in zip(wanted, us)
+    ]
     for i, (output, v) in enumerate(zip(outputs, vs)):
         rows, again = jacobians.row(output, wanted, v), jacobians.row(output, wanted, v)
         for j, (a, b, u) in enumerate(zip(rows, again, us)):
             habits.same_twice(a, b, tol)
             analytical, numerical = _dot(a, u), (measured[j][i] * v).sum()
             if not _close(analytical, numerical, atol * _sum(u) * _sum(v), rtol):
-                slow = jacobians.numerical(lambda: _differentiable(func(*inputs)), wanted[j], eps)[i]
-                raise _Mismatch(i, j, numerical, analytical, _in_full(slow, output, wanted[j], atol, rtol))
+                slow = jacobians.numerical(lambda: _differentiable(func(*inputs)), wanted[j], eps)[
+                    i
+                ]
+                raise _Mismatch(
+                    i, j, numerical, analytical, _in_full(slow, output, wanted[j], atol, rtol)
+                )
 
 
 def _dot(a: Any, u: Any) -> Any:
-    """The gradient along `u`; of a complex input both parts for themselves, as `jacobians.directional` measures it."""
+    """The gradient along `u`; of a complex input both parts for themselves, as
+    `jacobians.directional` measures it.
+    """
     return fn.complex(a.real.dot(u.real), a.imag.dot(u.imag)) if a.is_complex() else a.dot(u)
 
 
@@ -235,7 +278,8 @@ def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: flo
     """A function of which no output can be differentiated may not depend on what requires grad."""
     for x in inputs:
         if _wants_grad(x) and any(
-            bool((j != 0).any()) for j in jacobians.numerical(lambda: _floating(func(*inputs)), x, eps)
+            bool((j != 0).any())
+            for j in jacobians.numerical(lambda: _floating(func(*inputs)), x, eps)
         ):
             raise GradcheckError("Numerical gradient for function expected to be zero")
 
@@ -245,26 +289,32 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
     for i, x in wanted:
         if x.dtype not in (dt.float64, dt.complex128):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
-                "This check will likely fail if all the inputs are not of double precision floating point or complex. ",
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                "complex. "
+                "This check will likely fail if all the inputs are not of double precision "
+                "floating point or complex. ",
                 stacklevel=3,
             )
         if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape)):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
-                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
-                "to gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients "
+                "correctly. You should call .contiguous on the input before passing it to "
+                "gradcheck."
             )
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them "
+            "have requires_grad=True."
         )
 
 
 class _Mismatch(Exception):
     """The Jacobian of `output` by an input is not the measured one."""
 
-    def __init__(self, output: int, input: int, numerical: Any, analytical: Any, more: str = "") -> None:
+    def __init__(
+        self, output: int, input: int, numerical: Any, analytical: Any, more: str = ""
+    ) -> None:
         super().__init__(
             f"Jacobian mismatch for output {output} with respect to input {input},\n"
             f"numerical:{numerical}\nanalytical:{analytical}\n{more}"
@@ -276,14 +326,15 @@ def _in_full(numerical: Any, output: Any, x: Any, atol: float, rtol: float) -> s
     """The whole Jacobians, for the message of the fast mode."""
     (analytical,) = jacobians.analytical(output, [x])
     text = (
-        "\nThe above quantities are vᵀJu for random u and v (fast mode). The Jacobians themselves:\n\n"
+        "\nThe above quantities are vᵀJu for random u and v (fast mode). The Jacobians "
+        "themselves:\n\n"
         f"Numerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
         f"The max per-element difference (slow mode) is: {(numerical - analytical).abs().max()}.\n"
     )
     if _close(analytical, numerical, atol, rtol):
         text += (
-            "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in "
-            "slow_mode! Call gradcheck with fast_mode=False to see."
+            "Fast gradcheck failed but element-wise differences are small. This means that the "
+            "test might've passed in slow_mode! Call gradcheck with fast_mode=False to see."
         )
     return text
 
@@ -294,7 +345,9 @@ def _close(a: Any, b: Any, atol: float, rtol: float) -> bool:
 
 
 def _random_like(output: Any, noncontiguous: bool) -> Any:
-    """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as many."""
+    """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as
+    many.
+    """
     shape = (*output.shape, 2) if noncontiguous else output.shape
     middle = 1 + 1j if output.is_complex() else 1
     values = fn.rand(shape, dtype=output.dtype, device=output.device) * 2 - middle
@@ -302,7 +355,11 @@ def _random_like(output: Any, noncontiguous: bool) -> Any:
 
 
 def _floating(results: Any) -> tuple[Any, ...]:
-    return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and (o.is_floating_point() or o.is_complex()))
+    return tuple(
+        o
+        for o in as_tuple(results)
+        if isinstance(o, TensorImpl) and (o.is_floating_point() or o.is_complex())
+    )
 
 
 def _differentiable(results: Any) -> tuple[Any, ...]:
@@ -321,5 +378,6 @@ def _refuse(what: str, **asked: bool) -> None:
     for name, value in asked.items():
         if value:
             raise NotImplementedError(
-                f"gradcheck: {name}=True is not supported, there are no {what} here; leave it at False"
+                f"gradcheck: {name}=True is not supported, there are no {what} here; leave it at "
+                "False"
             )

@@ -1,9 +1,11 @@
 """What a backward must do besides being right (the second half of `torch/autograd/gradcheck.py`).
 
-It gives the same twice; it multiplies by the incoming gradient, so that zeros give zeros; and it copes with an incoming gradient
-that is undefined: not zeros but nothing at all, which is what an output that nobody used gets.
+It gives the same twice; it multiplies by the incoming gradient, so that zeros give zeros; and it
+copes with an incoming gradient that is undefined: not zeros but nothing at all, which is what an
+output that nobody used gets.
 
-How the real one differs: it makes undefined gradients with a C++ node, `UndefinedGrad`; here it is an ordinary `Function`.
+How the real one differs: it makes undefined gradients with a C++ node, `UndefinedGrad`; here it is
+an ordinary `Function`.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ def same_twice(first: Any, second: Any, tolerance: float) -> None:
     """Two backward passes over one graph agree to within `tolerance`."""
     if first.numel() and bool((first - second).abs().max() > tolerance):
         raise GradcheckError(
-            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-            "values, although analytical gradient matches numerical gradient."
-            f"The tolerance for nondeterminism was {tolerance}."
+            "Backward is not reentrant, i.e., running backward with same input and grad_output "
+            "multiple times gives different values, although analytical gradient matches "
+            f"numerical gradient.The tolerance for nondeterminism was {tolerance}."
         )
 
 
@@ -52,18 +54,23 @@ def copes_with_undefined(outputs: Callable[[], Sequence[Any]], inputs: Sequence[
         if not results:
             continue
         try:
-            grads = autograd.grad(results, inputs, [fn.zeros_like(o) for o in results], allow_unused=True)
+            grads = autograd.grad(
+                results, inputs, [fn.zeros_like(o) for o in results], allow_unused=True
+            )
         except RuntimeError as error:
             _warn_may_break()
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads. "
-                'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+                'Please look at "Notes about undefined output gradients" in '
+                '"tools/autograd/derivatives.yaml"'
             ) from error
         if any(g is not None and not _is_zero(g) for g in grads):
             _warn_may_break()
             raise GradcheckError(
-                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+                "Expected all input grads to be undefined or zero when all output grads are "
+                "undefined or zero. "
+                'Please look at "Notes about undefined output gradients" in '
+                '"tools/autograd/derivatives.yaml"'
             )
 
 
@@ -85,8 +92,9 @@ def _is_zero(t: Any) -> bool:
 
 def _warn_may_break() -> None:
     warnings.warn(
-        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
-        "existing callers of this function. If this is true for you, you can call this function with "
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+        "default, but it may break existing callers of this function. If this is true for you, "
+        "you can call this function with "
         '"check_undefined_grad=False" to disable the feature',
         stacklevel=4,
     )

@@ -1,10 +1,11 @@
 """The graph as users may handle it (`torch/autograd/graph.py`).
 
-`saved_tensors_hooks` decides what nodes keep for backward: `pack(tensor)` when one is saved, `unpack(packed)` when it is wanted.
-Saving to disk, compressing, or counting are a few lines each; `save_on_cpu` is one of them.
+`saved_tensors_hooks` decides what nodes keep for backward: `pack(tensor)` when one is saved,
+`unpack(packed)` when it is wanted. Saving to disk, compressing, or counting are a few lines each;
+`save_on_cpu` is one of them.
 
-How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`, `allow_mutation_on_saved_tensors` and
-gradient edges as arguments of `grad`.
+How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`,
+`allow_mutation_on_saved_tensors` and gradient edges as arguments of `grad`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,17 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """Where the gradient of `tensor` goes in the graph. Raises RuntimeError if it requires none."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
     return GradientEdge(*gradient_edge(tensor))
 
 
 class saved_tensors_hooks:
-    """A block in which tensors saved for backward are packed by `pack_hook` and unpacked by `unpack_hook`."""
+    """A block in which tensors saved for backward are packed by `pack_hook` and unpacked by
+    `unpack_hook`.
+    """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook

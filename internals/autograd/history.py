@@ -2,15 +2,16 @@
 
 The kernels of the Autograd key do the same few things around every operator (`kernel.py`):
 
-    next_edges = (gradient_edge(self), gradient_edge(other))   where the gradients will have to go
-    set_history(result, node)                                  the result came from here
-    check_inplace(self); ...; rebase_history(self, node)       and this when `self` itself was written to
+    next_edges = (gradient_edge(self), gradient_edge(other))  where the gradients will have to go
+    set_history(result, node)                                 the result came from here
+    check_inplace(self); ...; rebase_history(self, node)      when `self` itself was written to
 
-Writing to a *view* changes the history of its base: the gradient of the base now has to go through what was done to a part of
-it. `CopySlices` is the node for that, and the view gets its own history anew, as a strided look at the base, when next asked.
+Writing to a *view* changes the history of its base: the gradient of the base now has to go through
+what was done to a part of it. `CopySlices` is the node for that, and the view gets its own history
+anew, as a strided look at the base, when next asked.
 
-How the real one differs: the base is asked on every use of a view whether it requires a gradient; here the views that exist are
-told when their base begins to (`_tell_views`).
+How the real one differs: the base is asked on every use of a view whether it requires a gradient;
+here the views that exist are told when their base begins to (`_tell_views`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _new = object.__new__
 
 
 def gradient_edge(t: Any) -> Edge:
-    """Where a gradient of `t` goes: to the node that made it, or to the `AccumulateGrad` of a leaf. `NO_EDGE` if nowhere."""
+    """Where a gradient of `t` goes: to the node that made it, or to the `AccumulateGrad` of a leaf.
+    `NO_EDGE` if nowhere.
+    """
     if t is None or not t._geometry.keys & RECORDS:
         return NO_EDGE
     meta = t._autograd_meta
@@ -70,7 +73,9 @@ def grad_fn(t: Any) -> Any:
 
 
 def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
-    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have none; None stays None."""
+    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have none; None stays
+    None.
+    """
     if t is None:
         node.input_metadata += (None,)
         return t
@@ -97,8 +102,8 @@ def below(op: OperatorHandle, keys: int, *args: Any) -> Any:
 def not_differentiable(op: str, argument: str) -> RuntimeError:
     """The error for a tensor that requires grad where an operator has no derivative."""
     return RuntimeError(
-        f"The function '{op}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad "
-        "True."
+        f"The function '{op}' is not differentiable with respect to argument '{argument}'. This "
+        "input cannot have requires_grad True."
     )
 
 
@@ -119,21 +124,32 @@ class Overwritten(Node):
 
 
 def check_inplace(t: Any) -> None:
-    """Raises RuntimeError where a write to `t` cannot be recorded: to a leaf, or to a view that may not be written to."""
+    """Raises RuntimeError where a write to `t` cannot be recorded: to a leaf, or to a view that may
+    not be written to.
+    """
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
         _check_view(meta)
     if t._geometry.keys & RECORDS:
         if grad_fn(t) is None:
             base = None if meta is None else meta.base
-            what = "a leaf Variable" if base is None or not base.requires_grad else "a view of a leaf Variable"
+            what = (
+                "a leaf Variable"
+                if base is None or not base.requires_grad
+                else "a view of a leaf Variable"
+            )
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
         if meta.base is not None and meta.base.requires_grad and grad_fn(meta.base) is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
+            )
 
 
 def rebase_history(t: Any, node: Node) -> None:
-    """`t` was written to by the operation of `node`: its history begins there now, and that of its base if it is a view."""
+    """`t` was written to by the operation of `node`: its history begins there now, and that of its
+    base if it is a view.
+    """
     meta = autograd_meta(t)
     g = t._geometry
     node.input_metadata = (g.without_grad,)
@@ -161,19 +177,27 @@ def rebase_history(t: Any, node: Node) -> None:
 
 
 def set_history_of_inplace_view(t: Any, node: Node) -> None:
-    """`t` became a view of what it was, by `t.transpose_(0, 1)` say: nothing was written, the history of its base stays."""
+    """`t` became a view of what it was, by `t.transpose_(0, 1)` say: nothing was written, the
+    history of its base stays.
+    """
     set_history(t, node)
     if t._base is not None:
         t._autograd_meta.attr_version = t._version
 
 
 def _check_view(meta: Any, event: str = "is being") -> None:
-    """Raises RuntimeError where the write cannot be recorded: in a view whose history could not be kept, or under it."""
+    """Raises RuntimeError where the write cannot be recorded: in a view whose history could not be
+    kept, or under it.
+    """
     why = meta.creation_meta
     if not why:
         return
     if meta.edge is None:
-        modes = ("inference mode", "in normal mode") if why == "inference" else ("no_grad mode", "with grad mode enabled")
+        modes = (
+            ("inference mode", "in normal mode")
+            if why == "inference"
+            else ("no_grad mode", "with grad mode enabled")
+        )
         origin = f"A view was created in {modes[0]} and {event} modified inplace {modes[1]}."
     else:
         from .saved_variable import forward_name
@@ -184,7 +208,9 @@ def _check_view(meta: Any, event: str = "is being") -> None:
 
 
 def _refresh_view(t: Any, meta: Any) -> None:
-    """Give a view whose base was written to since a new history: a strided look at the base as it is now."""
+    """Give a view whose base was written to since a new history: a strided look at the base as it
+    is now.
+    """
     counter = t._version_counter
     version = 0 if counter is None else counter.value
     if meta.attr_version == version:
@@ -222,28 +248,42 @@ def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
 
 
 def _tell_views(base: Any) -> None:
-    """`base` requires a gradient from now on, and so do its views. Their common version counter leads to them."""
+    """`base` requires a gradient from now on, and so do its views. Their common version counter
+    leads to them.
+    """
     counter = base._version_counter
-    if counter is None or sys.getrefcount(counter) <= 3:  # base, this variable, the call: nobody else
+    if counter is None or sys.getrefcount(counter) <= 3:
+        # base, this variable, the call: nobody else
         return
     from . import pairs
 
     for t in gc.get_referrers(counter):
-        if isinstance(t, TensorImpl) and t is not base and t._base is base and pairs.are_kin(t.dtype, base.dtype):
+        if (
+            isinstance(t, TensorImpl)
+            and t is not base
+            and t._base is base
+            and pairs.are_kin(t.dtype, base.dtype)
+        ):
             t._geometry = requiring_grad(t._geometry)
 
 
 _AMBIGUOUS = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-    "view and the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both outside (if "
-    "you want the inplace to be tracked)."
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the {} block (if you don't "
+    "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 _REASONS = {
     "no_grad": _AMBIGUOUS.format("no_grad"),
     "inference": _AMBIGUOUS.format("inference_mode"),
-    "multi_output": "This view is the output of a function that returns multiple views. Such functions do not allow the output "
-    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
-    "custom_function": "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-    "logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+    "multi_output": (
+        "This view is the output of a function that returns multiple views. Such functions do not "
+        "allow the output views to be modified inplace. You should replace the inplace operation "
+        "by an out-of-place one."
+    ),
+    "custom_function": (
+        "This view was created inside a custom Function (or because an input was returned as-is) "
+        "and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."
+    ),
 }

@@ -1,10 +1,11 @@
 """Jacobians, measured and computed, for `gradcheck` (`torch/autograd/gradcheck.py`).
 
-As there, a Jacobian has a row for each element of the input and a column for each element of the output: entry [i, j] is
-the derivative of output element j by input element i, so it is the transpose of the textbook's.
+As there, a Jacobian has a row for each element of the input and a column for each element of the
+output: entry [i, j] is the derivative of output element j by input element i, so it is the
+transpose of the textbook's.
 
-Outputs are real. A complex input x + iy is moved in both directions, and has the entries dL/dx + i dL/dy, which is what backward
-computes (`formulas/complex.py`).
+Outputs are real. A complex input x + iy is moved in both directions, and has the entries dL/dx + i
+dL/dy, which is what backward computes (`formulas/complex.py`).
 
 How the real one differs: the same algorithm, also for sparse and MKL-DNN tensors.
 """
@@ -23,7 +24,8 @@ Outputs = Callable[[], Sequence[Any]]
 
 
 def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
-    """The Jacobian of each of `outputs()` by central differences. `x` is changed in place, one element at a time, and restored.
+    """The Jacobian of each of `outputs()` by central differences. `x` is changed in place, one
+    element at a time, and restored.
 
     Through `x.data`, so that no version counter sees it and leaves may be written to.
     """
@@ -31,7 +33,9 @@ def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
     rows: list[list[Any]] = []
     for index in product(*map(range, x.shape)):
         element = data[index]
-        steps = [fn.full_like(element, unit * eps) for unit in ((1, 1j) if x.is_complex() else (1,))]
+        steps = [
+            fn.full_like(element, unit * eps) for unit in ((1, 1j) if x.is_complex() else (1,))
+        ]
         rows.append(_derivative(outputs, element, steps, eps, f"on index {index} "))
     if not rows:
         kind = x.dtype if x.is_complex() else None
@@ -40,7 +44,8 @@ def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
 
 
 def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
-    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as `x` has elements).
+    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as
+    `x` has elements).
 
     A complex `x` moves along the real parts of `u`, then along the imaginary ones.
     """
@@ -49,7 +54,9 @@ def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
 
 
 def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
-    """The Jacobian of `output` by each of `inputs`: one backward pass for each element of the output, with a 1 in its place."""
+    """The Jacobian of `output` by each of `inputs`: one backward pass for each element of the
+    output, with a 1 in its place.
+    """
     basis = fn.eye(output.numel(), dtype=output.dtype, device=output.device)
     columns = [row(output, inputs, one) for one in basis]
     if not columns:
@@ -58,14 +65,20 @@ def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
 
 
 def row(output: Any, inputs: Sequence[Any], v: Any) -> list[Any]:
-    """vᵀJ, flat, for each input: what one backward pass gives. Zeros where there is no way from the input to the output."""
+    """vᵀJ, flat, for each input: what one backward pass gives. Zeros where there is no way from the
+    input to the output.
+    """
     v = v.reshape(output.shape)
     grads = autograd.grad(output, inputs, v, retain_graph=True, allow_unused=True)
-    return [x.new_zeros(x.numel()) if g is None else g.detach().reshape(-1) for g, x in zip(grads, inputs)]
+    return [
+        x.new_zeros(x.numel()) if g is None else g.detach().reshape(-1)
+        for g, x in zip(grads, inputs)
+    ]
 
 
 def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
-    """For each tensor a random vector of length 1 with as many entries, none negative; the user's random stream is left alone.
+    """For each tensor a random vector of length 1 with as many entries, none negative; the user's
+    random stream is left alone.
 
     For a complex tensor two such vectors, as real and imaginary part.
     """
@@ -75,11 +88,18 @@ def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
         v = fn.rand(t.numel(), generator=generator, dtype=t.dtype.to_real(), device=t.device)
         return v / v.norm()
 
-    return [[fn.complex(unit(t), unit(t)) if t.is_complex() else unit(t) for t in group] for group in groups]
+    return [
+        [fn.complex(unit(t), unit(t)) if t.is_complex() else unit(t) for t in group]
+        for group in groups
+    ]
 
 
-def _derivative(outputs: Outputs, data: Any, steps: list[Any], eps: float, where: str = "") -> list[Any]:
-    """By the real part of `data`, and, when there are two steps, plus i times that by the imaginary part."""
+def _derivative(
+    outputs: Outputs, data: Any, steps: list[Any], eps: float, where: str = ""
+) -> list[Any]:
+    """By the real part of `data`, and, when there are two steps, plus i times that by the imaginary
+    part.
+    """
     found = [_difference(outputs, data, step, eps, where) for step in steps]
     return found[0] if len(found) == 1 else [along + across * 1j for along, across in zip(*found)]
 
@@ -96,7 +116,8 @@ def _difference(outputs: Outputs, data: Any, step: Any, eps: float, where: str =
         for what in ("shape", "dtype"):
             if getattr(a, what) != getattr(b, what):
                 raise AssertionError(
-                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {eps}, but got: "
+                    f"Expected `func` to return outputs with the same {what} when inputs are "
+                    f"perturbed {where}by {eps}, but got: "
                     f"{what}s {getattr(a, what)} and {getattr(b, what)}."
                 )
     return [((b - a) / (2 * eps)).reshape(-1) for a, b in zip(below, above)]

@@ -1,7 +1,9 @@
-"""Kernels of the Autograd key that no entry in `derivatives/` can express (`torch/csrc/autograd/VariableTypeManual.cpp`).
+"""Kernels of the Autograd key that no entry in `derivatives/` can express
+(`torch/csrc/autograd/VariableTypeManual.cpp`).
 
-`copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its history; `resize_` and
-`set_` take its memory away, which no history survives; and `out=` writes where autograd would not notice.
+`copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its
+history; `resize_` and `set_` take its memory away, which no history survives; and `out=` writes
+where autograd would not notice.
 
 How the real one differs: more of them (`requires_grad_`, `retain_grad`, `_backward`) are operators.
 """
@@ -22,7 +24,9 @@ from .node import NO_EDGE, Node
 
 
 class CopyBackwards(Node):
-    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient, on its device, in its shape and dtype."""
+    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient, on its device, in its shape
+    and dtype.
+    """
 
     __slots__ = ("device",)
 
@@ -41,7 +45,10 @@ def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool
     check_inplace(self)
     node = CopyBackwards()
     node.device = src.device
-    node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category >= FLOATING else NO_EDGE
+    node.next_edges = (
+        gradient_edge(self),
+        gradient_edge(src) if src._geometry.dtype.category >= FLOATING else NO_EDGE,
+    )
     run_below(op, keys, (self, src, non_blocking))
     rebase_history(self, node)
     return self
@@ -70,10 +77,12 @@ def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
 
 
 def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should be."""
+    """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should
+    be.
+    """
     if op.keys_of(args) & RECORDS and is_grad_enabled():
         raise RuntimeError(
-            f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
+            f"{op.schema.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
         )
     return run_below(op, keys, args)

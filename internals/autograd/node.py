@@ -1,13 +1,16 @@
-"""`Node`: one operation of the backward graph (`torch/csrc/autograd/function.h`, where it was called Function until 1.2).
+"""`Node`: one operation of the backward graph (`torch/csrc/autograd/function.h`, where it was
+called Function until 1.2).
 
-A node turns the gradients of an operation's outputs into the gradients of its inputs. Its `next_edges` point to the nodes that
-made those inputs: each edge is a pair (node, which of its outputs), and `(None, 0)` where no gradient is wanted. So the graph
-is there as soon as the forward computation has run, and points backwards.
+A node turns the gradients of an operation's outputs into the gradients of its inputs. Its
+`next_edges` point to the nodes that made those inputs: each edge is a pair (node, which of its
+outputs), and `(None, 0)` where no gradient is wanted. So the graph is there as soon as the forward
+computation has run, and points backwards.
 
-The subclasses in `internals._generated.autograd_nodes` come from derivatives.yaml, one for each entry.
+The subclasses in `internals._generated.autograd_nodes` come from derivatives.yaml, one for each
+entry.
 
-How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain of them needs care
-(`deleteNode`) that CPython takes for us.
+How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain
+of them needs care (`deleteNode`) that CPython takes for us.
 """
 
 from __future__ import annotations
@@ -35,12 +38,21 @@ _new = object.__new__
 class NodeExtras:
     """What few nodes have: hooks, and metadata (anomaly mode keeps the forward traceback there).
 
-    `tensor_pre_hooks` are pairs (output number, hook) that `Tensor.register_hook` installs; `retain_grad_hooks` maps an output
-    number to what stores the final gradient; `pre_hooks` and `post_hooks` see all gradients of the node; `post_accumulate` is for
-    an `AccumulateGrad`, called with the leaf; `streams` are those it was made on, if others than the default ones were.
+    `tensor_pre_hooks` are pairs (output number, hook) that `Tensor.register_hook` installs;
+    `retain_grad_hooks` maps an output number to what stores the final gradient; `pre_hooks` and
+    `post_hooks` see all gradients of the node; `post_accumulate` is for an `AccumulateGrad`, called
+    with the leaf; `streams` are those it was made on, if others than the default ones were.
     """
 
-    __slots__ = ("tensor_pre_hooks", "retain_grad_hooks", "pre_hooks", "post_hooks", "post_accumulate", "metadata", "streams")
+    __slots__ = (
+        "tensor_pre_hooks",
+        "retain_grad_hooks",
+        "pre_hooks",
+        "post_hooks",
+        "post_accumulate",
+        "metadata",
+        "streams",
+    )
 
     def __init__(self) -> None:
         self.tensor_pre_hooks: OrderedDict[int, tuple[int, Callable[..., Any]]] = OrderedDict()
@@ -55,8 +67,9 @@ class NodeExtras:
 class Node:
     """`apply(grads)` computes; everything else is bookkeeping.
 
-    `sequence_nr` grows with every node made: the engine runs the latest first. `input_metadata` holds the `Geometry` of each
-    forward output (these are the *inputs* of the node), None where no gradient can come from it.
+    `sequence_nr` grows with every node made: the engine runs the latest first. `input_metadata`
+    holds the `Geometry` of each forward output (these are the *inputs* of the node), None where no
+    gradient can come from it.
     """
 
     __slots__ = ("sequence_nr", "next_edges", "input_metadata", "extras", "__weakref__")
@@ -72,7 +85,12 @@ class Node:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         node = _new(cls)
-        node.sequence_nr, node.next_edges, node.input_metadata, node.extras = next_sequence_nr(), (), (), None
+        node.sequence_nr, node.next_edges, node.input_metadata, node.extras = (
+            next_sequence_nr(),
+            (),
+            (),
+            None,
+        )
         if anomaly.enabled:
             remember_traceback(node)
         if side_streams.in_use:
@@ -80,7 +98,9 @@ class Node:
         return node
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        """The gradients with respect to the forward inputs, one for each edge; None where there is none or nobody wants it."""
+        """The gradients with respect to the forward inputs, one for each edge; None where there is
+        none or nobody wants it.
+        """
         raise NotImplementedError(f"{self.name()} has no apply")
 
     def release_variables(self) -> None:
@@ -127,11 +147,15 @@ class Node:
         return self._extras().metadata
 
     def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the gradients it passes on."""
+        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the
+        gradients it passes on.
+        """
         return _add(self._extras().post_hooks, hook)
 
     def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """`hook(grad_outputs)` runs before the node; what it returns replaces what the node gets."""
+        """`hook(grad_outputs)` runs before the node; what it returns replaces what the node
+        gets.
+        """
         return _add(self._extras().pre_hooks, hook)
 
     def _extras(self) -> NodeExtras:

@@ -1,11 +1,14 @@
-"""Hooks: keeping them, and running those on nodes and tensors (`torch/csrc/autograd/python_hook.cpp`, `torch/utils/hooks.py`).
+"""Hooks: keeping them, and running those on nodes and tensors
+(`torch/csrc/autograd/python_hook.cpp`, `torch/utils/hooks.py`).
 
-Whoever keeps hooks keeps them in an ordered dictionary, by number. Registering one returns a handle that knows the number and,
-weakly, the dictionary: `handle.remove()` takes the hook out again, and a forgotten handle keeps nothing alive. Used as a
-context manager it removes the hook at the end of the block.
+Whoever keeps hooks keeps them in an ordered dictionary, by number. Registering one returns a handle
+that knows the number and, weakly, the dictionary: `handle.remove()` takes the hook out again, and a
+forgotten handle keeps nothing alive. Used as a context manager it removes the hook at the end of
+the block.
 
-Before a node: the hooks of the tensors it made, each on its own gradient, in the order they were registered; then what retains
-gradients, so that `.grad` is the final value; then the pre-hooks of the node. After it: its post-hooks, which see both sides.
+Before a node: the hooks of the tensors it made, each on its own gradient, in the order they were
+registered; then what retains gradients, so that `.grad` is the final value; then the pre-hooks of
+the node. After it: its post-hooks, which see both sides.
 
 How the real one differs: a hook may also be a C++ function.
 """
@@ -21,7 +24,8 @@ from internals.core.tensor_impl import TensorImpl
 
 
 class RemovableHandle:
-    """Removes hook number `id` from `hooks_dict`, and what is noted about it in the dictionaries of `extra_dict`.
+    """Removes hook number `id` from `hooks_dict`, and what is noted about it in the dictionaries of
+    `extra_dict`.
 
     The dictionaries must be `OrderedDict`s: Python keeps no weak references to plain ones.
     """
@@ -59,8 +63,12 @@ class RemovableHandle:
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
 
-def register(hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = False) -> RemovableHandle:
-    """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries `flags`."""
+def register(
+    hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = False
+) -> RemovableHandle:
+    """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries
+    `flags`.
+    """
     flags = list(flags)
     handle = RemovableHandle(hooks, extra_dict=flags)
     hooks[handle.id] = hook
@@ -80,7 +88,9 @@ def run_pre_hooks(node: Any, grads: list[Any]) -> list[Any]:
 
 
 def run_tensor_hooks(node: Any, grads: list[Any]) -> list[Any]:
-    """`grads` as the hooks of the tensors leave them: all that runs at a node that is only asked for its gradient."""
+    """`grads` as the hooks of the tensors leave them: all that runs at a node that is only asked
+    for its gradient.
+    """
     extras = node.extras
     grads = list(grads)
     for nr, hook in list(extras.tensor_pre_hooks.values()):
@@ -91,7 +101,9 @@ def run_tensor_hooks(node: Any, grads: list[Any]) -> list[Any]:
 
 
 def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
-    """What the node passes on, as its post-hooks leave it: one entry for each edge, also for a number's."""
+    """What the node passes on, as its post-hooks leave it: one entry for each edge, also for a
+    number's.
+    """
     results = (*results, *(None,) * (len(node.next_edges) - len(results)))
     for hook in list(node.extras.post_hooks.values()):
         results = _all_replaced(hook, tuple(results), hook(tuple(results), tuple(grads)))
@@ -105,13 +117,16 @@ def _all_replaced(hook: Callable[..., Any], before: tuple[Any, ...], after: Any)
         raise TypeError(f"expected tuple, but hook returned '{type(after).__name__}'")
     if len(after) != len(before):
         raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(after)}, but expected {len(before)})"
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(after)}, "
+            f"but expected {len(before)})"
         )
     return [_replaced(hook, b, a) for b, a in zip(before, after)]
 
 
 def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
-    """What the hook returned in place of `before`; `before` itself for None. Raises if it is no gradient for the tensor."""
+    """What the hook returned in place of `before`; `before` itself for None. Raises if it is no
+    gradient for the tensor.
+    """
     if after is None:
         return before
     if not isinstance(after, TensorImpl):
@@ -119,7 +134,10 @@ def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
     if before is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if after.dtype is not before.dtype:
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {_type(before)} got {_type(after)})")
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has changed the type of value (was {_type(before)} got "
+            f"{_type(after)})"
+        )
     if after.shape != before.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
     return after

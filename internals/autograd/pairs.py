@@ -1,11 +1,13 @@
-"""Views between complex and real: `view_as_real`, `x.real`, `view_as_complex` and views of those, when memory is written to
-(`view_fn` in `torch/csrc/autograd/variable.h`).
+"""Views between complex and real: `view_as_real`, `x.real`, `view_as_complex` and views of those,
+when memory is written to (`view_fn` in `torch/csrc/autograd/variable.h`).
 
-A view that was made by strides alone can be made again by strides: that is how the gradient of its part is cut out of the
-gradient of the base (`CopySlices`), and how it finds its history when the base was written to. Strides cannot turn complex
-numbers into real ones; but both are pairs of real numbers in memory, and of those strides can pick any.
+A view that was made by strides alone can be made again by strides: that is how the gradient of its
+part is cut out of the gradient of the base (`CopySlices`), and how it finds its history when the
+base was written to. Strides cannot turn complex numbers into real ones; but both are pairs of real
+numbers in memory, and of those strides can pick any.
 
-How the real one differs: a view that strides cannot describe carries a function that makes it again from its base.
+How the real one differs: a view that strides cannot describe carries a function that makes it again
+from its base.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def of_kind(pairs: Any, kind: dtype) -> Any:
 
 
 def part(base: Any, base_offset: int, view: Geometry, view_offset: int) -> Any:
-    """The real numbers of a view of `base`. The offsets are those in the storage, `base_offset` where `base` begins now."""
+    """The real numbers of a view of `base`. The offsets are those in the storage, `base_offset`
+    where `base` begins now.
+    """
     sizes: tuple[int, ...] = view.sizes
     strides, offset = view.strides, view_offset
     if view.dtype.is_complex:
@@ -46,14 +50,22 @@ def part(base: Any, base_offset: int, view: Geometry, view_offset: int) -> Any:
 
 
 def edge_through(base: Any, view: Any) -> Edge:
-    """The way from `view` back to `base`, a tensor of the other kind: recorded while the view is made once more."""
+    """The way from `view` back to `base`, a tensor of the other kind: recorded while the view is
+    made once more.
+    """
     was = set_grad_mode(True)
     try:
         g = view._geometry
-        again = ops.view_as_complex(base) if g.dtype.is_complex and _is_pairs(base) else numbers(base)
+        again = (
+            ops.view_as_complex(base) if g.dtype.is_complex and _is_pairs(base) else numbers(base)
+        )
         if g.dtype.is_complex and not again.is_complex():
             again = ops.view_as_complex(part(base, 0, g, view._offset))
-        elif (again.shape, again.stride(), again.storage_offset()) != (g.sizes, g.strides, view._offset):
+        elif (again.shape, again.stride(), again.storage_offset()) != (
+            g.sizes,
+            g.strides,
+            view._offset,
+        ):
             again = ops.as_strided(again, g.sizes, g.strides, view._offset)
         edge: Edge = again._autograd_meta.edge
         return edge

@@ -2,7 +2,8 @@
 
 It lives in `internals.profiler`; this module is one of its two doors.
 
-How the real one differs: `emit_nvtx` and `emit_itt`, which mark ranges for NVIDIA's and Intel's tools.
+How the real one differs: `emit_nvtx` and `emit_itt`, which mark ranges for NVIDIA's and Intel's
+tools.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""`SavedVariable`: what a node keeps of the forward computation, with its version (`torch/csrc/autograd/saved_variable.cpp`).
+"""`SavedVariable`: what a node keeps of the forward computation, with its version
+(`torch/csrc/autograd/saved_variable.cpp`).
 
-Backward formulas need values from forward: `mul` needs its operands, `exp` its result. A node keeps them, and together with
-each the version it had. If somebody has written to the tensor since, the version differs, and `unpack` refuses to compute a
-gradient from a value that is no longer there. After backward the saved tensors are released, and `unpack` says so.
+Backward formulas need values from forward: `mul` needs its operands, `exp` its result. A node keeps
+them, and together with each the version it had. If somebody has written to the tensor since, the
+version differs, and `unpack` refuses to compute a gradient from a value that is no longer there.
+After backward the saved tensors are released, and `unpack` says so.
 
-A node that saved its own *result* as it is would keep itself alive: result → grad_fn → saved result. `SavedOutput` keeps the
-memory without the history, and ties it to the node again when asked for.
+A node that saved its own *result* as it is would keep itself alive: result → grad_fn → saved
+result. `SavedOutput` keeps the memory without the history, and ties it to the node again when asked
+for.
 
-`saved_tensors_hooks` let the user keep something else in place of the tensor: `pack` is called when it is saved, `unpack` when it
-is wanted. What `unpack` returns is only memory: it gets the history the tensor had, so that it can be differentiated again.
+`saved_tensors_hooks` let the user keep something else in place of the tensor: `pack` is called when
+it is saved, `unpack` when it is wanted. What `unpack` returns is only memory: it gets the history
+the tensor had, so that it can be differentiated again.
 
 How the real one differs: one class with flags instead of two; hooks may also be set one by one
 (`_raw_saved_self.register_hooks`).
@@ -26,17 +30,21 @@ from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, make
 
 ERR_BACKWARD_TWICE = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
-    "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
 )
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-Packed = tuple[Callable[[Any], Any], Any]  # the unpack hook, and where the gradient of the tensor goes
+# the unpack hook, and where the gradient of the tensor goes
+Packed = tuple[Callable[[Any], Any], Any]
 _new = object.__new__
 
 
 class SavedVariable:
-    """A tensor the node did not make. `data` is the tensor itself, or what the pack hook made of it; None once released."""
+    """A tensor the node did not make. `data` is the tensor itself, or what the pack hook made of
+    it; None once released.
+    """
 
     __slots__ = ("data", "saved_version", "hooks")
 
@@ -47,7 +55,9 @@ class SavedVariable:
     hooks: Packed | None
 
     def unpack(self, node: Any = None) -> Any:
-        """The tensor. Raises RuntimeError when it was released, or written to since it was saved."""
+        """The tensor. Raises RuntimeError when it was released, or written to since it was
+        saved.
+        """
         t = self.data
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
@@ -65,8 +75,12 @@ class SavedVariable:
 
     @property
     def current_version(self) -> int | None:
-        """The version of the saved tensor now; None where nobody can tell (released, or packed by a hook)."""
-        return self.data._version if isinstance(self.data, TensorImpl) and self.hooks is None else None
+        """The version of the saved tensor now; None where nobody can tell (released, or packed by a
+        hook).
+        """
+        return (
+            self.data._version if isinstance(self.data, TensorImpl) and self.hooks is None else None
+        )
 
     def __repr__(self) -> str:
         state = "released" if self.data is None else f"version {self.saved_version}"
@@ -106,9 +120,10 @@ def save(t: Any) -> Any:
     saved.hooks = None
     if not t._geometry.keys & ADINPLACEORVIEW:
         raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, "
-            "or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
         )
     counter = t._version_counter
     saved.saved_version = 0 if counter is None else counter.value
@@ -117,7 +132,9 @@ def save(t: Any) -> Any:
 
 
 def save_output(t: Any, output_nr: int = 0) -> Any:
-    """Keep a result for backward, without what it would drag along: the node it belongs to. None stays None."""
+    """Keep a result for backward, without what it would drag along: the node it belongs to. None
+    stays None.
+    """
     if t is None:
         return None
     saved = _new(SavedOutput)
@@ -162,7 +179,9 @@ class _HookStack(threading.local):
 
 
 class _Depth:
-    """How many `saved_tensors_hooks` are open in all threads: while none is, nobody asks the thread-local."""
+    """How many `saved_tensors_hooks` are open in all threads: while none is, nobody asks the
+    thread-local.
+    """
 
     __slots__ = ("depth", "local")
 
@@ -199,9 +218,10 @@ def _packed(saved: SavedVariable, t: Any, otherwise: Any) -> Any:
         set_grad_mode(was)
     if t._version != version:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
-            "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
-            "in-place operations on the input to a pack hook."
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
+            "to pack hook cannot be modified by in-place operations as this can lead to unexpected "
+            "side-effects. Please open an issue if you need to perform in-place operations on the "
+            "input to a pack hook."
         )
     return packed
 
@@ -231,7 +251,8 @@ def _unpacked(unpack: Callable[[Any], Any], packed: Any) -> Any:
         set_grad_mode(was)
     if not isinstance(t, TensorImpl):
         raise TypeError(
-            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(t).__name__}"
         )
     return t
 
@@ -242,23 +263,32 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
 
     from .anomaly import anomaly
 
-    origin = "" if edge is None or edge[0] is None else f", which is output {edge[1]} of {forward_name(edge[0])},"
+    origin = (
+        ""
+        if edge is None or edge[0] is None
+        else f", which is output {edge[1]} of {forward_name(edge[0])},"
+    )
     hint = (
-        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
-        "changed in there or anywhere later. Good luck!"
+        "the backtrace further above shows the operation that failed to compute its gradient. The "
+        "variable in question was changed in there or anywhere later. Good luck!"
         if anomaly.enabled
-        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        else (
+            "enable anomaly detection to find the operation that failed to compute its gradient, "
+            "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        )
     )
     return (
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation: "
         f"[{type_name(t.dtype, t.device.type)} {list(t.shape)}]{origin} is at version {version}; "
         f"expected version {expected} instead. Hint: {hint}"
     )
 
 
 def forward_name(node: Any) -> str:
-    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`. Nodes written by hand go by their C++ names."""
+    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`. Nodes written by hand
+    go by their C++ names.
+    """
     name = str(node.name())
     if name in ("CopySlices", "CopyBackwards"):
         return f"torch::autograd::{name}"

@@ -1,12 +1,14 @@
-"""Backward runs on the streams of forward (`Node::stream` and `InputBuffer::add` in `torch/csrc/autograd`).
+"""Backward runs on the streams of forward (`Node::stream` and `InputBuffer::add` in
+`torch/csrc/autograd`).
 
-A node remembers which streams were current when it was made, one for each device, and the engine makes them current again while
-it runs the node. Where a gradient goes from a node on one stream to a node on another, the second stream waits for the first, by
-an event, and the gradient's memory is marked as used by both. When all is done, the streams that `backward` was called on wait
-for all that took part: so the caller may use the gradients at once.
+A node remembers which streams were current when it was made, one for each device, and the engine
+makes them current again while it runs the node. Where a gradient goes from a node on one stream to
+a node on another, the second stream waits for the first, by an event, and the gradient's memory is
+marked as used by both. When all is done, the streams that `backward` was called on wait for all
+that took part: so the caller may use the gradients at once.
 
-How the real one differs: gradients of several producers are added up on a stream chosen by device and by where the producers ran;
-here it is always the consumer's.
+How the real one differs: gradients of several producers are added up on a stream chosen by device
+and by where the producers ran; here it is always the consumer's.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def streams_of(node: Any) -> Streams:
 
 
 def hand_over(grad: Any, producer: Streams, consumer: Streams) -> None:
-    """Let the consumer's stream wait for what the producer's has queued so far, if they differ on the gradient's device."""
+    """Let the consumer's stream wait for what the producer's has queued so far, if they differ on
+    the gradient's device.
+    """
     where = grad.device
     if where.type != "cuda":
         return

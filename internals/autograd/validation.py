@@ -1,8 +1,9 @@
 """Is this gradient one for that tensor? (`validate_outputs` in `torch/csrc/autograd/engine.cpp`)
 
-A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to the shape of the input, one
-of another dtype is cast; of a complex gradient for a real input the real part is what counts (`autograd/formulas/complex.py`).
-What cannot be made to fit is an error that names the node.
+A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to
+the shape of the input, one of another dtype is cast; of a complex gradient for a real input the
+real part is what counts (`autograd/formulas/complex.py`). What cannot be made to fit is an error
+that names the node.
 
 How the real one differs: it knows sparse and nested gradients.
 """
@@ -20,7 +21,8 @@ from internals.core.grad_mode import is_grad_enabled
 
 
 def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> Any:
-    """`grad` as a gradient for a tensor of geometry `expected`; `node` returned it as its result `index`.
+    """`grad` as a gradient for a tensor of geometry `expected`; `node` returned it as its result
+    `index`.
 
     Raises RuntimeError when the shapes, devices or kinds of dtype do not allow it.
     """
@@ -32,7 +34,8 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
     if g.dtype is not expected.dtype:
         if g.dtype.category < dt.FLOATING:
             raise RuntimeError(
-                f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} but got {g.dtype}"
+                f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} "
+                f"but got {g.dtype}"
             )
         if g.dtype.category > expected.dtype.category:
             grad = ops.real(grad)
@@ -40,16 +43,20 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
     if g.device is not expected.device:
         if g.sizes:
             raise RuntimeError(
-                f"{_who(node)}invalid gradient at index {index} - expected device {expected.device} but got {g.device}"
+                f"{_who(node)}invalid gradient at index {index} - expected device "
+                f"{expected.device} but got {g.device}"
             )
         grad = grad.to(expected.device)
     return grad
 
 
 def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
-    """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad` (`at::sum_to`)."""
+    """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad`
+    (`at::sum_to`).
+    """
     lead, inner = _broadcast_dims(grad._geometry.sizes, sizes)
-    if not inner and lead and not is_grad_enabled():  # a bias: one operation instead of PyTorch's two
+    if not inner and lead and not is_grad_enabled():
+        # a bias: one operation instead of PyTorch's two
         return ops.sum_dim_IntList(grad, list(range(lead)), False, None)
     if lead or inner:
         grad = ops.sum_dim_IntList(grad, [*range(lead), *inner], True, None)
@@ -59,8 +66,8 @@ def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
 def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:
     if not _fits(grad._geometry.sizes, expected.sizes):
         raise RuntimeError(
-            f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected shape compatible with "
-            f"{list(expected.sizes)}"
+            f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected "
+            f"shape compatible with {list(expected.sizes)}"
         )
     return sum_to(grad, expected.sizes)
 
@@ -76,7 +83,9 @@ def _fits(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _broadcast_dims(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, list[int]]:
-    """How many leading dimensions `shape` has more than `sizes`, and in which of the others a 1 was stretched."""
+    """How many leading dimensions `shape` has more than `sizes`, and in which of the others a 1 was
+    stretched.
+    """
     lead = len(shape) - len(sizes)
     return lead, [d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1]
 

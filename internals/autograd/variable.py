@@ -1,6 +1,8 @@
-"""`Variable`, the name tensors with a history had before PyTorch 0.4 (`torch/autograd/variable.py`).
+"""`Variable`, the name tensors with a history had before PyTorch 0.4
+(`torch/autograd/variable.py`).
 
-`Variable(t, requires_grad=True)` still works and returns a tensor; `isinstance(t, Variable)` asks whether `t` is one.
+`Variable(t, requires_grad=True)` still works and returns a tensor; `isinstance(t, Variable)` asks
+whether `t` is one.
 
 How the real one differs: nothing; it is kept there for old code as well.
 """

@@ -1,7 +1,8 @@
-"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name (`python_variable_methods.cpp`).
+"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name
+(`python_variable_methods.cpp`).
 
-Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. This class holds nothing else, because inside
-it `float` and `int` mean methods.
+Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. This class holds
+nothing else, because inside it `float` and `int` mean methods.
 
 How the real one differs: `bfloat16`, `chalf` and the quantized types are missing here.
 """
@@ -49,7 +50,8 @@ def type_name(kind: dt.dtype, device_type: str = "cpu") -> str:
 
 
 def type_named(name: str) -> tuple[dt.dtype, str]:
-    """The dtype and the kind of device of a legacy type name; "torch.FloatTensor" is understood too.
+    """The dtype and the kind of device of a legacy type name; "torch.FloatTensor" is understood
+    too.
 
     Raises ValueError for anything else.
     """

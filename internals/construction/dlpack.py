@@ -1,17 +1,21 @@
-"""DLPack: handing memory from one library to another without either knowing the other (`aten/src/ATen/DLConvertor.cpp`).
+"""DLPack: handing memory from one library to another without either knowing the other
+(`aten/src/ATen/DLConvertor.cpp`).
 
-The sender fills a small C struct (where the elements are, their shape, strides and type, and a `deleter`) and passes a pointer to
-it inside a `PyCapsule`. The receiver uses the memory in place and calls the deleter when it is done. Ownership moves exactly
-once: the receiver renames the capsule to "used_...", and a capsule that dies unused calls the deleter itself.
+The sender fills a small C struct (where the elements are, their shape, strides and type, and a
+`deleter`) and passes a pointer to it inside a `PyCapsule`. The receiver uses the memory in place
+and calls the deleter when it is done. Ownership moves exactly once: the receiver renames the
+capsule to "used_...", and a capsule that dies unused calls the deleter itself.
 
     a = np.from_dlpack(tensor)        # numpy asks tensor.__dlpack__() for the capsule
     t = internals.from_dlpack(a)      # and the other way round
 
-The sender's side of the story lives in `_exported`: struct, shape, strides and storage stay there until the deleter is called.
-The receiver's side is a `DataPtr` whose context is the struct and whose deleter is the sender's.
+The sender's side of the story lives in `_exported`: struct, shape, strides and storage stay there
+until the deleter is called. The receiver's side is a `DataPtr` whose context is the struct and
+whose deleter is the sender's.
 
-How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`). It keeps the tensor, whose storage
-may be resized or exchanged while others use the memory; here, as after `numpy()`, it stays.
+How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`). It keeps the tensor,
+whose storage may be resized or exchanged while others use the memory; here, as after `numpy()`, it
+stays.
 """
 
 from __future__ import annotations
@@ -82,8 +86,8 @@ class DLManagedTensorVersioned(ctypes.Structure):
     """The same since DLPack 1.0: the struct in a capsule named "dltensor_versioned"."""
 
     _fields_ = [
-        ("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", _Deleter), ("flags", c_uint64),
-        ("dl_tensor", DLTensor),
+        ("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", _Deleter),
+        ("flags", c_uint64), ("dl_tensor", DLTensor),
     ]  # fmt: skip
 
 
@@ -92,7 +96,8 @@ _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> Any:
-    """A capsule through which another library can take the tensor's memory. Raises BufferError when it must not.
+    """A capsule through which another library can take the tensor's memory. Raises BufferError when
+    it must not.
 
     From now on the storage may not be resized: the other library would not notice.
     """
@@ -119,9 +124,11 @@ def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> A
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor on the memory of `ext_tensor`: an object with `__dlpack__` (numpy arrays, torch tensors, ...) or a capsule.
+    """A tensor on the memory of `ext_tensor`: an object with `__dlpack__` (numpy arrays, torch
+    tensors, ...) or a capsule.
 
-    Raises RuntimeError for a capsule that was used before or is none, BufferError for memory or types we cannot hold.
+    Raises RuntimeError for a capsule that was used before or is none, BufferError for memory or
+    types we cannot hold.
     """
     if hasattr(ext_tensor, "__dlpack__"):
         options: dict[str, Any] = {} if copy is None else {"copy": copy}
@@ -134,7 +141,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             capsule = ext_tensor.__dlpack__(**options)
     else:
         if device is not None or copy is not None:
-            raise AttributeError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
+            raise AttributeError(
+                "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+            )
         capsule = ext_tensor
     return take(capsule)
 
@@ -144,18 +153,22 @@ def take(capsule: Any) -> Any:
     name = next((n for n in STRUCTS if _capsule_is_valid(capsule, n)), None)
     if name is None:
         raise RuntimeError(
-            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
-            "already constructed a tensor from it once."
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+            "only once, so you might have already constructed a tensor from it once."
         )
     address = _capsule_pointer(capsule, name)
     managed: Any = STRUCTS[name].from_address(address)
     if name == b"dltensor_versioned" and managed.major > VERSION[0]:
-        raise BufferError(f"the capsule speaks DLPack {managed.major}.{managed.minor}; known is {VERSION[0]}.x")
+        raise BufferError(
+            f"the capsule speaks DLPack {managed.major}.{managed.minor}; known is {VERSION[0]}.x"
+        )
     d = managed.dl_tensor
     kind = unpack_dtype(d.dtype)
     where = _device_of(d.device)
     sizes = [d.shape[i] for i in range(d.ndim)]
-    strides = [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
+    strides = (
+        [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
+    )
     if any(s < 0 for s in strides):
         raise BufferError(f"strides {strides} are negative; copy the array first")
     g = geometry(sizes, strides, kind, where)
@@ -201,16 +214,18 @@ def _device_type(where: Any) -> int:
 
 
 def hand_over_to_stream(t: TensorImpl, stream: int | None) -> None:
-    """Let `stream`, on which the receiver will use the memory, wait for all that is queued on the current stream.
+    """Let `stream`, on which the receiver will use the memory, wait for all that is queued on the
+    current stream.
 
-    1 and None are the default stream, -1 asks for no waiting. Raises BufferError for the per-thread stream (2) and for a tensor
-    on another device than the current one.
+    1 and None are the default stream, -1 asks for no waiting. Raises BufferError for the per-thread
+    stream (2) and for a tensor on another device than the current one.
     """
     from internals import cuda
 
     if t.device.index != cuda.current_device():
         raise BufferError(
-            f"Can't export tensors on a different CUDA device index. Expected: {t.device.index}. Current device: "
+            f"Can't export tensors on a different CUDA device index. Expected: {t.device.index}. "
+            "Current device: "
             f"{cuda.current_device()}."
         )
     if stream == -1:
@@ -226,8 +241,13 @@ def hand_over_to_stream(t: TensorImpl, stream: int | None) -> None:
 
 
 def _stream_for(sender: Any) -> dict[str, int]:
-    """What to tell a sender of GPU memory: on which stream we are going to use it (1 stands for the default one)."""
-    if not hasattr(sender, "__dlpack_device__") or sender.__dlpack_device__()[0] != DLDeviceType.kDLCUDA:
+    """What to tell a sender of GPU memory: on which stream we are going to use it (1 stands for the
+    default one).
+    """
+    if (
+        not hasattr(sender, "__dlpack_device__")
+        or sender.__dlpack_device__()[0] != DLDeviceType.kDLCUDA
+    ):
         return {}
     from internals.cuda import backend
 
@@ -239,10 +259,15 @@ def _device_of(d: DLDevice) -> device:
     if d.device_type == DLDeviceType.kDLCPU:
         return CPU
     if d.device_type != DLDeviceType.kDLCUDA:
-        raise BufferError(f"Unsupported device_type: {d.device_type}; CPU (1) and CUDA (2) memory can be taken")
+        raise BufferError(
+            f"Unsupported device_type: {d.device_type}; CPU (1) and CUDA (2) memory can be taken"
+        )
     where = resolve(device("cuda", d.device_id))
     if is_simulated(where):
-        raise BufferError(f"the memory is that of a real GPU, and '{where}' is a simulated one here; send CPU memory instead")
+        raise BufferError(
+            f"the memory is that of a real GPU, and '{where}' is a simulated one here; send CPU "
+            "memory instead"
+        )
     return where
 
 
@@ -254,7 +279,9 @@ def _forget(address: int) -> None:
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _capsule_destructor(capsule: int) -> None:
-    """Called when a capsule dies. It gets a bare pointer: a new reference to a dying object would revive it."""
+    """Called when a capsule dies. It gets a bare pointer: a new reference to a dying object would
+    revive it.
+    """
     for name in STRUCTS:
         if _dying_is_valid(capsule, name):
             _forget(_dying_pointer(capsule, name))
@@ -271,7 +298,8 @@ _capsule_set_name = _prototype("PyCapsule_SetName", c_int, py_object, c_void_p)
 _dying_is_valid = _prototype("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
 _dying_pointer = _prototype("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
-# Capsules keep pointers to their names and others keep our deleter: all must outlive this module, hence the extra references.
+# Capsules keep pointers to their names and others keep our deleter: all must outlive this module,
+# hence the extra references.
 _BUFFERS = [ctypes.create_string_buffer(prefix + n) for n in STRUCTS for prefix in (b"", b"used_")]
 _NAMES = {b.value: ctypes.addressof(b) for b in _BUFFERS}
 for _immortal in (_forget, _capsule_destructor, _exported, STRUCTS, *_BUFFERS):

@@ -1,8 +1,9 @@
-"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])` (`torch/csrc/tensor/python_tensor.cpp`).
+"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])`
+(`torch/csrc/tensor/python_tensor.cpp`).
 
-They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ. `FloatTensor` and its
-like are no classes of tensors: there is one, `Tensor`. They are objects that construct and that `isinstance` may ask. Those of
-`internals.cuda` do the same on the current GPU.
+They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ.
+`FloatTensor` and its like are no classes of tensors: there is one, `Tensor`. They are objects that
+construct and that `isinstance` may ask. Those of `internals.cuda` do the same on the current GPU.
 
 How the real one differs: there are such types for sparse tensors too.
 """
@@ -27,19 +28,25 @@ from internals.storage import TypedStorage, storage_class
 
 _SIGNATURES = (
     " * (*, internals.device device = None)\n * (internals.Storage storage)\n * (Tensor other)\n"
-    " * (tuple of ints size, *, internals.device device = None)\n * (object data, *, internals.device device = None)\n"
+    " * (tuple of ints size, *, internals.device device = None)\n * (object data, *, "
+    "internals.device device = None)\n"
 )
 
 
 class tensortype(type):
-    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares dtype and kind of device."""
+    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares
+    dtype and kind of device.
+    """
 
     dtype: dtype
     device_type: str
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.device_type == "cuda" and not hooks("cuda").device_count():
-            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+            raise TypeError(
+                f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA "
+                "enabled."
+            )
         return construct(cls.dtype, args, kwargs, device(cls.device_type))
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -50,12 +57,14 @@ class tensortype(type):
         )
 
 
-def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any], home: device = CPU) -> Any:
-    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they are. All is made at `home`.
+def construct(
+    kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any], home: device = CPU
+) -> Any:
+    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they
+    are. All is made at `home`.
 
-    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its values, a tensor or storage a
-    view of it.
-    Raises TypeError for anything else.
+    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its
+    values, a tensor or storage a view of it. Raises TypeError for anything else.
     """
     from internals.construction.tensor_new import copy_of, on_storage
 
@@ -65,7 +74,8 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
     where = resolve(kwargs.get("device") or home)
     if where.type != home.type:
         raise RuntimeError(
-            f"legacy constructor expects device type: {home.type} but device type: {where.type} was passed"
+            f"legacy constructor expects device type: {home.type} but device type: {where.type} "
+            "was passed"
         )
     args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
     first = args[0] if args else Size((0,))
@@ -80,7 +90,10 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
         return empty(contiguous_geometry(first, wanted, where))
     if isinstance(first, TensorImpl):
         if kind is not None and first.dtype is not kind:
-            raise TypeError(f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with .to({kind!r})")
+            raise TypeError(
+                f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with "
+                f".to({kind!r})"
+            )
         return ops.alias(first)
     if isinstance(first, (Storage, TypedStorage)):
         return on_storage(first, wanted, "type {} for argument 1 'storage'")
@@ -100,9 +113,12 @@ def _is_int(value: Any) -> bool:
 
 
 def _no_match(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
-    got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+    got = ", ".join(
+        [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+    )
     return TypeError(
-        f"new() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
+        f"new() received an invalid combination of arguments - got ({got}), but expected one "
+        f"of:\n{_SIGNATURES}"
     )
 
 
@@ -110,7 +126,8 @@ def _tensor_types(module: str, device_type: str) -> dict[str, tensortype]:
     kinds = [k for k in dt.ALL if not k.is_complex]
     names = {f"{SCALAR_TYPE_NAME[k]}Tensor": k for k in kinds}
     return {
-        n: tensortype(n, (), {"dtype": k, "device_type": device_type, "__module__": module}) for n, k in names.items()
+        n: tensortype(n, (), {"dtype": k, "device_type": device_type, "__module__": module})
+        for n, k in names.items()
     }
 
 

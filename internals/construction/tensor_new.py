@@ -1,10 +1,12 @@
-"""`tensor(...)` and its relatives: tensors from Python numbers, nested lists, arrays (`torch/csrc/utils/tensor_new.cpp`).
+"""`tensor(...)` and its relatives: tensors from Python numbers, nested lists, arrays
+(`torch/csrc/utils/tensor_new.cpp`).
 
-`tensor` always copies. It finds the shape by looking at first elements all the way down, the dtype by promoting over all
-elements, and then checks that every sequence has the length its shape says. `as_tensor` and `asarray` copy only if they must.
+`tensor` always copies. It finds the shape by looking at first elements all the way down, the dtype
+by promoting over all elements, and then checks that every sequence has the length its shape says.
+`as_tensor` and `asarray` copy only if they must.
 
-How the real one differs: it walks the sequences once for the shape, once for the dtype and once to store; here they are
-flattened once and numpy stores.
+How the real one differs: it walks the sequences once for the shape, once for the dtype and once to
+store; here they are flattened once and numpy stores.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import contiguous_geometry
 from internals.core.promotion import promote_types
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array, make, with_grad
+from internals.core.tensor_impl import (
+    TensorImpl,
+    array,
+    empty_contiguous,
+    host_array,
+    make,
+    with_grad,
+)
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.storage import TypedStorage
 
@@ -33,14 +42,21 @@ _ATOMS = (bool, int, float, complex)
 
 
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
-    """A new tensor with a copy of `data`: a number, nested sequences of numbers, a numpy array or scalar, a tensor.
+    """A new tensor with a copy of `data`: a number, nested sequences of numbers, a numpy array or
+    scalar, a tensor.
 
-    Of a storage it is no copy: the tensor lies on its memory, and reads it as `dtype`, as in PyTorch.
-    The dtype is that of the data: bool, int64, the default dtype or its complex twin for Python numbers, numpy's own for
-    arrays and scalars, promoted over all elements. Raises ValueError for ragged sequences, TypeError for what is no number,
-    RuntimeError for a number that does not fit the dtype.
+    Of a storage it is no copy: the tensor lies on its memory, and reads it as `dtype`, as in
+    PyTorch. The dtype is that of the data: bool, int64, the default dtype or its complex twin for
+    Python numbers, numpy's own for arrays and scalars, promoted over all elements. Raises
+    ValueError for ragged sequences, TypeError for what is no number, RuntimeError for a number that
+    does not fit the dtype.
     """
     warn_if_tracing("torch.tensor", CONSTRUCTOR)
     if isinstance(data, TensorImpl):
@@ -53,10 +69,18 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and device."""
+    """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and
+    device.
+    """
     warn_if_tracing("torch.as_tensor", CONSTRUCTOR)
     kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
-    shared: Any = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
+    shared: Any = (
+        data
+        if isinstance(data, TensorImpl)
+        else from_numpy(data)
+        if isinstance(data, np.ndarray)
+        else None
+    )
     if shared is None and hasattr(data, "__cuda_array_interface__"):
         shared = _on_gpu(data)
     if shared is None:
@@ -65,12 +89,18 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
 ) -> Any:
-    """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False` raises ValueError if it must copy.
+    """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False`
+    raises ValueError if it must copy.
 
-    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and sequences: looked for in this
-    order.
+    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and
+    sequences: looked for in this order.
     """
     kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray")
     shared = _shared(obj, kind)
@@ -82,15 +112,18 @@ def asarray(
     wanted = kind or shared.dtype
     if copy is False and wanted is not shared.dtype:
         names = dt.SCALAR_TYPE_NAME
-        raise ValueError(f"can't alias tensor with dtype '{names[shared.dtype]}' into dtype '{names[wanted]}'.")
+        raise ValueError(
+            f"can't alias tensor with dtype '{names[shared.dtype]}' into dtype '{names[wanted]}'."
+        )
     if copy is False and where is not shared.device:
         raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
     t = shared.to(device=where, dtype=wanted, copy=bool(copy))
     if requires_grad is None:
         if shared.requires_grad:
             warnings.warn(
-                "internals.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
-                "requires_grad=False explicitly to get the old behavior and silence this warning.",
+                "internals.asarray: unspecified requires_grad now defaults to obj.requires_grad "
+                "instead of False. Pass requires_grad=False explicitly to get the old behavior "
+                "and silence this warning.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -101,7 +134,9 @@ def asarray(
 
 
 def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
-    """A new tensor with the values of `data`, or on its memory if it is a storage; its dtype is inferred when `kind` is None."""
+    """A new tensor with the values of `data`, or on its memory if it is a storage; its dtype is
+    inferred when `kind` is None.
+    """
     if isinstance(data, TensorImpl):
         return data.detach().to(device=where or data.device, dtype=kind or data.dtype, copy=True)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
@@ -112,7 +147,9 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if hasattr(data, "__cuda_array_interface__"):
         return copy_of(_on_gpu(data), kind, where)
     if isinstance(data, (Storage, TypedStorage)):
-        bytes_are_integers = dt.int64 if isinstance(data, Storage) and data.nbytes() else dt.get_default_dtype()
+        bytes_are_integers = (
+            dt.int64 if isinstance(data, Storage) and data.nbytes() else dt.get_default_dtype()
+        )
         return on_storage(data, kind or bytes_are_integers).to(device=where or data.device)
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         from internals.construction.dlpack import from_dlpack
@@ -121,8 +158,9 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     sizes = shape_of(data)
     if sizes and sizes[0] and isinstance(data[0], np.ndarray) and data[0].ndim:
         warnings.warn(
-            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
-            "numpy.ndarray with numpy.array() before converting to a tensor.",
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting "
+            "to a tensor.",
             UserWarning,
             stacklevel=4,
         )
@@ -136,24 +174,32 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if flat:
         with np.errstate(over="ignore"):
             array(t).reshape(-1)[...] = _values(flat, kind)
-    if tracer.state is not None:  # recorded, so that the trace knows the tensor: it may be the result
+    if tracer.state is not None:
+        # recorded, so that the trace knows the tensor: it may be the result
         return t.to(where or CPU, kind)
     return t if where is None or where is CPU else t.to(where)
 
 
 def on_storage(data: Any, kind: dtype, got: str = "{}") -> Any:
-    """A vector of dtype `kind` on the memory of a storage. Raises RuntimeError for a typed one of another dtype."""
+    """A vector of dtype `kind` on the memory of a storage. Raises RuntimeError for a typed one of
+    another dtype.
+    """
     if isinstance(data, TypedStorage) and data.dtype is not kind:
         names = dt.SCALAR_TYPE_NAME
         raise RuntimeError(
-            f"Expected a Storage of type {names[kind]} or an UntypedStorage, but got {got.format(names[data.dtype])}"
+            f"Expected a Storage of type {names[kind]} or an UntypedStorage, but got "
+            f"{got.format(names[data.dtype])}"
         )
     storage = data if isinstance(data, Storage) else data.untyped()
-    return make(storage, contiguous_geometry((storage.nbytes() // kind.itemsize,), kind, storage.device))
+    return make(
+        storage, contiguous_geometry((storage.nbytes() // kind.itemsize,), kind, storage.device)
+    )
 
 
 def shape_of(data: Any) -> list[int]:
-    """The shape nested sequences seem to have: the lengths of the first elements, all the way down."""
+    """The shape nested sequences seem to have: the lengths of the first elements, all the way
+    down.
+    """
     sizes: list[int] = []
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{_full_name(data)}'")
@@ -168,7 +214,9 @@ def shape_of(data: Any) -> list[int]:
 
 
 def is_sequence(data: Any) -> bool:
-    """What counts as a dimension: lists, tuples, arrays, whatever has a length and items; but no mapping and no tensor."""
+    """What counts as a dimension: lists, tuples, arrays, whatever has a length and items; but no
+    mapping and no tensor.
+    """
     if isinstance(data, (list, tuple)):
         return True
     if isinstance(data, np.ndarray):
@@ -179,7 +227,9 @@ def is_sequence(data: Any) -> bool:
 
 
 def infer_dtype(flat: Sequence[Any]) -> dtype:
-    """The dtype of a list of numbers: that of each kind of number in it, promoted. The default dtype when it is empty."""
+    """The dtype of a list of numbers: that of each kind of number in it, promoted. The default
+    dtype when it is empty.
+    """
     found: dtype | None = None
     for kind in dict.fromkeys(_kind(x) for x in flat):
         found = kind if found is None else promote_types(found, kind)
@@ -187,25 +237,32 @@ def infer_dtype(flat: Sequence[Any]) -> dtype:
 
 
 def as_dtype(value: Any, name: str) -> dtype | None:
-    """A `dtype=` argument: ours, or one of Python's four numeric types. Raises TypeError for anything else."""
+    """A `dtype=` argument: ours, or one of Python's four numeric types. Raises TypeError for
+    anything else.
+    """
     if value is None or isinstance(value, dtype):
         return value
     if isinstance(value, type) and value in _ATOMS:
         return {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}[value]
-    raise TypeError(f"{name}(): argument 'dtype' must be internals.dtype, not {type(value).__name__}")
+    raise TypeError(
+        f"{name}(): argument 'dtype' must be internals.dtype, not {type(value).__name__}"
+    )
 
 
 def as_device(value: Any, name: str) -> device | None:
     """A `device=` argument. Raises TypeError for what names no device."""
     if value is None or isinstance(value, (device, str, int)):
         return None if value is None else resolve(value)
-    raise TypeError(f"{name}(): argument 'device' must be internals.device, not {type(value).__name__}")
+    raise TypeError(
+        f"{name}(): argument 'device' must be internals.device, not {type(value).__name__}"
+    )
 
 
 def warn_copy_construct(function: str) -> None:
     warnings.warn(
-        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-        f"sourceTensor.detach().clone().requires_grad_(True), rather than {function}(sourceTensor).",
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
+        f"{function}(sourceTensor).",
         UserWarning,
         stacklevel=3,
     )
@@ -241,7 +298,9 @@ def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
     if not is_sequence(data):
         raise TypeError("not a sequence")
     if len(data) != sizes[depth]:
-        raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})")
+        raise ValueError(
+            f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})"
+        )
     if isinstance(data, np.ndarray):
         dtype_of(data)
     if depth == len(sizes) - 1:
@@ -272,7 +331,9 @@ _KIND: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
 
 
 def _values(flat: list[Any], kind: dtype) -> Any:
-    """The elements as a numpy array that can be assigned to a tensor of dtype `kind` without further checks."""
+    """The elements as a numpy array that can be assigned to a tensor of dtype `kind` without
+    further checks.
+    """
     plain = [_number(x) for x in flat] if not all(type(x) in _ATOMS for x in flat) else flat
     if kind.category == dt.BOOL:
         return np.array([x != 0 for x in plain])
@@ -281,7 +342,9 @@ def _values(flat: list[Any], kind: dtype) -> Any:
     for x in plain:
         if isinstance(x, complex):
             what = "'complex' object cannot be interpreted as an integer"
-            raise TypeError(what if kind.category == dt.INTEGRAL else "must be real number, not complex")
+            raise TypeError(
+                what if kind.category == dt.INTEGRAL else "must be real number, not complex"
+            )
     if kind.category == dt.FLOATING:
         values = np.array(plain, np.float64)
         with np.errstate(all="ignore"):
@@ -312,7 +375,8 @@ def _number(x: Any) -> Any:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if x.requires_grad:
             warnings.warn(
-                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+                "behavior.\n"
                 "Consider using tensor.detach() first.",
                 UserWarning,
                 stacklevel=5,

@@ -1,12 +1,14 @@
-"""Memory shared with numpy and with anything that has a buffer (`torch/csrc/utils/tensor_numpy.cpp`, `tensor_new.cpp`).
+"""Memory shared with numpy and with anything that has a buffer
+(`torch/csrc/utils/tensor_numpy.cpp`, `tensor_new.cpp`).
 
-Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array, has the array for its context, and gives
-back by dropping that one reference: the array lives as long as any tensor on the storage. `to_numpy` is the way back: numpy
-keeps an array's owner in `.base`, and there sits the storage. The tensor may go, or be given other memory.
+Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array, has the
+array for its context, and gives back by dropping that one reference: the array lives as long as any
+tensor on the storage. `to_numpy` is the way back: numpy keeps an array's owner in `.base`, and
+there sits the storage. The tensor may go, or be given other memory.
 
-How the real one differs: it sets `.base`, to the tensor, through numpy's C API; after `t.set_()` the array looks
-at memory that was given back. Such arrays, there as here, write to the tensor without its version counter
-noticing.
+How the real one differs: it sets `.base`, to the tensor, through numpy's C API; after `t.set_()`
+the array looks at memory that was given back. Such arrays, there as here, write to the tensor
+without its version counter noticing.
 """
 
 from __future__ import annotations
@@ -26,27 +28,33 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, check_backed, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 
-SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
+SUPPORTED = (
+    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
+)
 READ_ONLY = (
-    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {danger} You may want to "
-    "copy the {thing} to protect its data or make it writable before converting it to a tensor. This type of warning will be "
-    "suppressed for the rest of this program."
+    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This "
+    "means {danger} You may want to copy the {thing} to protect its data or make it writable "
+    "before converting it to a tensor. This type of warning will be suppressed for the rest of "
+    "this program."
 )
 _warned: set[str] = set()
 
 
 def from_numpy(array: Any, /) -> Any:
-    """A tensor on the array's own memory: writing to one writes to the other. The array is kept alive.
+    """A tensor on the array's own memory: writing to one writes to the other. The array is kept
+    alive.
 
-    Shape and strides are the array's. Raises TypeError for anything but an ndarray and for dtypes PyTorch does not have;
-    ValueError for negative strides, strides that are no multiple of the element size, or foreign byte order. Warns, once, about
-    a read-only array.
+    Shape and strides are the array's. Raises TypeError for anything but an ndarray and for dtypes
+    PyTorch does not have; ValueError for negative strides, strides that are no multiple of the
+    element size, or foreign byte order. Warns, once, about a read-only array.
     """
     warn_if_tracing("torch.from_numpy", CONSTRUCTOR)
     if not issubclass(type(array), np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     if not plain(array).flags.writeable:
-        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.", "array")
+        _warn_read_only(
+            "NumPy array", "writing to this tensor will result in undefined behavior.", "array"
+        )
     t = borrow_array(array)
     return t if tracer.state is None else ops.lift_fresh(t)
 
@@ -58,12 +66,14 @@ def borrow_array(array: Any) -> Any:
     n = kind.itemsize
     if any(s % n for s in array.strides):
         raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory."
         )
     if any(s < 0 for s in array.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
         )
     strides = [s // n for s in array.strides]
     data = DataPtr(array.__array_interface__["data"][0], owner, drop_reference)
@@ -72,42 +82,52 @@ def borrow_array(array: Any) -> Any:
 
 
 def plain(array: Any) -> Any:
-    """The array without its subclass, which may say what it likes of its shape, dtype and memory."""
+    """The array without its subclass, which may say what it likes of its shape, dtype and
+    memory.
+    """
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
 def dtype_of(array: Any) -> dtype:
-    """Our dtype for a numpy array. Raises TypeError when there is none, ValueError for foreign byte order."""
+    """Our dtype for a numpy array. Raises TypeError when there is none, ValueError for foreign byte
+    order.
+    """
     if not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
-            "not supported."
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
         )
     kind = BY_NUMPY.get(array.dtype)
     if kind is None:
         raise TypeError(
-            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: {SUPPORTED}."
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only "
+            f"supported types are: {SUPPORTED}."
         )
     return kind
 
 
 def to_numpy(t: TensorImpl, force: bool = False) -> Any:
-    """The array on the tensor's own memory. From now on the storage may not be resized: numpy would not notice.
+    """The array on the tensor's own memory. From now on the storage may not be resized: numpy would
+    not notice.
 
-    Raises RuntimeError for a tensor that requires a gradient, TypeError for one without CPU memory. `force=True` detaches and
-    copies first where that is necessary.
+    Raises RuntimeError for a tensor that requires a gradient, TypeError for one without CPU memory.
+    `force=True` detaches and copies first where that is necessary.
     """
     if t.device is not CPU:
         raise TypeError(
-            f"can't convert {t.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            f"can't convert {t.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+            "tensor to host memory first."
         )
     if t.requires_grad and not force:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
     return np.asarray(ArrayInterface(*lent(t)))
 
 
 def lent(t: TensorImpl) -> tuple[Storage, Geometry, int]:
-    """Storage, geometry and offset of a tensor whose memory others are going to use: it may not move any more.
+    """Storage, geometry and offset of a tensor whose memory others are going to use: it may not
+    move any more.
 
     Raises RuntimeError where they do not fit together, because the storage was made smaller.
     """
@@ -118,7 +138,9 @@ def lent(t: TensorImpl) -> tuple[Storage, Geometry, int]:
 
 
 class ArrayInterface:
-    """The `.base` of every array that `numpy()` returns: it holds the storage, and tells numpy where the elements are."""
+    """The `.base` of every array that `numpy()` returns: it holds the storage, and tells numpy
+    where the elements are.
+    """
 
     __slots__ = ("_storage", "_geometry", "_offset")
 
@@ -142,50 +164,67 @@ class ArrayInterface:
 
 
 def bytes_in(storage: Storage) -> memoryview:
-    """The bytes of a storage on the CPU, which may go or be resized: they stay while they are looked at."""
+    """The bytes of a storage on the CPU, which may go or be resized: they stay while they are
+    looked at.
+    """
     keeper = storage.lend()
     whole = contiguous_geometry((keeper.nbytes(),), dt.uint8)
-    array: Any = np.asarray(ArrayInterface(keeper, whole))  # numpy's stubs lack __buffer__ before 3.12
+    # numpy's stubs lack __buffer__ before 3.12
+    array: Any = np.asarray(ArrayInterface(keeper, whole))
     return memoryview(array)
 
 
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
-    """A 1-d tensor on the memory of anything with a buffer (`bytearray`, `array.array`, `mmap`), which it keeps alive.
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """A 1-d tensor on the memory of anything with a buffer (`bytearray`, `array.array`, `mmap`),
+    which it keeps alive.
 
-    `count` elements (negative: all there are) from the byte `offset` on, which need not be a multiple of the element size. Raises
-    ValueError when they are not there, TypeError for arguments of other types, RuntimeError for a buffer with gaps.
+    `count` elements (negative: all there are) from the byte `offset` on, which need not be a
+    multiple of the element size. Raises ValueError when they are not there, TypeError for arguments
+    of other types, RuntimeError for a buffer with gaps.
     """
     if not isinstance(dtype, dt.dtype):
-        raise TypeError(f"frombuffer(): argument 'dtype' must be internals.dtype, not {type(dtype).__name__}")
+        raise TypeError(
+            f"frombuffer(): argument 'dtype' must be internals.dtype, not {type(dtype).__name__}"
+        )
     for name, value in (("count", count), ("offset", offset)):
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"frombuffer(): argument '{name}' must be int, not {type(value).__name__}")
+            raise TypeError(
+                f"frombuffer(): argument '{name}' must be int, not {type(value).__name__}"
+            )
     try:
         view = memoryview(buffer)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
     if not view.c_contiguous:
-        raise RuntimeError("could not retrieve buffer from object: its bytes have gaps between them; copy it first")
+        raise RuntimeError(
+            "could not retrieve buffer from object: its bytes have gaps between them; copy it first"
+        )
     n, size = dtype.itemsize, view.nbytes
     if size == 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
         raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({size} bytes) minus 1"
         )
     if count < 0:
         if (size - offset) % n:
             raise ValueError(
-                f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({n})"
+                f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
+                f"multiple of element size ({n})"
             )
         count = (size - offset) // n
     elif offset + count * n > size:
         raise ValueError(
-            f"requested buffer length ({count} * {n} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
-            f"length ({size} bytes)"
+            f"requested buffer length ({count} * {n} bytes) after offset ({offset} bytes) must not "
+            f"be greater than actual buffer length ({size} bytes)"
         )
     if view.readonly:
-        danger = "you can write to the underlying (supposedly non-writable) buffer using the tensor."
+        danger = (
+            "you can write to the underlying (supposedly non-writable) buffer using the tensor."
+        )
         _warn_read_only("buffer", danger, "buffer")
     address = np.frombuffer(view, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
@@ -202,4 +241,6 @@ def type_name(x: Any) -> str:
 def _warn_read_only(what: str, danger: str, thing: str) -> None:
     if what not in _warned:
         _warned.add(what)
-        warnings.warn(READ_ONLY.format(what=what, danger=danger, thing=thing), UserWarning, stacklevel=3)
+        warnings.warn(
+            READ_ONLY.format(what=what, danger=danger, thing=thing), UserWarning, stacklevel=3
+        )

@@ -1,11 +1,14 @@
-"""Who owns a piece of memory and how it is given back (`c10/core/Allocator.h`, `c10/util/UniqueVoidPtr.h`).
+"""Who owns a piece of memory and how it is given back (`c10/core/Allocator.h`,
+`c10/util/UniqueVoidPtr.h`).
 
-An `Allocator` hands out `DataPtr`s. A `DataPtr` is a pointer *and* the recipe for giving it back: a `deleter` to be called
-exactly once on a `context`. Usually the context is the memory itself; for `from_numpy` it is the numpy array, and the
-deleter just drops the reference to it. That one indirection is how a storage can sit on memory that somebody else owns.
+An `Allocator` hands out `DataPtr`s. A `DataPtr` is a pointer *and* the recipe for giving it back: a
+`deleter` to be called exactly once on a `context`. Usually the context is the memory itself; for
+`from_numpy` it is the numpy array, and the deleter just drops the reference to it. That one
+indirection is how a storage can sit on memory that somebody else owns.
 
-How the real one differs: a C++ `DataPtr` is move-only, so the compiler guarantees the single owner; here `clear()` makes
-the second call harmless, and an allocator raises when a block comes back twice.
+How the real one differs: a C++ `DataPtr` is move-only, so the compiler guarantees the single owner;
+here `clear()` makes the second call harmless, and an allocator raises when a block comes back
+twice.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from typing import Any
 
 from .device import CPU, device
 
-LARGEST = (1 << 63) - 1  # int64_t: numbers of elements, strides and bytes, in PyTorch and in machine code
+# int64_t: numbers of elements, strides and bytes, in PyTorch and in machine code
+LARGEST = (1 << 63) - 1
 
 
 class DataPtr:
     """An address, and how to give it back.
 
-    Attributes: `pointer`, the address as an int (0 for no memory); `context`, what the deleter is called with;
-    `deleter`; `device`. `recycle` is the free list a dying storage may put it on directly; None means: call the deleter.
+    Attributes: `pointer`, the address as an int (0 for no memory); `context`, what the deleter is
+    called with; `deleter`; `device`. `recycle` is the free list a dying storage may put it on
+    directly; None means: call the deleter.
     """
 
     __slots__ = ("pointer", "context", "deleter", "device", "recycle", "_memory")
@@ -30,7 +35,9 @@ class DataPtr:
     recycle: list[Any] | None
     _memory: Any
 
-    def __init__(self, pointer: int, context: Any, deleter: Callable[[Any], None], device: device = CPU) -> None:
+    def __init__(
+        self, pointer: int, context: Any, deleter: Callable[[Any], None], device: device = CPU
+    ) -> None:
         self.pointer, self.context, self.deleter, self.device = pointer, context, deleter, device
         self.recycle = self._memory = None
 
@@ -44,12 +51,15 @@ class DataPtr:
 
     def __repr__(self) -> str:
         return (
-            f"DataPtr(context={type(self.context).__name__}, deleter={name_of(self.deleter)}, device='{self.device}')"
+            f"DataPtr(context={type(self.context).__name__}, deleter={name_of(self.deleter)}, "
+            f"device='{self.device}')"
         )
 
 
 class Allocator:
-    """Hands out memory on one device. Subclasses implement `allocate`; `name` is what pictures and reprs call it."""
+    """Hands out memory on one device. Subclasses implement `allocate`; `name` is what pictures and
+    reprs call it.
+    """
 
     name = "Allocator"
     device = CPU
@@ -70,11 +80,15 @@ def check_nbytes(nbytes: int) -> None:
     if nbytes < 0:
         raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {nbytes}")
     if nbytes > LARGEST:
-        raise RuntimeError(f"can't allocate memory: {nbytes} bytes are more than an address can count")
+        raise RuntimeError(
+            f"can't allocate memory: {nbytes} bytes are more than an address can count"
+        )
 
 
 def int64(value: int) -> int:
-    """`value`. Raises ValueError for a number that is no int64: what is written in C would take it for another one."""
+    """`value`. Raises ValueError for a number that is no int64: what is written in C would take it
+    for another one.
+    """
     if not ~LARGEST <= value <= LARGEST:
         raise ValueError(f"Overflow when unpacking long long: {value} is no int64")
     return value
@@ -85,7 +99,8 @@ def delete_nothing(context: Any) -> None:
 
 
 def drop_reference(context: Any) -> None:
-    """The deleter of borrowed memory: the owner lives as long as somebody refers to it, and the last reference just went.
+    """The deleter of borrowed memory: the owner lives as long as somebody refers to it, and the
+    last reference just went.
 
     PyTorch's deleter for `from_numpy` takes the GIL and calls `Py_DECREF`; here returning does it.
     """

@@ -1,12 +1,14 @@
 """From Python arguments to an operator's arguments (`torch/csrc/utils/python_arg_parser.cpp`).
 
-A Python function such as `sum` stands for several overloads. The parser tries their signatures in order, checks each
-argument against its declared type, fills in defaults and calls the operator with everything in schema order. What it finds
-depends only on the *types* of the arguments, so the finding is kept: the next call with arguments of the same types goes
-through a small adapter function compiled for just that call shape (an inline cache).
+A Python function such as `sum` stands for several overloads. The parser tries their signatures in
+order, checks each argument against its declared type, fills in defaults and calls the operator with
+everything in schema order. What it finds depends only on the *types* of the arguments, so the
+finding is kept: the next call with arguments of the same types goes through a small adapter
+function compiled for just that call shape (an inline cache).
 
-How the real one differs: PyTorch parses on every call (in C++), also looks for `__torch_function__`, and generates the
-signatures from the schemas ahead of time; its error lists show C++ spellings of the types.
+How the real one differs: PyTorch parses on every call (in C++), also looks for
+`__torch_function__`, and generates the signatures from the schemas ahead of time; its error lists
+show C++ spellings of the types.
 """
 
 from __future__ import annotations
@@ -21,7 +23,17 @@ if TYPE_CHECKING:
 
 
 # Functions that take a number where their schema says Tensor, as in add(2, t) and mul(t, 2, out=o).
-NUMBERS_AS_TENSORS = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"}
+NUMBERS_AS_TENSORS = {
+    "add",
+    "sub",
+    "subtract",
+    "mul",
+    "multiply",
+    "div",
+    "divide",
+    "true_divide",
+    "floor_divide",
+}
 
 
 class PythonArgParser:
@@ -42,7 +54,12 @@ class PythonArgParser:
         method: bool = False,
         deprecated: Iterable[tuple[Any, ...]] = (),
     ) -> None:
-        self.name, self.overloads, self.method, self.deprecated = name, overloads, method, deprecated
+        self.name, self.overloads, self.method, self.deprecated = (
+            name,
+            overloads,
+            method,
+            deprecated,
+        )
         self.signatures: list[Signature] | None = None
         self.cache: dict[Any, Callable[..., Any]] = {}
 
@@ -90,16 +107,20 @@ class PythonArgParser:
         if len(reasons) == 1 or len(plausible) == 1:
             raise TypeError(f"{self.name}{(plausible or reasons)[0]}")
         got = ", ".join(
-            [type_name(a) for a in args[self.method :]] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
+            [type_name(a) for a in args[self.method :]]
+            + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         )
         listing = "\n".join(f" * {s}" for s in self.signatures)
         raise TypeError(
-            f"{self.name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listing}\n"
+            f"{self.name}() received an invalid combination of arguments - got ({got}), but "
+            f"expected one of:\n{listing}\n"
         )
 
 
 def _kind(v: Any) -> Any:
-    """What the choice of overload depends on: the type, for sequences that of their elements, for 0-d tensors what they hold."""
+    """What the choice of overload depends on: the type, for sequences that of their elements, for
+    0-d tensors what they hold.
+    """
     t = v.__class__
     if t in _tensors:
         return t if v._geometry.sizes else (t, v._geometry.dtype, v.requires_grad)

@@ -1,11 +1,13 @@
-"""Which Python values a schema type accepts, and what kernels get for them (`torch/csrc/utils/python_arg_parser.cpp`).
+"""Which Python values a schema type accepts, and what kernels get for them
+(`torch/csrc/utils/python_arg_parser.cpp`).
 
-`accepts(type, value)` decides whether an overload fits; `converter(type, value)` gives the function that turns an accepted value
-into the kernel's currency: plain ints for numpy integers and 0-d tensors, a list for `int[2]` given one int, a `device` for its
-name. None means that nothing has to be done.
+`accepts(type, value)` decides whether an overload fits; `converter(type, value)` gives the function
+that turns an accepted value into the kernel's currency: plain ints for numpy integers and 0-d
+tensors, a list for `int[2]` given one int, a `device` for its name. None means that nothing has to
+be done.
 
-How the real one differs: PyTorch has one `FunctionParameter::check` with a case per C++ type, and unpacks the value a second
-time when the binding reads it.
+How the real one differs: PyTorch has one `FunctionParameter::check` with a case per C++ type, and
+unpacks the value a second time when the binding reads it.
 """
 
 from __future__ import annotations
@@ -36,12 +38,16 @@ def accepts(t: Type, value: Any) -> bool:
         if isinstance(value, SEQUENCES):
             element = t.__class__(t.base, optional=t.optional_elements)
             return all(accepts(element, v) for v in value)
-        return t.list_size is not None and t.base != "Tensor" and accepts(t.__class__(t.base), value)
+        return (
+            t.list_size is not None and t.base != "Tensor" and accepts(t.__class__(t.base), value)
+        )
     return _CHECKS[t.base](value)
 
 
 def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
-    """What turns an accepted value of this Python type into what kernels expect; None when nothing has to be done."""
+    """What turns an accepted value of this Python type into what kernels expect; None when nothing
+    has to be done.
+    """
     if value is None:
         return None
     if t.is_list:
@@ -72,8 +78,11 @@ def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
 
 def python_type(t: Type) -> str:
     """The name of a schema type in error messages: `tuple of ints`, `Number`, `internals.dtype`."""
-    names = {"Scalar": "Number", "ScalarType": "internals.dtype", "Device": "internals.device", "Layout": "internals.layout",
-             "MemoryFormat": "internals.memory_format", "Generator": "internals.Generator"}  # fmt: skip
+    names = {
+        "Scalar": "Number", "ScalarType": "internals.dtype", "Device": "internals.device",
+        "Layout": "internals.layout", "MemoryFormat": "internals.memory_format",
+        "Generator": "internals.Generator",
+    }  # fmt: skip
     base = names.get(t.base, t.base)
     return f"tuple of {base}s" if t.is_list else base
 
@@ -95,7 +104,9 @@ def is_number(v: Any) -> bool:
 
 
 def _holds_number(v: Any) -> bool:
-    """Whether it is a 0-d tensor that may stand for its number: not one that waits for a gradient, which would not come."""
+    """Whether it is a 0-d tensor that may stand for its number: not one that waits for a gradient,
+    which would not come.
+    """
     return isinstance(v, TensorImpl) and not v.shape and not v.requires_grad
 
 
@@ -131,7 +142,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statem
 def _fixed(v: Any, n: int | None) -> list[bool]:
     """A mask is an array of `n` in C++, where other lists may be of any length."""
     if len(v) != n:
-        raise RuntimeError(f"Tried to convert a List with {len(v)} elements to a fixed-size array of size {n}")
+        raise RuntimeError(
+            f"Tried to convert a List with {len(v)} elements to a fixed-size array of size {n}"
+        )
     return list(map(bool, v))
 
 
@@ -150,7 +163,9 @@ def _to_ints(values: Any) -> list[int]:
     try:
         return [_to_int(v) for v in values]
     except ValueError as error:
-        raise TypeError(f'failed to unpack the object {tuple(values)} with error "{error}"') from None
+        raise TypeError(
+            f'failed to unpack the object {tuple(values)} with error "{error}"'
+        ) from None
 
 
 def as_int(t: TensorImpl) -> int:
@@ -169,7 +184,12 @@ def _to_number(v: Any) -> Any:
 
 
 def _to_dtype(v: Any) -> dtype:
-    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(v)
+    found = {
+        float: dtypes.float64,
+        int: dtypes.int64,
+        bool: dtypes.bool_,
+        complex: dtypes.complex128,
+    }.get(v)
     if found is None:
         raise TypeError(f"argument 'dtype' must be internals.dtype, not {v!r}")
     return found

@@ -1,12 +1,13 @@
-"""How the lower floors reach a backend that may not be there (`aten/src/ATen/detail/CUDAHooksInterface.h`,
-`c10/core/impl/DeviceGuardImplInterface.h`).
+"""How the lower floors reach a backend that may not be there
+(`aten/src/ATen/detail/CUDAHooksInterface.h`, `c10/core/impl/DeviceGuardImplInterface.h`).
 
-The core knows that there is a device called "cuda", and nothing of how it works. What it needs from the backend, it asks of an
-object with the methods of `BackendHooks`, which is imported when it is first asked for: a program that stays on the CPU never
-loads the backend.
+The core knows that there is a device called "cuda", and nothing of how it works. What it needs from
+the backend, it asks of an object with the methods of `BackendHooks`, which is imported when it is
+first asked for: a program that stays on the CPU never loads the backend.
 
-How the real one differs: libtorch_cuda.so registers its hooks and its device guard in static initialisers; without that library
-the hooks' default methods raise, which is where "Torch not compiled with CUDA enabled" comes from. """
+How the real one differs: libtorch_cuda.so registers its hooks and its device guard in static
+initialisers; without that library the hooks' default methods raise, which is where "Torch not
+compiled with CUDA enabled" comes from."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ class BackendHooks:
         return False
 
     def resolve(self, index: int | None) -> device:
-        """The device with this index, or the current one for None. Raises if there is no such device."""
+        """The device with this index, or the current one for None. Raises if there is no such
+        device.
+        """
         raise NotImplementedError
 
     def allocator(self, device: device) -> Allocator:
@@ -40,12 +43,18 @@ class BackendHooks:
         """The bytes of a storage on the device, once everything queued before has been done."""
         raise NotImplementedError
 
-    def copy_bytes(self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
-        """The first `nbytes` bytes of one storage into another; one of them at least is on the device."""
+    def copy_bytes(
+        self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False
+    ) -> None:
+        """The first `nbytes` bytes of one storage into another; one of them at least is on the
+        device.
+        """
         raise NotImplementedError
 
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
-        """Fill the output of a `TensorIterator` on the device with what numpy's `loop` would give."""
+        """Fill the output of a `TensorIterator` on the device with what numpy's `loop` would
+        give.
+        """
         raise NotImplementedError
 
     def device_count(self) -> int:
@@ -61,7 +70,9 @@ class BackendHooks:
         raise NotImplementedError
 
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
-        """Stream `stream` of device `index` uses the memory of `storage`: not to be handed out again before it is done."""
+        """Stream `stream` of device `index` uses the memory of `storage`: not to be handed out
+        again before it is done.
+        """
         raise NotImplementedError
 
     def current_streams(self) -> dict[int, int]:
@@ -72,7 +83,9 @@ class BackendHooks:
         """Make these the current ones, and the default stream on all other devices."""
 
     def wait_stream(self, index: int, waiting: int, other: int) -> None:
-        """Whatever is queued on stream `waiting` from now on runs after what is queued on `other` already."""
+        """Whatever is queued on stream `waiting` from now on runs after what is queued on `other`
+        already.
+        """
         raise NotImplementedError
 
     def is_pinned(self, pointer: int) -> bool:

@@ -1,17 +1,20 @@
-"""CPU memory: aligned blocks from the system, and a cache of them by size class (`c10/core/CPUAllocator.cpp`).
+"""CPU memory: aligned blocks from the system, and a cache of them by size class
+(`c10/core/CPUAllocator.cpp`).
 
-`SystemAllocator` asks the operating system for every request: 64-byte aligned, so that a vector load never straddles a
-cache line. `CachingAllocator` sits on top and keeps returned blocks in one free list per *size class* (multiples of
-64 bytes up to 1 KiB, then four classes per doubling), so a small tensor costs a `list.pop` instead of a system call. It
-also keeps, with each block, the numpy array header last used to look at it: the next tensor of the same geometry finds
-its header ready.
+`SystemAllocator` asks the operating system for every request: 64-byte aligned, so that a vector
+load never straddles a cache line. `CachingAllocator` sits on top and keeps returned blocks in one
+free list per *size class* (multiples of 64 bytes up to 1 KiB, then four classes per doubling), so a
+small tensor costs a `list.pop` instead of a system call. It also keeps, with each block, the numpy
+array header last used to look at it: the next tensor of the same geometry finds its header ready.
 
-Any thread may allocate and give back, without a lock: a block belongs to whoever popped it from its list, which one thread only
-can do, and is complete before others see it. See `Stats` for the counters.
+Any thread may allocate and give back, without a lock: a block belongs to whoever popped it from its
+list, which one thread only can do, and is complete before others see it. See `Stats` for the
+counters.
 
-How the real one differs: PyTorch's default CPU allocator does not cache at all; it leaves that to malloc, which is written
-in C. In Python a system call through ctypes costs more than an addition, so the cache decides. PyTorch's CUDA allocator
-caches in the same spirit, but splits and merges blocks.
+How the real one differs: PyTorch's default CPU allocator does not cache at all; it leaves that to
+malloc, which is written in C. In Python a system call through ctypes costs more than an addition,
+so the cache decides. PyTorch's CUDA allocator caches in the same spirit, but splits and merges
+blocks.
 """
 
 from __future__ import annotations
@@ -27,16 +30,17 @@ from .allocator import Allocator, DataPtr, check_nbytes
 from .hot import hot
 
 ALIGNMENT = 64
-SMALL = 1 << 20  # blocks up to 1 MiB are always kept; larger ones only while the cache is below MAX_CACHED
+# blocks up to 1 MiB are always kept; larger ones only while the cache is below MAX_CACHED
+SMALL = 1 << 20
 MAX_CACHED = 1 << 29
 
 
 class Block(DataPtr):
     """A `DataPtr` that goes back to its size class instead of to the system.
 
-    `size` is the size of the class in bytes, `requested` what was asked for; `array` and `geometry` are the numpy header
-    kept ready and the geometry it was made for; `active` says whether somebody owns the block at the moment, `uses` how
-    often it was handed out.
+    `size` is the size of the class in bytes, `requested` what was asked for; `array` and `geometry`
+    are the numpy header kept ready and the geometry it was made for; `active` says whether somebody
+    owns the block at the moment, `uses` how often it was handed out.
     """
 
     __slots__ = ("size", "requested", "free_list", "array", "geometry", "active", "uses")
@@ -54,11 +58,13 @@ class Block(DataPtr):
 
 
 class Stats:
-    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is not kept here.
+    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is
+    not kept here.
 
-    Threads share them without a lock: `stats.bytes += size` reads, adds and writes in one go, because CPython lets another
-    thread run only where something is called, a function begins or a loop goes round. So a statement that changes a counter
-    calls nothing, not even `max`; tests/threads/test_threads.py reads the bytecode.
+    Threads share them without a lock: `stats.bytes += size` reads, adds and writes in one go,
+    because CPython lets another thread run only where something is called, a function begins or a
+    loop goes round. So a statement that changes a counter calls nothing, not even `max`;
+    tests/threads/test_threads.py reads the bytecode.
     """
 
     __slots__ = (
@@ -68,11 +74,15 @@ class Stats:
 
     def __init__(self) -> None:
         self.bytes = self.peak_bytes = self.retired_bytes = self.retired_blocks = 0
-        self.reserved = self.peak_reserved = self.total_reserved = self.segments = self.total_segments = 0
+        self.reserved = self.peak_reserved = self.total_reserved = self.segments = (
+            self.total_segments
+        ) = 0
 
 
 class SystemAllocator(Allocator):
-    """`posix_memalign` and `free` (`_aligned_malloc` and `_aligned_free` on Windows), nothing kept."""
+    """`posix_memalign` and `free` (`_aligned_malloc` and `_aligned_free` on Windows), nothing
+    kept.
+    """
 
     name = "SystemAllocator"
 
@@ -87,8 +97,9 @@ class SystemAllocator(Allocator):
 class CachingAllocator(Allocator):
     """Free lists by size class over an upstream allocator.
 
-    Example: `alloc = CachingAllocator(); p = alloc.allocate(100); p.clear(); alloc.allocate(120).pointer` is the same address
-    again, because 100 and 120 bytes share the class of 128.
+    Example: `alloc = CachingAllocator(); p = alloc.allocate(100); p.clear();
+    alloc.allocate(120).pointer` is the same address again, because 100 and 120 bytes share the
+    class of 128.
     """
 
     name = "CachingAllocator"
@@ -96,7 +107,8 @@ class CachingAllocator(Allocator):
     def __init__(self, upstream: Allocator | None = None) -> None:
         self.upstream = upstream or SystemAllocator()
         self.free_lists: dict[int, list[Block]] = {}
-        self.blocks: dict[int, Block] = {}  # every block taken from upstream and not given back, by address
+        # every block taken from upstream and not given back, by address
+        self.blocks: dict[int, Block] = {}
         self.stats = Stats()
         self.history: list[dict[str, Any]] | None = None
         self._logs: list[list[dict[str, Any]]] = []
@@ -124,7 +136,9 @@ class CachingAllocator(Allocator):
     def release(self, block: Block) -> None:
         """Take a block back. Raises RuntimeError if it was already free."""
         if not block.active:
-            raise RuntimeError(f"double free: the block of {block.size} bytes at {block.pointer:#x} is not in use")
+            raise RuntimeError(
+                f"double free: the block of {block.size} bytes at {block.pointer:#x} is not in use"
+            )
         block.active = False
         self.stats.bytes -= block.size
         if block.size > SMALL and self.stats.reserved - self.stats.bytes > MAX_CACHED:
@@ -148,7 +162,9 @@ class CachingAllocator(Allocator):
                     self._give_back(free.pop())
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state` "active" or "cached"."""
+        """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state`
+        "active" or "cached".
+        """
         return [
             {
                 "address": b.pointer,
@@ -160,10 +176,11 @@ class CachingAllocator(Allocator):
         ]
 
     def memory_stats(self) -> dict[str, int]:
-        """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size classes.
+        """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size
+        classes.
 
-        The numbers of blocks and segments have no peak: nobody keeps it. While other threads allocate, they are of slightly
-        different moments.
+        The numbers of blocks and segments have no peak: nobody keeps it. While other threads
+        allocate, they are of slightly different moments.
         """
         s = self.stats
         blocks = list(self.blocks.values())
@@ -174,10 +191,20 @@ class CachingAllocator(Allocator):
             "allocation": (in_use, None, uses, uses - in_use),
             "allocated_bytes": (s.bytes, s.peak_bytes, used_bytes, used_bytes - s.bytes),
             "segment": (s.segments, None, s.total_segments, s.total_segments - s.segments),
-            "reserved_bytes": (s.reserved, s.peak_reserved, s.total_reserved, s.total_reserved - s.reserved),
+            "reserved_bytes": (
+                s.reserved,
+                s.peak_reserved,
+                s.total_reserved,
+                s.total_reserved - s.reserved,
+            ),
         }
         names = ("current", "peak", "allocated", "freed")
-        return {f"{stat}.all.{n}": v for stat, row in table.items() for n, v in zip(names, row) if v is not None}
+        return {
+            f"{stat}.all.{n}": v
+            for stat, row in table.items()
+            for n, v in zip(names, row)
+            if v is not None
+        }
 
     def reset_peak_memory_stats(self) -> None:
         s = self.stats
@@ -187,7 +214,8 @@ class CachingAllocator(Allocator):
     def record_history(self) -> Iterator[list[dict[str, Any]]]:
         """Collect one dict per event while the block runs: `action`, `address`, `size`.
 
-        Actions: "alloc" (new from the system), "cache_hit", "cache_return", "segment_free" (given back to the system).
+        Actions: "alloc" (new from the system), "cache_hit", "cache_return", "segment_free" (given
+        back to the system).
         """
         events: list[dict[str, Any]] = []
         with self.telling(events), hot.detour():
@@ -195,7 +223,9 @@ class CachingAllocator(Allocator):
 
     @contextmanager
     def telling(self, log: list[dict[str, Any]]) -> Iterator[None]:
-        """Append an event to `log` for whatever any thread does; those told before hear nothing until the block ends."""
+        """Append an event to `log` for whatever any thread does; those told before hear nothing
+        until the block ends.
+        """
         with _lock:
             self._logs.append(log)
             self.history = log
@@ -209,7 +239,8 @@ class CachingAllocator(Allocator):
     def _grow(self, size: int, free: list[Block]) -> Block:
         if size > _limit.nbytes:
             raise RuntimeError(
-                f"DefaultCPUAllocator: can't allocate {size} bytes for {_limit.reason}, which gets at most {_limit.nbytes}"
+                f"DefaultCPUAllocator: can't allocate {size} bytes for {_limit.reason}, which gets "
+                f"at most {_limit.nbytes}"
             )
         try:
             memory = self.upstream.allocate(size)
@@ -217,7 +248,13 @@ class CachingAllocator(Allocator):
             self.empty_cache()
             memory = self.upstream.allocate(size)
         block = Block(memory.pointer, memory, self.release)
-        block.size, block.free_list, block.array, block.geometry, block.uses = size, free, None, None, 0
+        block.size, block.free_list, block.array, block.geometry, block.uses = (
+            size,
+            free,
+            None,
+            None,
+            0,
+        )
         block.requested, block.active = size, True
         if size <= SMALL and self is caching_allocator:
             block.recycle = free
@@ -249,7 +286,9 @@ class CachingAllocator(Allocator):
 
 
 def round_size(nbytes: int) -> int:
-    """The size class of a request: a multiple of 64 bytes up to 1 KiB, then four classes per doubling."""
+    """The size class of a request: a multiple of 64 bytes up to 1 KiB, then four classes per
+    doubling.
+    """
     if nbytes <= 1024:
         return (nbytes + 63) & ~63
     step = 1 << ((nbytes - 1).bit_length() - 3)
@@ -259,7 +298,10 @@ def round_size(nbytes: int) -> int:
 def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
     if sys.platform == "win32":
         crt = ctypes.cdll.msvcrt
-        crt._aligned_malloc.argtypes, crt._aligned_malloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
+        crt._aligned_malloc.argtypes, crt._aligned_malloc.restype = (
+            [ctypes.c_size_t, ctypes.c_size_t],
+            ctypes.c_void_p,
+        )
         crt._aligned_free.argtypes, crt._aligned_free.restype = [ctypes.c_void_p], None
 
         def allocate_windows(nbytes: int) -> int:
@@ -268,7 +310,11 @@ def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
         return allocate_windows, crt._aligned_free
 
     libc = ctypes.CDLL(None)
-    libc.posix_memalign.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t, ctypes.c_size_t]
+    libc.posix_memalign.argtypes = [
+        ctypes.POINTER(ctypes.c_void_p),
+        ctypes.c_size_t,
+        ctypes.c_size_t,
+    ]
     libc.posix_memalign.restype = ctypes.c_int
     libc.free.argtypes, libc.free.restype = [ctypes.c_void_p], None
 
@@ -314,7 +360,9 @@ def get_cpu_allocator() -> Allocator:
 
 @contextmanager
 def limited_blocks(nbytes: int, reason: str) -> Iterator[None]:
-    """Inside the block, this thread gets no new memory of more than `nbytes` in one piece: RuntimeError, which names `reason`."""
+    """Inside the block, this thread gets no new memory of more than `nbytes` in one piece:
+    RuntimeError, which names `reason`.
+    """
     outer = _limit.nbytes, _limit.reason
     _limit.nbytes, _limit.reason = min(nbytes, outer[0]), reason
     try:
@@ -325,8 +373,8 @@ def limited_blocks(nbytes: int, reason: str) -> Iterator[None]:
 
 @contextmanager
 def use_cpu_allocator(allocator: Allocator) -> Iterator[Allocator]:
-    """Let new CPU storages come from `allocator` inside the block, in all threads (`c10::SetCPUAllocator`); old ones keep
-    theirs."""
+    """Let new CPU storages come from `allocator` inside the block, in all threads
+    (`c10::SetCPUAllocator`); old ones keep theirs."""
     global _current
     outer, _current = _current, allocator
     try:

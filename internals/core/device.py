@@ -1,9 +1,10 @@
 """Where a tensor's memory lives (`c10/core/Device.h`).
 
-`device("cuda:1")` parses to a type and an optional index. Devices are interned, so the hot path may compare with `is`.
+`device("cuda:1")` parses to a type and an optional index. Devices are interned, so the hot path may
+compare with `is`.
 
-How the real one differs: PyTorch knows some twenty device types; here there are the ones with a backend in this package,
-and `meta`, whose tensors have a shape but no memory.
+How the real one differs: PyTorch knows some twenty device types; here there are the ones with a
+backend in this package, and `meta`, whose tensors have a shape but no memory.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ TYPES = ("cpu", "cuda", "meta")
 
 
 class device:
-    """`device("cpu")`, `device("cuda", 0)`, `device("cuda:0")`. Raises RuntimeError for an unknown type or a bad index."""
+    """`device("cpu")`, `device("cuda", 0)`, `device("cuda:0")`. Raises RuntimeError for an unknown
+    type or a bad index.
+    """
 
     __slots__ = ("type", "index")
     type: str
@@ -32,11 +35,14 @@ class device:
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         name, colon, number = type.partition(":")
         if name not in TYPES:
-            raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {name}")
+            raise RuntimeError(
+                f"Expected one of {', '.join(TYPES)} device type at start of device string: {name}"
+            )
         if colon:
             if index is not None:
                 raise RuntimeError(
-                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                    "type (string) must not include an index because index was passed explicitly: "
+                    f"{type}"
                 )
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
@@ -55,7 +61,11 @@ class device:
         raise AttributeError(f"attribute '{name}' of 'device' objects is not writable")
 
     def __repr__(self) -> str:
-        text = f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
+        text = (
+            f"device(type='{self.type}'"
+            + ("" if self.index is None else f", index={self.index}")
+            + ")"
+        )
         return f"{text}  # simulated" if is_simulated(self) else text
 
     def __str__(self) -> str:
@@ -75,7 +85,8 @@ def is_simulated(where: device) -> bool:
 
 
 def resolve(value: device | str | int | None) -> device:
-    """A factory's `device=` argument as the device a tensor says it is on: None means the CPU, "cuda" the current GPU.
+    """A factory's `device=` argument as the device a tensor says it is on: None means the CPU,
+    "cuda" the current GPU.
 
     Raises AssertionError when there is no CUDA, RuntimeError for a GPU that does not exist.
     """

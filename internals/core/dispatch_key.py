@@ -1,16 +1,18 @@
-"""Dispatch keys: the layers a call may pass through, in order of priority (`c10/core/DispatchKey.h`, `DispatchKeySet.h`).
+"""Dispatch keys: the layers a call may pass through, in order of priority
+(`c10/core/DispatchKey.h`, `DispatchKeySet.h`).
 
-A key set is an int with one bit per key, so "which layer is next?" is `bit_length() - 1` and "without the layers above"
-is a mask. The enum's order *is* the priority: a call enters at the highest key of its arguments and works its way down to
-a backend, which computes.
+A key set is an int with one bit per key, so "which layer is next?" is `bit_length() - 1` and
+"without the layers above" is a mask. The enum's order *is* the priority: a call enters at the
+highest key of its arguments and works its way down to a backend, which computes.
 
-A tensor carries the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast, whatever is done with it; one made in
-inference mode lacks those that keep books. Two more bits, above all keys, are nobody's key: `RECORDS` says that a tensor
-requires a gradient, `INFERENCE` that it was made in inference mode. They let the fast lane know, without looking at the
-tensors, that a kernel would step aside; no key set that is shown has them.
+A tensor carries the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast, whatever
+is done with it; one made in inference mode lacks those that keep books. Two more bits, above all
+keys, are nobody's key: `RECORDS` says that a tensor requires a gradient, `INFERENCE` that it was
+made in inference mode. They let the fast lane know, without looking at the tensors, that a kernel
+would step aside; no key set that is shown has them.
 
-How the real one differs: PyTorch has about fifty functionality keys, separates them from the backend bits, and has no bits of
-that kind.
+How the real one differs: PyTorch has about fifty functionality keys, separates them from the
+backend bits, and has no bits of that kind.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from enum import IntEnum
 
 
 class DispatchKey(IntEnum):
-    """From the lowest priority to the highest. The last three are aliases for registration and never sit in a key set."""
+    """From the lowest priority to the highest. The last three are aliases for registration and
+    never sit in a key set.
+    """
 
     Undefined = 0
     CPU = 1
@@ -50,7 +54,11 @@ RECORDS, INFERENCE = 1 << 28, 1 << 29  # below 2**30, Python's integers are quic
 KEYS = RECORDS - 1
 ADINPLACEORVIEW = 1 << DispatchKey.ADInplaceOrView
 BACKENDS = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
-ALIASES = (DispatchKey.Autograd, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
+ALIASES = (
+    DispatchKey.Autograd,
+    DispatchKey.CompositeExplicitAutograd,
+    DispatchKey.CompositeImplicitAutograd,
+)
 _AUTOGRAD_OF = {
     DispatchKey.CPU: DispatchKey.AutogradCPU,
     DispatchKey.CUDA: DispatchKey.AutogradCUDA,

@@ -1,15 +1,18 @@
-"""The dispatcher: from an operator and its arguments to the kernel that runs (`aten/src/ATen/core/dispatch/Dispatcher.h`).
+"""The dispatcher: from an operator and its arguments to the kernel that runs
+(`aten/src/ATen/core/dispatch/Dispatcher.h`).
 
-Every operator has a table from dispatch key to kernel. A call takes the union of its tensor arguments' key sets, adds and
-removes what the thread asks for, drops the keys for which the op falls through, and runs the kernel of the highest key
-left. That kernel may do its part and `redispatch` to the keys below. `Dispatcher.call` is that sentence as code; it is the
-reference, and what `viz.dispatch` records.
+Every operator has a table from dispatch key to kernel. A call takes the union of its tensor
+arguments' key sets, adds and removes what the thread asks for, drops the keys for which the op
+falls through, and runs the kernel of the highest key left. That kernel may do its part and
+`redispatch` to the keys below. `Dispatcher.call` is that sentence as code; it is the reference, and
+what `viz.dispatch` records.
 
-The generated functions do not walk: they look the key set up in `OperatorHandle.table`, where the walk's result for that
-key set was stored the first time. Registering a kernel empties the table.
+The generated functions do not walk: they look the key set up in `OperatorHandle.table`, where the
+walk's result for that key set was stored the first time. Registering a kernel empties the table.
 
-How the real one differs: the table is an array indexed by a runtime key; kernels are C++ functions that may be boxed
-(arguments on a stack) or unboxed; here every kernel is a Python function of the schema's arguments in order.
+How the real one differs: the table is an array indexed by a runtime key; kernels are C++ functions
+that may be boxed (arguments on a stack) or unboxed; here every kernel is a Python function of the
+schema's arguments in order.
 """
 
 from __future__ import annotations
@@ -36,16 +39,21 @@ Around = Callable[["OperatorHandle", tuple[Any, ...]], Any]
 
 
 class KernelFunction:
-    """A registered kernel: the function, where it came from, and whether it wants the key set to redispatch with.
+    """A registered kernel: the function, where it came from, and whether it wants the key set to
+    redispatch with.
 
-    `target` may be a callable or "module:function", imported on first use so that `import internals` stays light. One that
-    `only_records` steps aside where no tensor requires a gradient.
+    `target` may be a callable or "module:function", imported on first use so that `import
+    internals` stays light. One that `only_records` steps aside where no tensor requires a gradient.
     """
 
     __slots__ = ("target", "place", "takes_keys", "only_records", "note")
 
     def __init__(
-        self, target: Kernel | str, takes_keys: bool = False, only_records: bool = False, note: str = ""
+        self,
+        target: Kernel | str,
+        takes_keys: bool = False,
+        only_records: bool = False,
+        note: str = "",
     ) -> None:
         self.target, self.place = target, target if isinstance(target, str) else ""
         self.takes_keys, self.only_records, self.note = takes_keys, only_records, note
@@ -59,7 +67,8 @@ class KernelFunction:
 
     @property
     def name(self) -> str:
-        if self.place and isinstance(self.target, (str, partial)):  # a partial does not know what it is called
+        if self.place and isinstance(self.target, (str, partial)):
+            # a partial does not know what it is called
             return self.place.rpartition(".")[2].replace(":", ".")
         f = getattr(self.target, "func", self.target)
         module = (getattr(f, "__module__", None) or "").rpartition(".")[2]
@@ -67,7 +76,9 @@ class KernelFunction:
 
 
 FALLTHROUGH = KernelFunction(lambda *args: None, note="fallthrough")
-AUTOGRAD_NOT_IMPLEMENTED = KernelFunction("internals.autograd.not_implemented:warn_in_backward", True, only_records=True)
+AUTOGRAD_NOT_IMPLEMENTED = KernelFunction(
+    "internals.autograd.not_implemented:warn_in_backward", True, only_records=True
+)
 
 
 class OperatorHandle:
@@ -121,11 +132,13 @@ class OperatorHandle:
         self.table.clear()
 
     def kernel_for(self, key: DispatchKey) -> tuple[KernelFunction, str] | None:
-        """The kernel of one key and by which rule it was found, or None (`OperatorEntry::computeDispatchTableEntry`).
+        """The kernel of one key and by which rule it was found, or None
+        (`OperatorEntry::computeDispatchTableEntry`).
 
         Rules, first match wins: "kernel", registered for this very key; "default backend kernel"
-        (CompositeExplicitAutograd) for a backend; "math kernel" (CompositeImplicitAutograd) for a backend or its Autograd
-        key, unless the backend has a kernel of its own; "autograd kernel" (the Autograd alias); "backend fallback".
+        (CompositeExplicitAutograd) for a backend; "math kernel" (CompositeImplicitAutograd) for a
+        backend or its Autograd key, unless the backend has a kernel of its own; "autograd kernel"
+        (the Autograd alias); "backend fallback".
         """
         kernels = self.kernels
         if key in kernels:
@@ -136,7 +149,9 @@ class OperatorHandle:
             return explicit, "default backend kernel"
         implicit = kernels.get(DispatchKey.CompositeImplicitAutograd)
         if implicit and (is_backend or is_autograd) and not explicit:
-            backend = DispatchKey(key - DispatchKey.AutogradCPU + DispatchKey.CPU) if is_autograd else key
+            backend = (
+                DispatchKey(key - DispatchKey.AutogradCPU + DispatchKey.CPU) if is_autograd else key
+            )
             if backend not in kernels:
                 return implicit, "math kernel"
         if is_autograd and DispatchKey.Autograd in kernels:
@@ -151,7 +166,9 @@ class OperatorHandle:
         """The union of the key sets of all tensors among `args` (`DispatchKeyExtractor`)."""
         if self._tensor_args is None:
             self._tensor_args = tuple(
-                (i, a.type.is_list) for i, a in enumerate(self.schema.arguments) if a.type.base == "Tensor"
+                (i, a.type.is_list)
+                for i, a in enumerate(self.schema.arguments)
+                if a.type.base == "Tensor"
             )
         keys = 0
         for i, is_list in self._tensor_args:
@@ -168,31 +185,41 @@ class Dispatcher:
     def __init__(self) -> None:
         self.operators = Operators()
         self.fallbacks: dict[DispatchKey, KernelFunction] = {
-            key: FALLTHROUGH for key in DispatchKey if DispatchKey.BackendSelect <= key <= DispatchKey.PythonDispatcher
+            key: FALLTHROUGH
+            for key in DispatchKey
+            if DispatchKey.BackendSelect <= key <= DispatchKey.PythonDispatcher
         }
-        self.fallbacks[DispatchKey.CUDA] = KernelFunction("internals.cuda.fallback:cpu_fallback", takes_keys=True)
+        self.fallbacks[DispatchKey.CUDA] = KernelFunction(
+            "internals.cuda.fallback:cpu_fallback", takes_keys=True
+        )
 
     def define(self, text: str) -> OperatorHandle:
         """Declare an operator by its schema. Raises RuntimeError when it exists already."""
         op = OperatorHandle(text)
         if op.name in self.operators:
             raise RuntimeError(
-                f"Tried to register an operator ({text}) with the same name and overload name multiple times."
+                f"Tried to register an operator ({text}) with the same name and overload name "
+                "multiple times."
             )
         self.operators.add(op)
         return op
 
     def find(self, name: str) -> OperatorHandle:
-        """The operator called `name`, as "aten::add.Tensor" or "add.Tensor". Raises RuntimeError when there is none."""
+        """The operator called `name`, as "aten::add.Tensor" or "add.Tensor". Raises RuntimeError
+        when there is none.
+        """
         op = self.operators.get(name if "::" in name else f"aten::{name}")
         if op is None:
             raise RuntimeError(
-                f"Could not find schema for {name}. It is not declared; see internals.library.Library.define"
+                f"Could not find schema for {name}. It is not declared; see "
+                "internals.library.Library.define"
             )
         return op
 
     def call(self, op: OperatorHandle, *args: Any) -> Any:
-        """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes, dispatch."""
+        """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes,
+        dispatch.
+        """
         around = tls.around
         return self.call_unobserved(op, args) if around is None else around(op, args)
 
@@ -216,12 +243,29 @@ class Dispatcher:
             if kernel is not FALLTHROUGH:
                 break
             if trace is not None:
-                trace.append({"op": op.name, "key": key, "kernel": "fallthrough", "kind": "fallthrough", "rule": rule})
+                trace.append(
+                    {
+                        "op": op.name,
+                        "key": key,
+                        "kernel": "fallthrough",
+                        "kind": "fallthrough",
+                        "rule": rule,
+                    }
+                )
             keys &= dk.below(key)
         if trace is not None:
             kind = "composite" if rule in ("math kernel", "default backend kernel") else "kernel"
             left = dk.keys_in(keys & dk.below(key))
-            trace.append({"op": op.name, "key": key, "kernel": kernel.name, "kind": kind, "rule": rule, "left": left})
+            trace.append(
+                {
+                    "op": op.name,
+                    "key": key,
+                    "kernel": kernel.name,
+                    "kind": kind,
+                    "rule": rule,
+                    "left": left,
+                }
+            )
         f = kernel.function()
         return f(op, keys & dk.below(key), *args) if kernel.takes_keys else f(*args)
 
@@ -241,8 +285,9 @@ class Dispatcher:
     def _missing(self, op: OperatorHandle, key: DispatchKey) -> NotImplementedError:
         available = [k.name for k in DispatchKey if k in op.kernels]
         return NotImplementedError(
-            f"Could not run '{op.name}' with arguments from the '{key.name}' backend. This could be because the operator doesn't "
-            f"exist for this backend. '{op.name}' is only available for these backends: [{', '.join(available)}]."
+            f"Could not run '{op.name}' with arguments from the '{key.name}' backend. This could "
+            f"be because the operator doesn't exist for this backend. '{op.name}' is only "
+            f"available for these backends: [{', '.join(available)}]."
         )
 
 
@@ -255,7 +300,8 @@ class _Table(dict[int, Kernel]):
         self.op = op
 
     def __missing__(self, keys: int) -> Kernel:
-        some = keys if keys & dk.BACKEND_MASK else keys | 1 << DispatchKey.CPU  # an empty list of tensors
+        # an empty list of tensors
+        some = keys if keys & dk.BACKEND_MASK else keys | 1 << DispatchKey.CPU
         if keys & dk.INFERENCE:
             some |= dk.ADINPLACEORVIEW  # by default threads include it
         if not keys & dk.RECORDS and self._steps_aside(some):
@@ -273,7 +319,9 @@ _EXCLUDED = dk.AUTOCAST_MASK
 
 
 class _ThreadLocal(threading.local):
-    """What this thread adds to and takes from every call's key set (`c10/core/impl/LocalDispatchKeySet.h`)."""
+    """What this thread adds to and takes from every call's key set
+    (`c10/core/impl/LocalDispatchKeySet.h`).
+    """
 
     included: int = _INCLUDED
     excluded: int = _EXCLUDED
@@ -289,7 +337,8 @@ dispatcher = Dispatcher()
 def include_keys(*keys: DispatchKey) -> Iterator[None]:
     """Calls in this block also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`).
 
-    Keys of Autocast, which every tensor has and every thread excludes at first, are no longer excluded (`torch.autocast`).
+    Keys of Autocast, which every tensor has and every thread excludes at first, are no longer
+    excluded (`torch.autocast`).
     """
     outer = tls.included, tls.excluded
     tls.included |= dk.key_set(keys)
@@ -315,7 +364,8 @@ def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
 
 @contextmanager
 def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
-    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule` that chose the kernel.
+    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule`
+    that chose the kernel.
 
     One that ran a kernel has the keys that were `left`.
     """
@@ -331,7 +381,8 @@ def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
 
 @contextmanager
 def observe_calls(observer: Observer) -> Iterator[None]:
-    """While the block runs, call `observer(op, args)` before each operator call of this thread (`at::RecordFunction`).
+    """While the block runs, call `observer(op, args)` before each operator call of this thread
+    (`at::RecordFunction`).
 
     What it returns, unless None, is called with the result.
     """
@@ -350,10 +401,11 @@ def observe_calls(observer: Observer) -> Iterator[None]:
 
 @contextmanager
 def around_calls(around: Around) -> Iterator[None]:
-    """While the block runs, `around(op, args)` is called in place of each operator call of this thread.
+    """While the block runs, `around(op, args)` is called in place of each operator call of this
+    thread.
 
-    It returns what the call is to return, and makes the call itself: by what `tls.around` was before, or else by
-    `dispatcher.call_unobserved`.
+    It returns what the call is to return, and makes the call itself: by what `tls.around` was
+    before, or else by `dispatcher.call_unobserved`.
     """
     outer, tls.around = tls.around, around
     try:
@@ -364,10 +416,17 @@ def around_calls(around: Around) -> Iterator[None]:
 
 
 def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
-    """`result` of a call in inference mode: tensors on memory of their own become inference tensors."""
+    """`result` of a call in inference mode: tensors on memory of their own become inference
+    tensors.
+    """
     from .tensor_impl import newly_made
 
-    known = {id(t._storage) for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if hasattr(t, "_storage")}
+    known = {
+        id(t._storage)
+        for a in args
+        for t in (a if isinstance(a, (list, tuple)) else (a,))
+        if hasattr(t, "_storage")
+    }
     for t in result if isinstance(result, (list, tuple)) else (result,):
         if hasattr(t, "_storage") and id(t._storage) not in known:
             newly_made(t)
@@ -375,7 +434,9 @@ def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
 
 
 def _backend_of_factory(op: OperatorHandle, args: tuple[Any, ...]) -> int:
-    """An op without tensor arguments goes to the backend of its `device` argument (PyTorch's BackendSelect kernel)."""
+    """An op without tensor arguments goes to the backend of its `device` argument (PyTorch's
+    BackendSelect kernel).
+    """
     from . import device
 
     where = device.CPU

@@ -1,10 +1,11 @@
 """Element types: what the bytes of a storage mean (`c10/core/ScalarType.h`, `torch/csrc/Dtype.h`).
 
-A `dtype` is a singleton that carries its name, its numpy equivalent, its size in bytes and its *category*
-(bool < integral < floating < complex), which is all that type promotion needs to know.
+A `dtype` is a singleton that carries its name, its numpy equivalent, its size in bytes and its
+*category* (bool < integral < floating < complex), which is all that type promotion needs to know.
 
-How the real one differs: PyTorch has more of them (bfloat16, the float8s, the quantized and the unsigned 16/32/64-bit
-types), and keeps a C++ `ScalarType` enum beside the Python object; here `dtype.code` holds that enum's number.
+How the real one differs: PyTorch has more of them (bfloat16, the float8s, the quantized and the
+unsigned 16/32/64-bit types), and keeps a C++ `ScalarType` enum beside the Python object; here
+`dtype.code` holds that enum's number.
 """
 
 from __future__ import annotations
@@ -19,11 +20,20 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 class dtype:
     """One element type. Instances are singletons: compare them with `is`.
 
-    Attributes: `name`; `np`, the numpy dtype; `itemsize` in bytes; `code`, PyTorch's ScalarType number;
-    `category`, one of BOOL, INTEGRAL, FLOATING, COMPLEX.
+    Attributes: `name`; `np`, the numpy dtype; `itemsize` in bytes; `code`, PyTorch's ScalarType
+    number; `category`, one of BOOL, INTEGRAL, FLOATING, COMPLEX.
     """
 
-    __slots__ = ("name", "np", "itemsize", "code", "category", "is_floating_point", "is_complex", "is_signed")
+    __slots__ = (
+        "name",
+        "np",
+        "itemsize",
+        "code",
+        "category",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+    )
 
     name: str
     np: np.dtype[Any]
@@ -76,8 +86,9 @@ BY_NUMPY = {d.np: d for d in ALL}
 
 # What PyTorch calls each type in error messages and in the names of its legacy tensor classes.
 SCALAR_TYPE_NAME = {
-    uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long", float16: "Half", float32: "Float",
-    float64: "Double", complex64: "ComplexFloat", complex128: "ComplexDouble", bool_: "Bool",
+    uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long", float16: "Half",
+    float32: "Float", float64: "Double", complex64: "ComplexFloat", complex128: "ComplexDouble",
+    bool_: "Bool",
 }  # fmt: skip
 
 _default = float32
@@ -106,24 +117,38 @@ def of_number(value: object) -> dtype:
         return _default
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
-    raise TypeError(f"can't infer a dtype from a {type(value).__name__}; pass a bool, int, float or complex")
+    raise TypeError(
+        f"can't infer a dtype from a {type(value).__name__}; pass a bool, int, float or complex"
+    )
 
 
 class finfo:
-    """Limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
+    """Limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal,
+    resolution, dtype.
+    """
 
     def __init__(self, type: dtype | None = None) -> None:
         d = type or _default
         if d.category < FLOATING:
-            raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{d!r}'")
+            raise TypeError(
+                f"finfo() requires a floating point input type. Use iinfo to handle '{d!r}'"
+            )
         info = np.finfo(d.np)
-        self.bits, self.eps, self.max, self.min = info.bits, float(info.eps), float(info.max), float(info.min)
+        self.bits, self.eps, self.max, self.min = (
+            info.bits,
+            float(info.eps),
+            float(info.max),
+            float(info.min),
+        )
         self.tiny = self.smallest_normal = float(info.tiny)
         self.resolution, self.dtype = float(info.resolution), d.to_real().name
 
     def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")  # fmt: skip
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )  # fmt: skip
 
 
 class iinfo:
@@ -131,9 +156,17 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGRAL:
-            raise TypeError(f"internals.iinfo() requires an integer input type. Use internals.finfo to handle '{type!r}'")
+            raise TypeError(
+                "internals.iinfo() requires an integer input type. Use internals.finfo to handle "
+                f"'{type!r}'"
+            )
         info = np.iinfo(type.np)
-        self.bits, self.min, self.max, self.dtype = info.bits, int(info.min), int(info.max), type.name
+        self.bits, self.min, self.max, self.dtype = (
+            info.bits,
+            int(info.min),
+            int(info.max),
+            type.name,
+        )
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

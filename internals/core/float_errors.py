@@ -1,7 +1,9 @@
-"""Overflow and division by zero are ordinary values to PyTorch: inf and NaN, without a word. numpy warns of them.
+"""Overflow and division by zero are ordinary values to PyTorch: inf and NaN, without a word. numpy
+warns of them.
 
-`token = quiet()` makes numpy silent in this thread, `restore(token)` gives back what was before: what `np.errstate` does, at a
-fifth of its cost, because every operator on small tensors pays for it.
+`token = quiet()` makes numpy silent in this thread, `restore(token)` gives back what was before:
+what `np.errstate` does, at a fifth of its cost, because every operator on small tensors pays for
+it.
 
 How the real one differs: C++ loops do not look at the processor's floating-point flags at all.
 """
@@ -20,7 +22,10 @@ restore: Callable[[Any], None]
 try:
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 
-    quiet, restore = partial(_extobj_contextvar.set, _make_extobj(all="ignore")), _extobj_contextvar.reset
+    quiet, restore = (
+        partial(_extobj_contextvar.set, _make_extobj(all="ignore")),
+        _extobj_contextvar.reset,
+    )
 except ImportError:  # a numpy that keeps its error state elsewhere
 
     def quiet() -> Any:

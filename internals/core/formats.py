@@ -1,4 +1,5 @@
-"""`memory_format` and `layout`: how a tensor's elements are arranged (`c10/core/MemoryFormat.h`, `Layout.h`).
+"""`memory_format` and `layout`: how a tensor's elements are arranged (`c10/core/MemoryFormat.h`,
+`Layout.h`).
 
 How the real one differs: PyTorch has sparse and mkldnn layouts too; here every tensor is strided.
 """

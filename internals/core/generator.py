@@ -1,11 +1,14 @@
-"""`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`, `ATen/core/MT19937RNGEngine.h`).
+"""`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`,
+`ATen/core/MT19937RNGEngine.h`).
 
-A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an order that is part of
-PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.random` has the recipes. One
-`default_generator` serves whoever does not bring a generator.
+A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an
+order that is part of PyTorch's behaviour: the same seed gives the same tensors.
+`internals.aten.native.random` has the recipes. One `default_generator` serves whoever does not
+bring a generator.
 
-How the real one differs: the same engine, seeded in the same way, in C++, and a mutex in each generator; here numpy runs it, many
-words at a time. The tensor of `get_state` has the same layout, byte by byte, so a state can be carried from one to the other.
+How the real one differs: the same engine, seeded in the same way, in C++, and a mutex in each
+generator; here numpy runs it, many words at a time. The tensor of `get_state` has the same layout,
+byte by byte, so a state can be carried from one to the other.
 """
 
 from __future__ import annotations
@@ -27,19 +30,22 @@ from .dtype import uint8
 from .tensor_impl import TensorImpl, array, from_array
 
 DEFAULT_SEED = 67280421310721
-drawing = threading.RLock()  # held while a generator's state is changed; numpy draws words under a lock of its own
+# held while a generator's state is changed; numpy draws words under a lock of its own
+drawing = threading.RLock()
 _WORDS = 624
 STATE = np.dtype(
     [
-        ("initial_seed", "u8"), ("left", "i4"), ("seeded", "i4"), ("next", "u8"), ("state", "u8", _WORDS),
-        ("normal_x", "f8"), ("normal_y", "f8"), ("normal_rho", "f8"), ("normal_is_valid", "i4"), ("_pad", "i4"),
-        ("next_float", "f4"), ("next_float_is_valid", "u1"), ("_pad2", "u1", 3),
+        ("initial_seed", "u8"), ("left", "i4"), ("seeded", "i4"), ("next", "u8"),
+        ("state", "u8", _WORDS), ("normal_x", "f8"), ("normal_y", "f8"), ("normal_rho", "f8"),
+        ("normal_is_valid", "i4"), ("_pad", "i4"), ("next_float", "f4"),
+        ("next_float_is_valid", "u1"), ("_pad2", "u1", 3),
     ]
 )  # fmt: skip
 
 
 class Generator:
-    """A stream of random bits with a state. `Generator()` starts from a fixed default seed; `Generator("cuda")` is one of a GPU.
+    """A stream of random bits with a state. `Generator()` starts from a fixed default seed;
+    `Generator("cuda")` is one of a GPU.
 
     Raises RuntimeError for a device without a generator.
     """
@@ -57,14 +63,17 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         self.device = resolve(device)
         if self.device is not CPU:
-            raise RuntimeError(f"Device type {self.device.type} is not supported for internals.Generator() api.")
+            raise RuntimeError(
+                f"Device type {self.device.type} is not supported for internals.Generator() api."
+            )
         self._engine: Any = None
         self.manual_seed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream that belongs to `seed`; its lower 32 bits count. Returns the generator.
 
-        Negative seeds are taken modulo 2**64. Raises RuntimeError for what is no integer, ValueError for more than 64 bits.
+        Negative seeds are taken modulo 2**64. Raises RuntimeError for what is no integer,
+        ValueError for more than 64 bits.
         """
         if isinstance(seed, (float, str)) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
@@ -107,18 +116,23 @@ class Generator:
         return from_array(np.frombuffer(s.tobytes(), np.uint8))
 
     def set_state(self, new_state: TensorImpl) -> Generator:
-        """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have given."""
+        """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have
+        given.
+        """
         content = state_bytes(new_state)
         if len(content) != STATE.itemsize:
             raise RuntimeError(
-                f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be "
-                f"{len(content)}"
+                f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input "
+                f"RNG state size to be {len(content)}"
             )
         s = np.frombuffer(content, STATE)[0]
         pos = _WORDS if s["left"] == 1 else int(s["next"])
         self._seed = int(s["initial_seed"])
         engine = np.random.MT19937()
-        engine.state = {"bit_generator": "MT19937", "state": {"key": s["state"].astype(np.uint32), "pos": pos}}
+        engine.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": s["state"].astype(np.uint32), "pos": pos},
+        }
         self._engine, self._untouched = engine, bool(s["left"] == 1 and s["next"] == 0)
         self.next_normal = float(s["normal_y"]) if s["normal_is_valid"] else None
         return self
@@ -136,7 +150,9 @@ class Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
     def graphsafe_get_state(self) -> Generator:
-        """What only generators of a GPU have: a state that a CUDA graph can hold. Raises NotImplementedError."""
+        """What only generators of a GPU have: a state that a CUDA graph can hold. Raises
+        NotImplementedError.
+        """
         raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
 
     def graphsafe_set_state(self, state: Generator) -> None:
@@ -168,7 +184,9 @@ def state_bytes(state: Any) -> bytes:
 
 
 def uniform32(g: Generator, n: int, bits: int = 24) -> Any:
-    """`n` doubles in [0, 1) from one word each, of which the lower `bits` count: what a float32 can hold."""
+    """`n` doubles in [0, 1) from one word each, of which the lower `bits` count: what a float32 can
+    hold.
+    """
     return (g.random32(n) & np.uint64((1 << bits) - 1)) * math.ldexp(1.0, -bits)
 
 
@@ -179,9 +197,11 @@ def uniform64(g: Generator, n: int) -> Any:
 
 @contextmanager
 def one_by_one(g: Generator) -> Iterator[Callable[[], float]]:
-    """A function that gives the next double in [0, 1), for those who do not know how many they will need.
+    """A function that gives the next double in [0, 1), for those who do not know how many they will
+    need.
 
-    Numbers are drawn many at a time; at the end the stream is put where the last one that was asked for left it.
+    Numbers are drawn many at a time; at the end the stream is put where the last one that was asked
+    for left it.
     """
     with drawing:
         engine = g._bits()

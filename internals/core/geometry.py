@@ -1,16 +1,19 @@
-"""What a tensor says about its bytes: sizes, strides, dtype, device, dispatch keys (`c10/core/TensorImpl.h`).
+"""What a tensor says about its bytes: sizes, strides, dtype, device, dispatch keys
+(`c10/core/TensorImpl.h`).
 
-A `Geometry` is immutable and *interned*: all tensors with the same sizes, strides, dtype, device and keys share one object.
-So "same shape, same layout, same dtype, nothing special about either" is a single identity test, and making an output
-"like its input" is a single assignment. The functions below are the arithmetic of strides: which are contiguous, and when
-an old set of strides can express a new shape (`view`).
+A `Geometry` is immutable and *interned*: all tensors with the same sizes, strides, dtype, device
+and keys share one object. So "same shape, same layout, same dtype, nothing special about either" is
+a single identity test, and making an output "like its input" is a single assignment. The functions
+below are the arithmetic of strides: which are contiguous, and when an old set of strides can
+express a new shape (`view`).
 
-Python's integers do not wrap, those of kernels and allocators do. So every number of elements, stride and span is checked
-here, once for each geometry, before anybody computes an address with it.
+Python's integers do not wrap, those of kernels and allocators do. So every number of elements,
+stride and span is checked here, once for each geometry, before anybody computes an address with it.
 
-How the real one differs: every `TensorImpl` carries its own sizes and strides (`SizesAndStrides`), numel and contiguity
-flags, recomputed when they change; nothing is shared between tensors. Its checks are where a storage is made or set
-(`aten/src/ATen/EmptyTensor.cpp`), in arithmetic that notices an overflow.
+How the real one differs: every `TensorImpl` carries its own sizes and strides (`SizesAndStrides`),
+numel and contiguity flags, recomputed when they change; nothing is shared between tensors. Its
+checks are where a storage is made or set (`aten/src/ATen/EmptyTensor.cpp`), in arithmetic that
+notices an overflow.
 """
 
 from __future__ import annotations
@@ -23,7 +26,14 @@ from . import dtype as dt
 from .allocator import LARGEST
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import ADINPLACEORVIEW, INFERENCE, RECORDS, DispatchKey, autograd_key, backend_key
+from .dispatch_key import (
+    ADINPLACEORVIEW,
+    INFERENCE,
+    RECORDS,
+    DispatchKey,
+    autograd_key,
+    backend_key,
+)
 from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
 
@@ -31,16 +41,19 @@ from .size import Size
 class Geometry:
     """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
 
-    `numel` elements, of which `stored`, all or none, are in the memory of the CPU; `span`, how many lie from the first to the
-    last, gaps included; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which
-    nothing is recorded; `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`: the
-    allocator's free list that serves plain tensors; `without_grad`: the same less the bit `RECORDS`, which is what a kernel gives
-    its result; `with_grad`: the same with that bit, once somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but
-    for that bit; `alone`: a tuple of nothing but this geometry.
+    `numel` elements, of which `stored`, all or none, are in the memory of the CPU; `span`, how many
+    lie from the first to the last, gaps included; `nbytes` a contiguous copy needs;
+    `is_contiguous`; `plain`: a contiguous CPU tensor with memory, of which nothing is recorded;
+    `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`:
+    the allocator's free list that serves plain tensors; `without_grad`: the same less the bit
+    `RECORDS`, which is what a kernel gives its result; `with_grad`: the same with that bit, once
+    somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that bit; `alone`: a
+    tuple of nothing but this geometry.
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "stored", "span", "nbytes",
-                 "is_contiguous", "plain", "fast", "takes_floats", "free_list", "like", "without_grad", "with_grad",
+                 "is_contiguous", "plain", "fast", "takes_floats", "free_list", "like",
+                 "without_grad", "with_grad",
                  "fast_recorded", "alone")  # fmt: skip
 
     sizes: Size
@@ -65,7 +78,10 @@ class Geometry:
 
     def __repr__(self) -> str:
         sizes, strides = list(self.sizes), list(self.strides)
-        return f"Geometry(sizes={sizes}, strides={strides}, dtype={self.dtype.name}, device='{self.device}')"
+        return (
+            f"Geometry(sizes={sizes}, strides={strides}, dtype={self.dtype.name}, "
+            f"device='{self.device}')"
+        )
 
 
 _interned: dict[tuple[Any, ...], Geometry] = {}
@@ -74,18 +90,24 @@ INTERN_LIMIT = 1 << 14
 
 
 def geometry(
-    sizes: Sequence[int], strides: Sequence[int], dtype: dtype, device: device = CPU, keys: int | None = None
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dtype: dtype,
+    device: device = CPU,
+    keys: int | None = None,
 ) -> Geometry:
     """The one `Geometry` with these properties. `keys` defaults to the backend's keys.
 
-    Raises RuntimeError for negative sizes and strides, and when a number that follows from them is no int64.
+    Raises RuntimeError for negative sizes and strides, and when a number that follows from them is
+    no int64.
     """
     if keys is None:
         keys = default_keys(device)
     key = (sizes := tuple(sizes), strides := tuple(strides), dtype, device, keys)
     found = _interned.get(key)
     if found is None:
-        if len(_interned) >= INTERN_LIMIT:  # identity is only a short cut: forgetting costs time, never correctness
+        if len(_interned) >= INTERN_LIMIT:
+            # identity is only a short cut: forgetting costs time, never correctness
             _interned.clear()
             _contiguous.clear()
         made = _make(sizes, strides, dtype, device, keys)
@@ -94,7 +116,9 @@ def geometry(
 
 
 def contiguous_geometry(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Geometry:
-    """The geometry of a fresh row-major tensor. Raises RuntimeError when there can be no such memory."""
+    """The geometry of a fresh row-major tensor. Raises RuntimeError when there can be no such
+    memory.
+    """
     key = (sizes := tuple(sizes), dtype, device)
     found = _contiguous.get(key)
     if found is None:
@@ -124,17 +148,23 @@ def requiring_grad(g: Geometry) -> Geometry:
     return found
 
 
-AUTOCAST = {DispatchKey.CPU: 1 << DispatchKey.AutocastCPU, DispatchKey.CUDA: 1 << DispatchKey.AutocastCUDA}
+AUTOCAST = {
+    DispatchKey.CPU: 1 << DispatchKey.AutocastCPU,
+    DispatchKey.CUDA: 1 << DispatchKey.AutocastCUDA,
+}
 
 
 def default_keys(device: device) -> int:
-    """The keys of a tensor: those of its backend, of the layers that keep books, and of Autocast, which "meta" has not."""
+    """The keys of a tensor: those of its backend, of the layers that keep books, and of Autocast,
+    which "meta" has not.
+    """
     backend = backend_key(device.type)
     return 1 << backend | ADINPLACEORVIEW | 1 << autograd_key(backend) | AUTOCAST.get(backend, 0)
 
 
 def contiguous_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides: the last is 1, each earlier one the next times the next size (sizes of 0 count as 1).
+    """Row-major strides: the last is 1, each earlier one the next times the next size (sizes of 0
+    count as 1).
 
     `contiguous_strides((2, 3, 4))` is `(12, 4, 1)`.
     """
@@ -156,29 +186,38 @@ def channels_last_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def numel_of(sizes: Sequence[int]) -> int:
-    """The number of elements. Raises RuntimeError when it is no int64, where 0 counts as 1, or a size is negative."""
+    """The number of elements. Raises RuntimeError when it is no int64, where 0 counts as 1, or a
+    size is negative.
+    """
     if prod(n or 1 for n in sizes) > LARGEST or min(sizes, default=0) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     return prod(sizes)
 
 
 def span_of(sizes: Sequence[int], strides: Sequence[int]) -> int:
-    """How many elements lie from the first to the last, both included, what is between them too; 0 if there are none."""
+    """How many elements lie from the first to the last, both included, what is between them too; 0
+    if there are none.
+    """
     return 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
 
 
 def bytes_spanned(g: Geometry, storage_offset: int = 0) -> int:
-    """How long a storage has to be for a tensor of geometry `g` to lie in it. Raises RuntimeError when none can be."""
+    """How long a storage has to be for a tensor of geometry `g` to lie in it. Raises RuntimeError
+    when none can be.
+    """
     needed = (storage_offset + g.span) * g.dtype.itemsize if g.span else 0
     if needed > LARGEST:
         raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(g.sizes)} and strides={list(g.strides)}"
+            f"Storage size calculation overflowed with sizes={list(g.sizes)} and "
+            f"strides={list(g.strides)}"
         )
     return needed
 
 
 def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether walking the indices in order walks the memory in order. Dimensions of size 1 may have any stride."""
+    """Whether walking the indices in order walks the memory in order. Dimensions of size 1 may have
+    any stride.
+    """
     step = 1
     for size, stride in zip(reversed(sizes), reversed(strides)):
         if size == 0:
@@ -197,9 +236,11 @@ def is_channels_last_contiguous(sizes: Sequence[int], strides: Sequence[int]) ->
 
 
 def is_channels_last_strides(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the strides *suggest* the order N, H, W, C; gaps are allowed, and where several orders fit it says no.
+    """Whether the strides *suggest* the order N, H, W, C; gaps are allowed, and where several
+    orders fit it says no.
 
-    This is what decides the memory format of a result (`is_channels_last_strides_2d_s4` in `c10/core/MemoryFormat.h`).
+    This is what decides the memory format of a result (`is_channels_last_strides_2d_s4` in
+    `c10/core/MemoryFormat.h`).
     """
     if len(sizes) not in (4, 5) or strides[1] == 0:
         return False
@@ -211,11 +252,15 @@ def is_channels_last_strides(sizes: Sequence[int], strides: Sequence[int]) -> bo
     return True
 
 
-def view_strides(sizes: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
-    """The strides that let `new` sizes see the same elements in the same order, or None if no strides can.
+def view_strides(
+    sizes: Sequence[int], strides: Sequence[int], new: Sequence[int]
+) -> tuple[int, ...] | None:
+    """The strides that let `new` sizes see the same elements in the same order, or None if no
+    strides can.
 
-    The old dimensions are gathered, from the right, into chunks that are contiguous among themselves; the new dimensions
-    have to fill each chunk exactly (`computeStride` in `aten/src/ATen/TensorUtils.cpp`).
+    The old dimensions are gathered, from the right, into chunks that are contiguous among
+    themselves; the new dimensions have to fill each chunk exactly (`computeStride` in
+    `aten/src/ATen/TensorUtils.cpp`).
     """
     if not sizes:
         return (1,) * len(new)
@@ -239,7 +284,9 @@ def view_strides(sizes: Sequence[int], strides: Sequence[int], new: Sequence[int
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
-    """`shape` with its -1 replaced so that it holds `numel` elements. Raises RuntimeError when nothing fits."""
+    """`shape` with its -1 replaced so that it holds `numel` elements. Raises RuntimeError when
+    nothing fits.
+    """
     shape = tuple(shape)
     for i, s in enumerate(shape):
         if s < -1:
@@ -250,8 +297,8 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
     if -1 in shape:
         if known == 0 and numel == 0:
             raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
-                "can be any value and is ambiguous"
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+                "unspecified dimension size -1 can be any value and is ambiguous"
             )
         if known and numel % known == 0:
             return tuple(numel // known if s == -1 else s for s in shape)
@@ -261,15 +308,21 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A possibly negative dimension as one from 0 to ndim-1 (a 0-d tensor counts as 1-d). Raises IndexError."""
+    """A possibly negative dimension as one from 0 to ndim-1 (a 0-d tensor counts as 1-d). Raises
+    IndexError.
+    """
     n = max(ndim, 1)
     if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
     return dim + n if dim < 0 else dim
 
 
 def wrap_dims(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
-    """A reduction's `dim` argument as a tuple of dimensions; None and () mean all. Raises RuntimeError for repeats."""
+    """A reduction's `dim` argument as a tuple of dimensions; None and () mean all. Raises
+    RuntimeError for repeats.
+    """
     if dims is None:
         return tuple(range(ndim))
     if isinstance(dims, int):
@@ -281,24 +334,34 @@ def wrap_dims(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device: device, keys: int) -> Geometry:
+def _make(
+    sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device: device, keys: int
+) -> Geometry:
     g = object.__new__(Geometry)
     g.sizes, g.strides, g.dtype, g.device, g.keys = Size(sizes), strides, dtype, device, keys
     if max(strides, default=0) > LARGEST:
-        raise RuntimeError(f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}")
+        raise RuntimeError(
+            f"Stride calculation overflowed: {list(strides)}, for sizes={list(sizes)}"
+        )
     g.numel = numel_of(sizes)
     g.stored = g.numel if device is CPU else 0
     if min(strides, default=0) < 0:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}")
-    if not g.numel and prod(n or 1 for n in sizes) * dtype.itemsize > LARGEST:  # numpy counts before it sees the 0
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(sizes)} and "
+            f"strides={list(strides)}"
+        )
+    if not g.numel and prod(n or 1 for n in sizes) * dtype.itemsize > LARGEST:
+        # numpy counts before it sees the 0
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     g.span = span_of(sizes, strides)
     g.nbytes = g.numel * dtype.itemsize
     g.is_contiguous = is_contiguous(sizes, strides)
-    usual = g.is_contiguous and strides == contiguous_strides(sizes)  # no odd strides in dimensions of size 1
+    # no odd strides in dimensions of size 1
+    usual = g.is_contiguous and strides == contiguous_strides(sizes)
     g.plain = usual and device is CPU and 0 < g.nbytes <= LARGEST and keys == default_keys(CPU)
     g.fast = g.plain and dtype.category >= FLOATING
-    g.takes_floats = dtype.category != COMPLEX and dtype is not float16  # half computes with numbers in single
+    # half computes with numbers in single
+    g.takes_floats = dtype.category != COMPLEX and dtype is not float16
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
     g.like = {}
     g.alone = (g,)

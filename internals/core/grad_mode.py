@@ -1,9 +1,11 @@
-"""Whether operators record what they do, thread by thread (`c10/core/GradMode.h`, `InferenceMode.h`).
+"""Whether operators record what they do, thread by thread (`c10/core/GradMode.h`,
+`InferenceMode.h`).
 
-The mode belongs to a thread, and asking a thread-local costs more than adding four floats. So `grad_mode.off` counts the
-threads that have it switched off: while it is 0, nobody needs to ask.
+The mode belongs to a thread, and asking a thread-local costs more than adding four floats. So
+`grad_mode.off` counts the threads that have it switched off: while it is 0, nobody needs to ask.
 
-How the real one differs: a C++ thread-local is one instruction away, and holds the forward-mode AD flag as well.
+How the real one differs: a C++ thread-local is one instruction away, and holds the forward-mode AD
+flag as well.
 """
 
 from __future__ import annotations

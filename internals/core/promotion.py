@@ -1,12 +1,14 @@
-"""Which dtype an operation on mixed operands computes in (`c10/core/ScalarType.cpp`, `aten/src/ATen/native/TypeProperties.cpp`).
+"""Which dtype an operation on mixed operands computes in (`c10/core/ScalarType.cpp`,
+`aten/src/ATen/native/TypeProperties.cpp`).
 
-Two rules. `promote_types` joins two dtypes: the higher category wins, and within a category the wider type (uint8 with
-int8 needs int16 to hold both). `result_type` looks at *how* each operand carries its dtype: tensors with dimensions speak
-first, 0-dim tensors second, plain Python numbers last, and a later class is heard only when its category is higher.
-That is why `int32_tensor + 1` stays int32 but `int32_tensor + 1.5` becomes float32.
+Two rules. `promote_types` joins two dtypes: the higher category wins, and within a category the
+wider type (uint8 with int8 needs int16 to hold both). `result_type` looks at *how* each operand
+carries its dtype: tensors with dimensions speak first, 0-dim tensors second, plain Python numbers
+last, and a later class is heard only when its category is higher. That is why `int32_tensor + 1`
+stays int32 but `int32_tensor + 1.5` becomes float32.
 
-How the real one differs: PyTorch keeps `promote_types` as a precomputed lookup table over all its scalar types; 1.0.1 did
-not promote between two tensors with dimensions at all, it raised.
+How the real one differs: PyTorch keeps `promote_types` as a precomputed lookup table over all its
+scalar types; 1.0.1 did not promote between two tensors with dimensions at all, it raised.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def result_type(operands: Iterable[Any]) -> dtype:
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
-    """Whether an in-place or `out=` result of `source` may be stored as `target`: never into a lower category."""
+    """Whether an in-place or `out=` result of `source` may be stored as `target`: never into a
+    lower category.
+    """
     if source.category == COMPLEX and target.category != COMPLEX:
         return False
     if source.category == FLOATING and target.category < FLOATING:
@@ -75,4 +79,8 @@ def _lift(strong: dtype | None, weak: dtype | None) -> dtype | None:
         return strong
     if strong.category == FLOATING:
         return strong.to_complex() if weak.category == COMPLEX else strong
-    return promote_types(strong, weak) if strong.category == BOOL or weak.category >= FLOATING else strong
+    return (
+        promote_types(strong, weak)
+        if strong.category == BOOL or weak.category >= FLOATING
+        else strong
+    )

@@ -1,18 +1,20 @@
 """Whether this thread is being profiled, and whom to tell (`aten/src/ATen/record_function.h`).
 
-The profiler sits at the top of the house, in `internals.profiler`; what it must hear of happens below: the engine runs a node of
-the graph, a compiled function is called. So this floor keeps one slot per thread with the recorder, None at all other times, and
-`recorded(name, scope)`, a block that the recorder is told of. (Operators need no block: the dispatcher tells of them.)
+The profiler sits at the top of the house, in `internals.profiler`; what it must hear of happens
+below: the engine runs a node of the graph, a compiled function is called. So this floor keeps one
+slot per thread with the recorder, None at all other times, and `recorded(name, scope)`, a block
+that the recorder is told of. (Operators need no block: the dispatcher tells of them.)
 
-Nobody looks at the slot on the hot path: whoever fills it also closes the fast lane, so `hot.off` is asked first:
+Nobody looks at the slot on the hot path: whoever fills it also closes the fast lane, so `hot.off`
+is asked first:
 
     if hot.off:
         with recorded("prim::FusionGroup", Scope.TORCHSCRIPT_FUNCTION):
             return run(*args)
     return run(*args)
 
-How the real one differs: any number of callbacks, for all threads or for one, may be sampled and switched on and off; each says
-which of ten scopes it wants to hear of.
+How the real one differs: any number of callbacks, for all threads or for one, may be sampled and
+switched on and off; each says which of ten scopes it wants to hear of.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ recording = Recording()
 class recorded:
     """A block that this thread's recorder, if there is one, is told of.
 
-    `inputs` are the geometries of the tensors that go in: the tensors themselves must not be held longer than without a profiler.
+    `inputs` are the geometries of the tensors that go in: the tensors themselves must not be held
+    longer than without a profiler.
     """
 
     __slots__ = ("arguments", "entered", "recorder")

@@ -1,9 +1,12 @@
-"""Results with names: `max(x, dim).values`, `.indices` (`torch/return_types.py`, `torch/csrc/utils/structseq.cpp`).
+"""Results with names: `max(x, dim).values`, `.indices` (`torch/return_types.py`,
+`torch/csrc/utils/structseq.cpp`).
 
-An operator whose schema names its returns gives a tuple whose fields can be read by name. Its type is made from those names
-and is kept here; users find it as `internals.return_types.max`, and so does pickle.
+An operator whose schema names its returns gives a tuple whose fields can be read by name. Its type
+is made from those names and is kept here; users find it as `internals.return_types.max`, and so
+does pickle.
 
-How the real one differs: PyTorch builds C struct sequences from `native_functions.yaml`; these are tuples with properties.
+How the real one differs: PyTorch builds C struct sequences from `native_functions.yaml`; these are
+tuples with properties.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from typing import Any
 
 
 class NamedResult(tuple[Any, ...]):
-    """A tuple with named fields. Built from its elements in order, or (as C struct sequences are) from one sequence of them."""
+    """A tuple with named fields. Built from its elements in order, or (as C struct sequences are)
+    from one sequence of them.
+    """
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
@@ -22,7 +27,8 @@ class NamedResult(tuple[Any, ...]):
         items = tuple(values[0]) if len(values) == 1 != len(cls._fields) else values
         if len(items) != len(cls._fields):
             raise TypeError(
-                f"{cls.__module__}.{cls.__name__}() takes a {len(cls._fields)}-sequence ({len(items)}-sequence given)"
+                f"{cls.__module__}.{cls.__name__}() takes a {len(cls._fields)}-sequence "
+                f"({len(items)}-sequence given)"
             )
         return tuple.__new__(cls, items)
 
@@ -35,13 +41,20 @@ class NamedResult(tuple[Any, ...]):
 
 
 def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
-    """The result type `internals.return_types.NAME` with these fields; made on first demand, then always the same."""
+    """The result type `internals.return_types.NAME` with these fields; made on first demand, then
+    always the same.
+    """
     known = globals().get(name)
     if known is None:
         body = {field: property(itemgetter(i), doc=f"field {i}") for i, field in enumerate(fields)}
-        known = type(name, (NamedResult,), {"__slots__": (), "_fields": fields, "__module__": "internals.return_types", **body})
+        known = type(
+            name,
+            (NamedResult,),
+            {"__slots__": (), "_fields": fields, "__module__": "internals.return_types", **body},
+        )
         globals()[name] = known
-    assert isinstance(known, type) and known._fields == fields, f"return type {name} has other fields"  # type: ignore[attr-defined]
+    declared = getattr(known, "_fields", None)
+    assert declared == fields, f"return type {name} has other fields"
     return known
 
 
@@ -51,12 +64,21 @@ min, min_out = named("min", VALUES_INDICES), named("min_out", VALUES_INDICES)
 sort, sort_out = named("sort", VALUES_INDICES), named("sort_out", VALUES_INDICES)
 topk, topk_out = named("topk", VALUES_INDICES), named("topk_out", VALUES_INDICES)
 median, median_out = named("median", VALUES_INDICES), named("median_out", VALUES_INDICES)
-nanmedian, nanmedian_out = named("nanmedian", VALUES_INDICES), named("nanmedian_out", VALUES_INDICES)
+nanmedian, nanmedian_out = (
+    named("nanmedian", VALUES_INDICES),
+    named("nanmedian_out", VALUES_INDICES),
+)
 kthvalue, kthvalue_out = named("kthvalue", VALUES_INDICES), named("kthvalue_out", VALUES_INDICES)
 mode, mode_out = named("mode", VALUES_INDICES), named("mode_out", VALUES_INDICES)
 cummax, cummax_out = named("cummax", VALUES_INDICES), named("cummax_out", VALUES_INDICES)
 cummin, cummin_out = named("cummin", VALUES_INDICES), named("cummin_out", VALUES_INDICES)
 aminmax, aminmax_out = named("aminmax", ("min", "max")), named("aminmax_out", ("min", "max"))
-histogram, histogram_out = named("histogram", ("hist", "bin_edges")), named("histogram_out", ("hist", "bin_edges"))
+histogram, histogram_out = (
+    named("histogram", ("hist", "bin_edges")),
+    named("histogram_out", ("hist", "bin_edges")),
+)
 histogramdd = named("histogramdd", ("hist", "bin_edges"))
-frexp, frexp_out = named("frexp", ("mantissa", "exponent")), named("frexp_out", ("mantissa", "exponent"))
+frexp, frexp_out = (
+    named("frexp", ("mantissa", "exponent")),
+    named("frexp_out", ("mantissa", "exponent")),
+)

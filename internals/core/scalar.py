@@ -1,10 +1,11 @@
 """A Python number as a value of one dtype (`c10/core/Scalar.h`, `c10/util/TypeCast.h`).
 
-Operators take their numbers as `Scalar`s: a bool, int, float or complex without a dtype. When a kernel stores one it has to
-become an element, and that conversion is *checked*: 300 is no uint8. Elements of one tensor stored in another are merely
-cast, as C casts.
+Operators take their numbers as `Scalar`s: a bool, int, float or complex without a dtype. When a
+kernel stores one it has to become an element, and that conversion is *checked*: 300 is no uint8.
+Elements of one tensor stored in another are merely cast, as C casts.
 
-How the real one differs: `Scalar` is a tagged union, and `Scalar::to<T>()` a template; the rules are the same.
+How the real one differs: `Scalar` is a tagged union, and `Scalar::to<T>()` a template; the rules
+are the same.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 from .dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
 
 C_NAME = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
-    "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-    "bool": "bool",
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "float16": "c10::Half", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "bool": "bool",
 }  # fmt: skip
 
 
@@ -29,11 +30,13 @@ _LARGEST = {np.dtype(k): float(np.finfo(k).max) for k in (np.float16, np.float32
 def checked(value: Any, target: dtype) -> Any:
     """`value` as a numpy scalar of dtype `target`: floats are truncated towards zero for integers.
 
-    Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of range, NaN as an integer.
-    Infinities and NaN are values of the floating dtypes. Negative integers wrap around in uint8, as in C.
+    Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of
+    range, NaN as an integer. Infinities and NaN are values of the floating dtypes. Negative
+    integers wrap around in uint8, as in C.
     """
     kind = value.__class__
-    if target.category == FLOATING and (kind is float or kind is int) and -6e4 < value < 6e4:  # fits even half precision
+    if target.category == FLOATING and (kind is float or kind is int) and -6e4 < value < 6e4:
+        # fits even half precision
         return target.np.type(value)
     if target.category == BOOL:
         return np.bool_(value != 0)
@@ -53,7 +56,9 @@ def checked(value: Any, target: dtype) -> Any:
 
 
 def real(value: Any, target: dtype) -> Any:
-    """`value` for a kernel that computes with real numbers of dtype `target`. Raises RuntimeError for an imaginary part."""
+    """`value` for a kernel that computes with real numbers of dtype `target`. Raises RuntimeError
+    for an imaginary part.
+    """
     return checked(value, target).item() if isinstance(value, complex) else value
 
 

@@ -1,11 +1,13 @@
-"""Operator schemas: the one line that declares an op (`aten/src/ATen/core/function_schema.h`, `torchgen/model.py`).
+"""Operator schemas: the one line that declares an op (`aten/src/ATen/core/function_schema.h`,
+`torchgen/model.py`).
 
-`parse_schema("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")` gives a `FunctionSchema`, and `str()` of
-it gives the line back. A `!` in an annotation, `Tensor(a!)`, says that the op writes to that argument; `Tensor(a)` on an
-argument and a result says that the result is a view of it. `*` makes the rest keyword-only.
+`parse_schema("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")` gives a
+`FunctionSchema`, and `str()` of it gives the line back. A `!` in an annotation, `Tensor(a!)`, says
+that the op writes to that argument; `Tensor(a)` on an argument and a result says that the result is
+a view of it. `*` makes the rest keyword-only.
 
-How the real one differs: PyTorch has two parsers, one in C++ for dispatcher and JIT and one in Python for code generation, and
-more types (SymInt, Storage, Dimname, quantizers, function types).
+How the real one differs: PyTorch has two parsers, one in C++ for dispatcher and JIT and one in
+Python for code generation, and more types (SymInt, Storage, Dimname, quantizers, function types).
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from typing import Any
 from .schema_parser import UNKNOWN_TYPE, DefaultKind, SchemaParser
 from .token_reader import IDENT, NUMBER
 
-BASE_TYPES = ("Tensor", "Scalar", "int", "float", "bool", "str", "complex", "ScalarType", "Layout", "Device", "MemoryFormat",
-              "Generator", "Storage", "Stream")  # fmt: skip
+BASE_TYPES = (
+    "Tensor", "Scalar", "int", "float", "bool", "str", "complex", "ScalarType", "Layout", "Device",
+    "MemoryFormat", "Generator", "Storage", "Stream",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Type:
-    """`int[2]?` is base "int", is_list, list_size 2, optional. `Tensor?[]` has optional_elements."""
+    """`int[2]?` is base "int", is_list, list_size 2, optional. `Tensor?[]` has
+    optional_elements.
+    """
 
     base: str
     is_list: bool = False
@@ -39,7 +45,9 @@ class Type:
 
 @dataclass(frozen=True)
 class Argument:
-    """One parameter. `alias` is "" or the alias set, as in `Tensor(a!)`; `default` is None when `has_default` is False."""
+    """One parameter. `alias` is "" or the alias set, as in `Tensor(a!)`; `default` is None when
+    `has_default` is False.
+    """
 
     name: str
     type: Type
@@ -60,7 +68,9 @@ class Argument:
         t = str(self.type)
         if self.alias:
             t = t.replace(self.type.base, f"{self.type.base}({self.alias})", 1)
-        return f"{t} {self.name}" + (f"={_show_default(self.default, self.type)}" if self.has_default else "")
+        return f"{t} {self.name}" + (
+            f"={_show_default(self.default, self.type)}" if self.has_default else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,9 @@ class Return:
 
 @dataclass(frozen=True)
 class FunctionSchema:
-    """A parsed declaration. `name` has no namespace and no overload: "add"; `overload` is "Tensor" or ""."""
+    """A parsed declaration. `name` has no namespace and no overload: "add"; `overload` is "Tensor"
+    or "".
+    """
 
     namespace: str
     name: str
@@ -125,7 +137,11 @@ class FunctionSchema:
         return ", ".join(parts)
 
     def _returns(self) -> str:
-        return str(self.returns[0]) if len(self.returns) == 1 else f"({', '.join(map(str, self.returns))})"
+        return (
+            str(self.returns[0])
+            if len(self.returns) == 1
+            else f"({', '.join(map(str, self.returns))})"
+        )
 
 
 def python_name(name: str) -> str:
@@ -148,7 +164,8 @@ class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
         parts = self.parse()
         if parts.is_vararg or parts.is_varret:
             raise RuntimeError(
-                f"{self.reader.text}: an operator of the dispatcher has as many arguments and results as it says"
+                f"{self.reader.text}: an operator of the dispatcher has as many arguments and "
+                "results as it says"
             )
         return FunctionSchema(
             parts.namespace, parts.name, parts.overload, parts.arguments, parts.returns

@@ -24,7 +24,8 @@ R = TypeVar("R")
 
 UNKNOWN_TYPE = (
     "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
-    "Scalar; for a full list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+    "Scalar; for a full list, please see "
+    "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
 )
 
 

@@ -1,9 +1,12 @@
-"""One overload as Python sees it, and the adapter that calls it (`FunctionSignature` in `python_arg_parser.h`).
+"""One overload as Python sees it, and the adapter that calls it (`FunctionSignature` in
+`python_arg_parser.h`).
 
-`Signature.bind` looks at one call: do these arguments fit, by position, keyword and type? If so it returns an adapter, a small
-function compiled for calls of this shape, such as `lambda a, k: op(a[0], c1(a[1]), d2)`; if not, the reason, in PyTorch's words.
+`Signature.bind` looks at one call: do these arguments fit, by position, keyword and type? If so it
+returns an adapter, a small function compiled for calls of this shape, such as `lambda a, k:
+op(a[0], c1(a[1]), d2)`; if not, the reason, in PyTorch's words.
 
-How the real one differs: `FunctionSignature::parse` fills an array of arguments on every call; nothing is compiled.
+How the real one differs: `FunctionSignature::parse` fills an array of arguments on every call;
+nothing is compiled.
 """
 
 from __future__ import annotations
@@ -25,14 +28,23 @@ from .schema import Argument, Type
 from .tensor_impl import TensorImpl, from_array, with_grad
 from .warn import warn_once
 
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+NUMPY_NAMES = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
 class Signature:
-    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply.
+    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where
+    they apply.
 
-    With `order`, the names of some of its arguments, Python has to give just these, in this order; the call warns.
+    With `order`, the names of some of its arguments, Python has to give just these, in this order;
+    the call warns.
     """
 
     def __init__(
@@ -44,7 +56,9 @@ class Signature:
         order: str = "",
     ) -> None:
         self.name, self.method, self.op, self.out_op, self.order = name, method, op, out_op, order
-        self.arguments = _ordered(op.schema.arguments, order, method) if order else op.schema.arguments
+        self.arguments = (
+            _ordered(op.schema.arguments, order, method) if order else op.schema.arguments
+        )
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
         self.is_factory = all(n in names for n in OPTIONS)
@@ -53,14 +67,17 @@ class Signature:
         self.positional = [a for a in self.arguments if not a.kwarg_only]
         self.first = 1 if method else 0
         own = self.positional[self.first :]
-        self.varargs = len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
+        self.varargs = (
+            len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
+        )
 
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers_as_tensors: bool = False
     ) -> Callable[..., Any] | str:
         """An adapter for arguments of these types, or the reason why they do not fit.
 
-        With `numbers_as_tensors`, `self` and `other` may be numbers; they reach the operator as 0-d tensors.
+        With `numbers_as_tensors`, `self` and `other` may be numbers; they reach the operator as 0-d
+        tensors.
         """
         n = len(self.positional)
         source: dict[str, str] = {}
@@ -77,7 +94,9 @@ class Signature:
         if len(spread) > n:
             takes, given = n - self.first, len(spread) - self.first
             were = "was" if given == 1 else "were"
-            return f"() takes {takes} positional argument{'s' * (takes != 1)} but {given} {were} given"
+            return (
+                f"() takes {takes} positional argument{'s' * (takes != 1)} but {given} {were} given"
+            )
         values: dict[str, Any] = {}
         for i, value in enumerate(spread):
             values[self.positional[i].name] = value
@@ -88,8 +107,14 @@ class Signature:
         for k, value in kwargs.items():
             target = self._parameter(k)
             if target is None:
-                absent = [a.name for a in self.positional if not a.has_default and a.name not in (*values, *kwargs)]
-                return _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
+                absent = [
+                    a.name
+                    for a in self.positional
+                    if not a.has_default and a.name not in (*values, *kwargs)
+                ]
+                return (
+                    _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
+                )
             if target not in names:  # out=, requires_grad=
                 extra.add(target)
                 continue
@@ -98,7 +123,10 @@ class Signature:
             values[target] = value
             source[target] = f"k[{k!r}]"
         operands = []
-        if numbers_as_tensors and [a.name for a in self.op.schema.arguments[:2]] == ["self", "other"]:
+        if numbers_as_tensors and [a.name for a in self.op.schema.arguments[:2]] == [
+            "self",
+            "other",
+        ]:
             operands = [name for name in ("self", "other") if is_number(values.get(name))]
         return self._adapter(values, source, extra, kwargs, operands)
 
@@ -125,7 +153,8 @@ class Signature:
         parts, missing = [], []
         required = {a.name for a in self.arguments if not a.has_default}
         for i, a in enumerate(self.op.schema.arguments):
-            if a.name not in values or (values[a.name] is None and a.default == []):  # dim=None: as if not given
+            if a.name not in values or (values[a.name] is None and a.default == []):
+                # dim=None: as if not given
                 if a.name in required:
                     missing.append(a.name)
                     continue
@@ -137,15 +166,23 @@ class Signature:
                 continue
             if not accepts(a.type, values[a.name]):
                 _check_list(i - self.first, a.type, values[a.name])
-                position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
+                position = (
+                    ""
+                    if a.kwarg_only or source[a.name][0] == "k"
+                    else f" (position {i + 1 - self.first})"
+                )
                 shown = "input" if a.name == "self" else a.name
-                return f"(): argument '{shown}'{position} must be {python_type(a.type)}{_found(a.type, values[a.name])}"
+                return (
+                    f"(): argument '{shown}'{position} must be "
+                    f"{python_type(a.type)}{_found(a.type, values[a.name])}"
+                )
             convert = converter(a.type, values[a.name])
             given = source[a.name]
             if convert is not None:
                 scope[f"c{i}"] = convert
                 given = f"c{i}({given})"
-                if str(a.type) in ("int", "int?") and type(values[a.name]) is int:  # the usual case costs no call
+                if str(a.type) in ("int", "int?") and type(values[a.name]) is int:
+                    # the usual case costs no call
                     at = source[a.name]
                     given = f"({at} if {~LARGEST} <= {at} <= {LARGEST} else {given})"
             parts.append(given)
@@ -169,7 +206,9 @@ class Signature:
         if self.order:
             scope["warn"] = partial(warn_once, self._deprecation())
             code = f"warn() or {code}"
-        return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
+        return eval(
+            compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope
+        )
 
     def _deprecation(self) -> str:
         today = Signature(self.name, self.method, self.op, self.out_op)
@@ -185,15 +224,22 @@ class Signature:
                 parts.append("*")
                 starred = True
             name = "input" if a.name == "self" else a.name
-            parts.append(f"{python_type(a.type)} {name}" + (f" = {_default_text(a)}" if a.has_default else ""))
+            parts.append(
+                f"{python_type(a.type)} {name}"
+                + (f" = {_default_text(a)}" if a.has_default else "")
+            )
         if self.out_op is not None:
             parts += [*([] if starred else ["*"]), "Tensor out = None"]
         return f"({', '.join(parts)})"
 
 
 def _ordered(arguments: Sequence[Argument], order: str, method: bool) -> tuple[Argument, ...]:
-    """The arguments that `order` names, to be given by position; of a method `self` is the first."""
-    named = {a.name: replace(a, has_default=False, default=None, kwarg_only=False) for a in arguments}
+    """The arguments that `order` names, to be given by position; of a method `self` is the
+    first.
+    """
+    named = {
+        a.name: replace(a, has_default=False, default=None, kwarg_only=False) for a in arguments
+    }
     return tuple(named[n] for n in sorted(order.split(), key=lambda n: method and n != "self"))
 
 
@@ -203,13 +249,20 @@ def _missing(names: list[str]) -> str:
 
 
 def wrapped(*operands: Any) -> list[TensorImpl]:
-    """The operands as tensors: numbers become 0-d tensors of a dtype that leaves the operation the one it has with numbers."""
+    """The operands as tensors: numbers become 0-d tensors of a dtype that leaves the operation the
+    one it has with numbers.
+    """
     common = result_type(operands)
-    return [x if isinstance(x, TensorImpl) else from_array(_as_array(x, common, operands)) for x in operands]
+    return [
+        x if isinstance(x, TensorImpl) else from_array(_as_array(x, common, operands))
+        for x in operands
+    ]
 
 
 def _as_array(number: Any, common: dtypes.dtype, operands: Sequence[Any]) -> Any:
-    """A bool stays one. An integer stays whole beside a tensor with dimensions, whose dtype wins: -3 / uint8 is negative."""
+    """A bool stays one. An integer stays whole beside a tensor with dimensions, whose dtype wins:
+    -3 / uint8 is negative.
+    """
     if isinstance(number, bool):
         return np.asarray(number)
     whole = isinstance(number, int) and any(isinstance(x, TensorImpl) and x.dim() for x in operands)
@@ -217,15 +270,25 @@ def _as_array(number: Any, common: dtypes.dtype, operands: Sequence[Any]) -> Any
 
 
 def _check_list(position: int, t: Type, value: Any) -> None:
-    """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first element that is none."""
-    if t.is_list and t.base == "Tensor" and isinstance(value, SEQUENCES) and value and isinstance(value[0], TensorImpl):
+    """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first
+    element that is none.
+    """
+    if (
+        t.is_list
+        and t.base == "Tensor"
+        and isinstance(value, SEQUENCES)
+        and value
+        and isinstance(value[0], TensorImpl)
+    ):
         wrong = next(i for i, v in enumerate(value) if not isinstance(v, TensorImpl))
         got = type_name(value[wrong])
         raise TypeError(f"expected Tensor as element {wrong} in argument {position}, but got {got}")
 
 
 def _found(t: Type, value: Any) -> str:
-    """What stands where `t` was wanted: for a list of ints that begins with something else, that element."""
+    """What stands where `t` was wanted: for a list of ints that begins with something else, that
+    element.
+    """
     if _is_int_list(t) and isinstance(value, SEQUENCES) and value and not is_int(value[0]):
         return f", but found element of type {type_name(value[0])} at pos 0"
     return f", not {type_name(value)}"
@@ -240,7 +303,9 @@ def _is_out(v: Any, n: int) -> bool:
 
 
 def _default_value(a: Argument) -> Any:
-    """A default as kernels expect it: the schema writes `ScalarType dtype=long` and `memory_format=contiguous_format`."""
+    """A default as kernels expect it: the schema writes `ScalarType dtype=long` and
+    `memory_format=contiguous_format`.
+    """
     if a.type.base == "ScalarType" and a.default is not None:
         return getattr(dtypes, a.default)
     if a.type.base == "MemoryFormat" and a.default is not None:

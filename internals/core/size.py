@@ -1,6 +1,7 @@
 """`Size`: a tuple of dimension lengths that prints as PyTorch's (`torch/csrc/Size.cpp`).
 
-How the real one differs: PyTorch's sizes may be symbolic while it traces for the compiler; these are always integers.
+How the real one differs: PyTorch's sizes may be symbolic while it traces for the compiler; these
+are always integers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from .tracer import tracer
 
 
 class Size(tuple[int, ...]):
-    """A tensor's shape. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError for entries that are no ints."""
+    """A tensor's shape. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError for
+    entries that are no ints.
+    """
 
     __slots__ = ()
 
@@ -25,13 +28,20 @@ class Size(tuple[int, ...]):
                 values.append(s)
                 continue
             if not hasattr(s, "__index__"):
-                raise TypeError(f"internals.Size() takes an iterable of 'int' (item {i} is '{type(s).__name__}')")
+                raise TypeError(
+                    f"internals.Size() takes an iterable of 'int' (item {i} is "
+                    f"'{type(s).__name__}')"
+                )
             values.append(s.__index__())
         return super().__new__(cls, values)
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
-        return prod(s.__index__() for s in self) if hot.off and tracer.state is not None else prod(self)
+        return (
+            prod(s.__index__() for s in self)
+            if hot.off and tracer.state is not None
+            else prod(self)
+        )
 
     def __repr__(self) -> str:
         return f"internals.Size([{', '.join(map(str, self))}])"

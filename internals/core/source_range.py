@@ -1,7 +1,7 @@
 """Where in the user's source a node comes from (`torch/csrc/jit/frontend/source_range.h`).
 
-A `SourceRange` is a stretch of a `Source`. It can say `file:line:column`, which graphs print behind each node, and it can show
-itself in its surroundings, which errors do:
+A `SourceRange` is a stretch of a `Source`. It can say `file:line:column`, which graphs print behind
+each node, and it can show itself in its surroundings, which errors do:
 
     def f(x):
         y = x + zz
@@ -10,10 +10,11 @@ itself in its surroundings, which errors do:
 
 A traced node has no text to point at, only the Python stack it was recorded under: a `StackRange`.
 
-How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of code that came out of an
-archive know the code that the archive was made from. Cells of a notebook are files in a temporary directory; here they are
-called `<cell>`, so that a graph reads the same every time. Markers there are indented by as many spaces as the line before them
-has bytes, which puts them elsewhere after a tab or an `é`.
+How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of
+code that came out of an archive know the code that the archive was made from. Cells of a notebook
+are files in a temporary directory; here they are called `<cell>`, so that a graph reads the same
+every time. Markers there are indented by as many spaces as the line before them has bytes, which
+puts them elsewhere after a tab or an `é`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _CELL = re.compile(r"^<ipython-input-|[\\/]ipykernel_\d+[\\/]")
 
 @dataclass(frozen=True)
 class Source:
-    """Program text. `first_line` is the number of its first line in the file, `indent` what was taken off every line's start."""
+    """Program text. `first_line` is the number of its first line in the file, `indent` what was
+    taken off every line's start.
+    """
 
     text: str
     filename: str | None = None
@@ -69,10 +72,15 @@ class SourceRange:
         if self.source.filename is None:
             return None
         column = self.start - self.source.start_of_line(self.start) + self.source.indent
-        return self.source.shown_name, self.source.first_line + self.source.line_of(self.start), column
+        return (
+            self.source.shown_name,
+            self.source.first_line + self.source.line_of(self.start),
+            column,
+        )
 
     def highlight(self, function: str = "") -> str:
-        """The range in its surroundings: file and line (and `function`), two lines before and after, every line of it marked.
+        """The range in its surroundings: file and line (and `function`), two lines before and
+        after, every line of it marked.
 
         A range that is the whole text stands for itself.
         """
@@ -107,12 +115,19 @@ class SourceRange:
         lines = self.source.text.split("\n")
         if lines and not lines[-1]:
             lines.pop()
-        first, column = self.source.line_of(self.start), self.start - self.source.start_of_line(self.start)
+        first, column = (
+            self.source.line_of(self.start),
+            self.start - self.source.start_of_line(self.start),
+        )
         rest = len(lines[first]) - column if first < len(lines) else 0
         length = self.end - self.start
         mark = " <--- HERE" if length <= rest else "...  <--- HERE"
         marker = " " * column + "~" * max(min(length, rest), 0) + mark
-        shown = [*lines[max(0, first - CONTEXT_101) : first + 1], marker, *lines[first + 1 : first + 1 + CONTEXT_101]]
+        shown = [
+            *lines[max(0, first - CONTEXT_101) : first + 1],
+            marker,
+            *lines[first + 1 : first + 1 + CONTEXT_101],
+        ]
         return "\n".join(shown) + "\n"
 
 
@@ -143,7 +158,9 @@ class StackRange:
 
 
 def _marker(line: str, start: int) -> str:
-    """Tildes under `line` from `start` on, "" if there is nothing but space. Tabs and wide characters keep their width."""
+    """Tildes under `line` from `start` on, "" if there is nothing but space. Tabs and wide
+    characters keep their width.
+    """
     while start < len(line) and line[start] in " \t":
         start += 1
     if start >= len(line):
@@ -157,9 +174,12 @@ def _columns(character: str) -> int:
 
 
 def shown_name(filename: str) -> str:
-    """A file name that does not depend on where this is installed: cells are `<cell>`, our own files start at the checkout."""
+    """A file name that does not depend on where this is installed: cells are `<cell>`, our own
+    files start at the checkout.
+    """
     if _CELL.search(filename):
         return "<cell>"
-    if not filename.startswith(_CHECKOUT) or "site-packages" in filename:  # an environment may lie in the checkout
+    if not filename.startswith(_CHECKOUT) or "site-packages" in filename:
+        # an environment may lie in the checkout
         return filename
     return filename.removeprefix(_CHECKOUT).replace(os.sep, "/")

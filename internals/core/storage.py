@@ -1,12 +1,13 @@
 """`Storage`: a run of bytes with an owner, and nothing else (`c10/core/StorageImpl.h`).
 
-A storage holds a `DataPtr`, its length in bytes, the allocator it came from and whether it may grow. It does not know what
-its bytes mean: sizes, strides and dtype belong to the tensors that look at it, and there may be many. When the last of
-them goes, the storage goes, and its `DataPtr` is cleared: that is the moment the memory returns.
+A storage holds a `DataPtr`, its length in bytes, the allocator it came from and whether it may
+grow. It does not know what its bytes mean: sizes, strides and dtype belong to the tensors that look
+at it, and there may be many. When the last of them goes, the storage goes, and its `DataPtr` is
+cleared: that is the moment the memory returns.
 
-How the real one differs: `StorageImpl` is counted by an `intrusive_ptr` of its own; here Python's reference count of the
-`Storage` object does that job, so `sys.getrefcount(storage)` *is* the storage's use count. `Block`s from the caching
-allocator take a short way home in `__del__`.
+How the real one differs: `StorageImpl` is counted by an `intrusive_ptr` of its own; here Python's
+reference count of the `Storage` object does that job, so `sys.getrefcount(storage)` *is* the
+storage's use count. `Block`s from the caching allocator take a short way home in `__del__`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _stats = caching_allocator.stats
 class Storage:
     """Untyped bytes. Make one with `Storage.allocate(nbytes)` or from an existing `DataPtr`.
 
-    `storage[i]` reads a byte, `bytes(storage)` copies all of them. `allocator` is None for memory that was borrowed.
+    `storage[i]` reads a byte, `bytes(storage)` copies all of them. `allocator` is None for memory
+    that was borrowed.
     """
 
     __slots__ = ("_data", "_nbytes", "allocator", "_resizable", "__weakref__")
@@ -39,12 +41,24 @@ class Storage:
     allocator: Allocator | None
     _resizable: bool
 
-    def __init__(self, data: DataPtr, nbytes: int, allocator: Allocator | None = None, resizable: bool = False) -> None:
-        self._data, self._nbytes, self.allocator, self._resizable = data, nbytes, allocator, resizable
+    def __init__(
+        self,
+        data: DataPtr,
+        nbytes: int,
+        allocator: Allocator | None = None,
+        resizable: bool = False,
+    ) -> None:
+        self._data, self._nbytes, self.allocator, self._resizable = (
+            data,
+            nbytes,
+            allocator,
+            resizable,
+        )
 
     @classmethod
     def allocate(cls, nbytes: int, device: device = CPU, pinned: bool = False) -> Storage:
-        """`nbytes` uninitialised bytes on `device`, or host memory that a GPU can reach by itself if `pinned`.
+        """`nbytes` uninitialised bytes on `device`, or host memory that a GPU can reach by itself
+        if `pinned`.
 
         Raises RuntimeError when there is no such memory.
         """
@@ -55,7 +69,11 @@ class Storage:
         if pinned:
             allocator: Allocator = hooks("cuda").pinned_allocator()
         else:
-            allocator = cpu_allocator.get_cpu_allocator() if device is CPU else hooks(device.type).allocator(device)
+            allocator = (
+                cpu_allocator.get_cpu_allocator()
+                if device is CPU
+                else hooks(device.type).allocator(device)
+            )
         return cls(allocator.allocate(nbytes), nbytes, allocator, True)
 
     def __del__(self) -> None:
@@ -84,7 +102,9 @@ class Storage:
         return 1
 
     def resizable(self) -> bool:
-        """Whether `resize_` may replace the memory: not when it was borrowed, nor once `.numpy()` lent it out."""
+        """Whether `resize_` may replace the memory: not when it was borrowed, nor once `.numpy()`
+        lent it out.
+        """
         return self._resizable
 
     @property
@@ -104,18 +124,24 @@ class Storage:
         return self._data
 
     def memory(self) -> Any:
-        """A writable buffer over the bytes, for numpy to look through. It does not keep the storage alive."""
+        """A writable buffer over the bytes, for numpy to look through. It does not keep the storage
+        alive.
+        """
         data = self._data
         memory = data._memory
         if memory is None or len(memory) < self._nbytes:
             if data.device is not CPU:
                 raise RuntimeError(f"a storage on '{data.device}' has no bytes the CPU can read")
             size = data.size if type(data) is Block else self._nbytes
-            memory = data._memory = (ctypes.c_ubyte * size).from_address(data.pointer) if data.pointer else bytearray()
+            memory = data._memory = (
+                (ctypes.c_ubyte * size).from_address(data.pointer) if data.pointer else bytearray()
+            )
         return memory
 
     def resize_(self, nbytes: int) -> Storage:
-        """Grow or shrink: new memory, the old bytes copied, the old memory given back. Raises RuntimeError if not resizable."""
+        """Grow or shrink: new memory, the old bytes copied, the old memory given back. Raises
+        RuntimeError if not resizable.
+        """
         if not self._resizable:
             raise RuntimeError("Trying to resize storage that is not resizable")
         fresh = Storage.allocate(int64(nbytes), self.device)
@@ -127,16 +153,22 @@ class Storage:
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
-        if fresh._nbytes:  # nobody looks at no bytes; else every tensor on this storage must look at the new memory
+        if fresh._nbytes:
+            # nobody looks at no bytes; else every tensor on this storage must look at the new
+            # memory
             for owner in gc.get_referrers(self):
                 if hasattr(type(owner), "forget_array"):
                     owner.forget_array()
         return self
 
     def copy_(self, source: Storage, non_blocking: bool = False) -> Storage:
-        """The bytes of another storage of the same size, from any device. Raises RuntimeError for another size."""
+        """The bytes of another storage of the same size, from any device. Raises RuntimeError for
+        another size.
+        """
         if source.nbytes() != self._nbytes:
-            raise RuntimeError(f"size mismatch, expected {self._nbytes} bytes, got {source.nbytes()} bytes instead")
+            raise RuntimeError(
+                f"size mismatch, expected {self._nbytes} bytes, got {source.nbytes()} bytes instead"
+            )
         copy_bytes(self, source, self._nbytes, non_blocking)
         return self
 
@@ -150,7 +182,11 @@ class Storage:
     def to(self, *, device: Any, non_blocking: bool = False) -> Storage:
         """A copy on another device; the storage itself if it is there."""
         where = resolve(device)
-        return self if where is self.device else Storage.allocate(self._nbytes, where).copy_(self, non_blocking)
+        return (
+            self
+            if where is self.device
+            else Storage.allocate(self._nbytes, where).copy_(self, non_blocking)
+        )
 
     def cpu(self) -> Storage:
         return self.to(device=CPU)
@@ -163,17 +199,27 @@ class Storage:
         return self.device is CPU and hooks("cuda").is_pinned(self._data.pointer)
 
     def pin_memory(self, device: Any = "cuda") -> Storage:
-        """A copy in page-locked memory; the storage itself if it is there already. Raises TypeError for memory of a GPU."""
+        """A copy in page-locked memory; the storage itself if it is there already. Raises TypeError
+        for memory of a GPU.
+        """
         if self.device is not CPU:
-            raise TypeError("cannot pin 'internals.storage.UntypedStorage' only CPU memory can be pinned")
-        return self if self.is_pinned() else Storage.allocate(self._nbytes, CPU, pinned=True).copy_(self)
+            raise TypeError(
+                "cannot pin 'internals.storage.UntypedStorage' only CPU memory can be pinned"
+            )
+        return (
+            self
+            if self.is_pinned()
+            else Storage.allocate(self._nbytes, CPU, pinned=True).copy_(self)
+        )
 
     def is_shared(self) -> bool:
         """Whether other processes may see the memory: only that of a GPU is said to be shared."""
         return self.is_cuda
 
     def __getitem__(self, i: Any) -> Any:
-        """A byte; a slice is a storage that looks at the same memory, even when this one has been resized."""
+        """A byte; a slice is a storage that looks at the same memory, even when this one has been
+        resized.
+        """
         if isinstance(i, slice):
             return self.lend()._slice(i)
         return self._on_host().memory()[self._index(i)]
@@ -184,7 +230,8 @@ class Storage:
         keeper._slice(at).fill_(value)
 
     def lend(self) -> Storage:
-        """The storage that keeps this memory for whoever borrows it: itself, if it cannot be resized.
+        """The storage that keeps this memory for whoever borrows it: itself, if it cannot be
+        resized.
 
         Else the memory goes to a new storage, to which this one refers until it is resized.
         """
@@ -195,11 +242,18 @@ class Storage:
         data = self._data  # from here on nothing is called, so no other thread gets in
         if data.deleter is drop_reference:
             return data.context
-        keeper._data, keeper._nbytes, lent.pointer, self._data = data, self._nbytes, data.pointer, lent
+        keeper._data, keeper._nbytes, lent.pointer, self._data = (
+            data,
+            self._nbytes,
+            data.pointer,
+            lent,
+        )
         return keeper
 
     def owner(self) -> Storage:
-        """Who got the memory from an allocator, or from outside: this storage, or the one that lends it."""
+        """Who got the memory from an allocator, or from outside: this storage, or the one that
+        lends it.
+        """
         found = self
         while isinstance(found._data.context, Storage):
             found = found._data.context
@@ -208,7 +262,9 @@ class Storage:
     def _slice(self, i: slice) -> Storage:
         start, stop, step = i.indices(self._nbytes)
         if step != 1:
-            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+            raise RuntimeError(
+                f"Trying to slice with a step of {step}, but only a step of 1 is supported"
+            )
         data = DataPtr(self._data.pointer + start, self, drop_reference, self.device)
         return Storage(data, max(start, stop) - start)
 
@@ -233,11 +289,16 @@ class Storage:
 
     def __repr__(self) -> str:
         shown = " ..." if self.device is META else "\n".join(f" {b}" for b in bytes(self))
-        return f"{shown}\n[internals.storage.UntypedStorage(device={self.device}) of size {self._nbytes}]"
+        return (
+            f"{shown}\n[internals.storage.UntypedStorage(device={self.device}) of size "
+            f"{self._nbytes}]"
+        )
 
 
 def copy_bytes(target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
-    """The first `nbytes` bytes of one storage into another, wherever they are. Raises NotImplementedError for `meta`."""
+    """The first `nbytes` bytes of one storage into another, wherever they are. Raises
+    NotImplementedError for `meta`.
+    """
     if META in (target.device, source.device):
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if not nbytes:

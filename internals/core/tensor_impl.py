@@ -1,14 +1,15 @@
 """`TensorImpl`: a storage, an offset into it, and a geometry (`c10/core/TensorImpl.h`).
 
-This is all a tensor is. The methods here answer questions about the geometry; everything that computes is an operator and
-reaches the tensor through the dispatcher. `array(t)` looks at a tensor's bytes through a numpy header over the same memory:
-that is what CPU kernels work on. The header is made once and kept.
+This is all a tensor is. The methods here answer questions about the geometry; everything that
+computes is an operator and reaches the tensor through the dispatcher. `array(t)` looks at a
+tensor's bytes through a numpy header over the same memory: that is what CPU kernels work on. The
+header is made once and kept.
 
-The Python class users see (`internals.Tensor`) is registered here at start-up by the floor above, and `make` builds its
-instances, so that this floor never imports upwards.
+The Python class users see (`internals.Tensor`) is registered here at start-up by the floor above,
+and `make` builds its instances, so that this floor never imports upwards.
 
-How the real one differs: a `TensorImpl` is a C++ object and the Python object a wrapper around it (`THPVariable`); here
-they are one. It has no numpy header; its kernels take the raw pointer.
+How the real one differs: a `TensorImpl` is a C++ object and the Python object a wrapper around it
+(`THPVariable`); here they are one. It has no numpy header; its kernels take the raw pointer.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from .tracer import tracer
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new: Any = object.__new__
-_BOOKS = AUTOGRAD_MASK | ADINPLACEORVIEW | RECORDS  # what a tensor made in inference mode does without
+# what a tensor made in inference mode does without
+_BOOKS = AUTOGRAD_MASK | ADINPLACEORVIEW | RECORDS
 _entry = tuple.__getitem__  # `Size` has one of its own, for slices
 _stats = caching_allocator.stats
 
@@ -57,10 +59,12 @@ class VersionCounter:
 
 
 class AutogradMeta:
-    """What autograd knows of a tensor; a tensor that never met it has none (`torch/csrc/autograd/variable.h`).
+    """What autograd knows of a tensor; a tensor that never met it has none
+    (`torch/csrc/autograd/variable.h`).
 
-    `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's outputs it is; None for a leaf.
-    `accumulator` is the `AccumulateGrad` of a leaf, once a graph needed it; `hooks` what the user wants to run on its gradient.
+    `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's
+    outputs it is; None for a leaf. `accumulator` is the `AccumulateGrad` of a leaf, once a graph
+    needed it; `hooks` what the user wants to run on its gradient.
     """
 
     __slots__ = ("edge", "grad", "accumulator", "hooks", "retains_grad")
@@ -78,9 +82,10 @@ class AutogradMeta:
 class DifferentiableViewMeta(AutogradMeta):
     """The same for a view: `base` owns the memory, and the history of the view is that of the base.
 
-    `attr_version` is the version at which `edge` was right; `creation_meta` says why the view may not be written to where
-    gradients are recorded ("" when it may): "no_grad" and "inference" for one made under such a mode, "multi_output" for one of
-    several, "custom_function" for one that a `Function` returned.
+    `attr_version` is the version at which `edge` was right; `creation_meta` says why the view may
+    not be written to where gradients are recorded ("" when it may): "no_grad" and "inference" for
+    one made under such a mode, "multi_output" for one of several, "custom_function" for one that a
+    `Function` returned.
     """
 
     __slots__ = ("base", "attr_version", "creation_meta")
@@ -94,7 +99,15 @@ class DifferentiableViewMeta(AutogradMeta):
 class TensorImpl:
     """Storage + storage_offset + geometry. See the module's docstring."""
 
-    __slots__ = ("_storage", "_geometry", "_offset", "_array", "_version_counter", "_autograd_meta", "__weakref__")
+    __slots__ = (
+        "_storage",
+        "_geometry",
+        "_offset",
+        "_array",
+        "_version_counter",
+        "_autograd_meta",
+        "__weakref__",
+    )
 
     _arithmetic_keeps_class = True  # whether the sum of two of these is one of these
 
@@ -132,14 +145,18 @@ class TensorImpl:
         return self._geometry.nbytes
 
     def size(self, dim: int | None = None) -> Any:
-        """All sizes, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
+        """All sizes, or the one of dimension `dim`. Raises IndexError for a dimension it does not
+        have.
+        """
         if hot.off and tracer.state is not None:
             return tracer.state.size_of(self, dim)
         sizes = self._geometry.sizes
         return sizes if dim is None else _entry(sizes, _dim(dim, sizes))
 
     def stride(self, dim: int | None = None) -> Any:
-        """All strides in elements, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
+        """All strides in elements, or the one of dimension `dim`. Raises IndexError for a dimension
+        it does not have.
+        """
         g = self._geometry
         return g.strides if dim is None else g.strides[_dim(dim, g.sizes)]
 
@@ -172,7 +189,9 @@ class TensorImpl:
         return self._storage
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in index order, or in the order `memory_format` asks for."""
+        """Whether the elements lie in memory in index order, or in the order `memory_format` asks
+        for.
+        """
         g = self._geometry
         name = getattr(memory_format, "name", "contiguous_format")
         if name == "contiguous_format":
@@ -200,20 +219,24 @@ class TensorImpl:
         if value and self._autograd_meta is not None and self._autograd_meta.edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._geometry.dtype.category < dt.FLOATING:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         self.requires_grad_(value)
 
     def requires_grad_(self: _T, requires_grad: bool = True) -> _T:
         """Mark the tensor as one whose gradient is wanted.
 
-        Raises RuntimeError for integral and bool tensors, and for switching it off on a tensor that was computed from others.
+        Raises RuntimeError for integral and bool tensors, and for switching it off on a tensor that
+        was computed from others.
         """
         g = self._geometry
         if self._autograd_meta is not None and self._autograd_meta.edge is not None:
             if not requires_grad:
                 raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                    "you can only change requires_grad flags of leaf variables. If you want to use "
+                    "a computed variable in a subgraph that doesn't require differentiation use "
+                    "var_no_grad = var.detach()."
                 )
             return self
         if not requires_grad:
@@ -222,18 +245,24 @@ class TensorImpl:
         if g.dtype.category < dt.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.is_inference() and not is_inference_mode_enabled():
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
         self._geometry = requiring_grad(g)
         autograd_meta(self)
         return self
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode: it counts no versions and autograd does not know it."""
+        """Whether the tensor was made in inference mode: it counts no versions and autograd does
+        not know it.
+        """
         return not self._geometry.keys & ADINPLACEORVIEW
 
     @property
     def _version(self) -> int:
-        """How many times the elements were written in place, through this tensor or any view of the same storage.
+        """How many times the elements were written in place, through this tensor or any view of the
+        same storage.
 
         Raises RuntimeError for an inference tensor, which does not count.
         """
@@ -258,16 +287,19 @@ _tensor_class: type = TensorImpl
 
 
 def array(t: TensorImpl) -> Any:
-    """The numpy array over the tensor's own memory, with its sizes and strides. Writing to it writes to the tensor.
+    """The numpy array over the tensor's own memory, with its sizes and strides. Writing to it
+    writes to the tensor.
 
-    It does not keep the memory alive; kernels use it while they hold the tensor. Raises RuntimeError for a tensor without
-    CPU memory.
+    It does not keep the memory alive; kernels use it while they hold the tensor. Raises
+    RuntimeError for a tensor without CPU memory.
     """
     a = t._array
     if a is None:
         g = t._geometry
         if g.device is not CPU:
-            raise RuntimeError(f"the CPU cannot look into a tensor on '{g.device}'; move it with .to('cpu') first")
+            raise RuntimeError(
+                f"the CPU cannot look into a tensor on '{g.device}'; move it with .to('cpu') first"
+            )
         check_backed(t._storage, g, t._offset)  # somebody may have made the storage shorter
         n = g.dtype.itemsize
         if g.nbytes == 0:
@@ -275,32 +307,41 @@ def array(t: TensorImpl) -> Any:
         elif g.is_contiguous:
             a = np.ndarray(g.sizes, g.dtype.np, t._storage.memory(), t._offset * n)
         else:
-            a = np.ndarray(g.sizes, g.dtype.np, t._storage.memory(), t._offset * n, [s * n for s in g.strides])
+            a = np.ndarray(
+                g.sizes, g.dtype.np, t._storage.memory(), t._offset * n, [s * n for s in g.strides]
+            )
         t._array = a
     return a
 
 
 def snapshot(t: TensorImpl) -> Any:
-    """A copy of `array(t)`, for what is checked first and used afterwards: another thread may write to `t` in between.
+    """A copy of `array(t)`, for what is checked first and used afterwards: another thread may write
+    to `t` in between.
 
-    numpy, too, looks at all indices, masks, counts and keys of a sort before it goes where they say.
+    numpy, too, looks at all indices, masks, counts and keys of a sort before it goes where they
+    say.
     """
     return array(t).copy("K")
 
 
 def host_array(t: TensorImpl) -> Any:
-    """The elements of a tensor anywhere, to be read only: `array(t)`, or a copy of what is on a GPU. No operator is called."""
+    """The elements of a tensor anywhere, to be read only: `array(t)`, or a copy of what is on a
+    GPU. No operator is called.
+    """
     if t.device.type != "cuda":
         return array(t)
     g, n = t._geometry, t._geometry.dtype.itemsize
     if not g.numel:
         return np.empty(g.sizes, g.dtype.np)
-    return np.ndarray(g.sizes, g.dtype.np, bytes(t._storage), t._offset * n, [s * n for s in g.strides])
+    return np.ndarray(
+        g.sizes, g.dtype.np, bytes(t._storage), t._offset * n, [s * n for s in g.strides]
+    )
 
 
 def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
-    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it: one that follows from another
-    tensor's does, one that came from elsewhere goes through `make_checked`."""
+    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it: one
+    that follows from another tensor's does, one that came from elsewhere goes through
+    `make_checked`."""
     t: Any = _new(_tensor_class)
     t._storage, t._geometry, t._offset, t._array = storage, geometry, storage_offset, array
     t._version_counter = t._autograd_meta = None
@@ -319,8 +360,9 @@ def check_backed(storage: Storage, g: Geometry, storage_offset: int) -> None:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if (needed := bytes_spanned(g, storage_offset)) > storage._nbytes:
         raise RuntimeError(
-            f"setStorage: sizes {list(g.sizes)}, strides {list(g.strides)}, storage offset {storage_offset}, and itemsize "
-            f"{g.dtype.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {storage._nbytes}"
+            f"setStorage: sizes {list(g.sizes)}, strides {list(g.strides)}, storage offset "
+            f"{storage_offset}, and itemsize {g.dtype.itemsize} requiring a storage size of "
+            f"{needed} are out of bounds for storage of size {storage._nbytes}"
         )
 
 
@@ -336,7 +378,9 @@ def backed_ptr(t: TensorImpl) -> int:
 
 
 def empty(g: Geometry) -> Any:
-    """A new tensor of geometry `g` on memory of its own, uninitialised. Raises RuntimeError when there is no such memory."""
+    """A new tensor of geometry `g` on memory of its own, uninitialised. Raises RuntimeError when
+    there is no such memory.
+    """
     if g.plain and not hot.off:  # codegen writes the body of this into the fast lane
         kind = _tensor_class
         free = g.free_list
@@ -350,7 +394,12 @@ def empty(g: Geometry) -> Any:
         else:
             block = caching_allocator.allocate(g.nbytes)  # type: ignore[assignment]
         storage = _new(Storage)
-        storage._data, storage._nbytes, storage.allocator, storage._resizable = block, g.nbytes, caching_allocator, True
+        storage._data, storage._nbytes, storage.allocator, storage._resizable = (
+            block,
+            g.nbytes,
+            caching_allocator,
+            True,
+        )
         out = _new(kind)
         out._storage, out._geometry, out._offset = storage, g, 0
         out._array = block.array if block.geometry is g else ready_array(block, g)
@@ -365,14 +414,18 @@ def empty_pinned(g: Geometry) -> Any:
 
 
 def newly_made(t: Any) -> Any:
-    """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an inference tensor."""
+    """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an
+    inference tensor.
+    """
     if is_inference_mode_enabled():
         t._geometry = with_keys(t._geometry, t._geometry.keys & ~_BOOKS | INFERENCE)
     return t
 
 
 def with_grad(t: Any, requires_grad: bool) -> Any:
-    """`t`, just made, marked if a gradient is wanted. Raises RuntimeError for integers and bools, which have none."""
+    """`t`, just made, marked if a gradient is wanted. Raises RuntimeError for integers and bools,
+    which have none.
+    """
     if requires_grad and t._geometry.dtype.category < dt.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_() if requires_grad else t
@@ -384,22 +437,32 @@ def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -
 
 
 def ready_array(block: Block, g: Geometry) -> Any:
-    """The numpy header over `block` for a contiguous tensor of geometry `g`; the block keeps the last one made."""
+    """The numpy header over `block` for a contiguous tensor of geometry `g`; the block keeps the
+    last one made.
+    """
     memory = block._memory
     if memory is None:
         memory = block._memory = (ctypes.c_ubyte * block.size).from_address(block.pointer)
-    block.array, block.geometry, block.requested = np.ndarray(g.sizes, g.dtype.np, memory), g, g.nbytes
+    block.array, block.geometry, block.requested = (
+        np.ndarray(g.sizes, g.dtype.np, memory),
+        g,
+        g.nbytes,
+    )
     return block.array
 
 
 def from_array(a: Any) -> Any:
-    """A tensor on new memory of our own with the contents of a numpy array whose dtype PyTorch knows."""
+    """A tensor on new memory of our own with the contents of a numpy array whose dtype PyTorch
+    knows.
+    """
     t = empty(contiguous_geometry(a.shape, dt.BY_NUMPY[a.dtype]))
     array(t)[...] = a
     return t
 
 
-def alias(base: TensorImpl, sizes: Sequence[int], strides: Sequence[int], storage_offset: int) -> Any:
+def alias(
+    base: TensorImpl, sizes: Sequence[int], strides: Sequence[int], storage_offset: int
+) -> Any:
     """A view: a new tensor on the same storage. Dispatch keys are those of `base`."""
     g = base._geometry
     return make(base._storage, geometry(sizes, strides, g.dtype, g.device, g.keys), storage_offset)
@@ -422,7 +485,9 @@ def autograd_meta(t: TensorImpl) -> AutogradMeta:
 
 
 def set_tensor_class(cls: type) -> None:
-    """Called once by the floor that defines the user's `Tensor` (`THPVariable_initModule` in PyTorch)."""
+    """Called once by the floor that defines the user's `Tensor` (`THPVariable_initModule` in
+    PyTorch).
+    """
     global _tensor_class
     _tensor_class = cls
 

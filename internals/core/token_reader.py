@@ -1,11 +1,13 @@
-"""Words and signs of texts: schemas, types and graphs are read with this (`torch/csrc/jit/frontend/lexer.h`).
+"""Words and signs of texts: schemas, types and graphs are read with this
+(`torch/csrc/jit/frontend/lexer.h`).
 
-A `TokenReader` walks a text one token at a time; `current` is the token not yet consumed. A token is a name, a number, a
-quoted string, a value (`%x.1`) or a sign; blanks and comments separate them. `items` reads a bracketed list whatever its
-elements are, `raw` reads what is not made of tokens: scopes, tensors written out.
+A `TokenReader` walks a text one token at a time; `current` is the token not yet consumed. A token
+is a name, a number, a quoted string, a value (`%x.1`) or a sign; blanks and comments separate them.
+`items` reads a bracketed list whatever its elements are, `raw` reads what is not made of tokens:
+scopes, tensors written out.
 
-How the real one differs: PyTorch uses the lexer of Python source for schemas and graphs too, so that `%x.1` reads as a `%`, a
-name and the number `.1`.
+How the real one differs: PyTorch uses the lexer of Python source for schemas and graphs too, so
+that `%x.1` reads as a `%`, a name and the number `.1`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-IDENT, NUMBER, STRING, VALUE, SIGN, END = "ident", "number", "string_literal", "value", "sign", "eof"
+IDENT, NUMBER, STRING, VALUE, SIGN, END = (
+    "ident",
+    "number",
+    "string_literal",
+    "value",
+    "sign",
+    "eof",
+)
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _TOKEN = re.compile(
@@ -37,7 +46,9 @@ class Token(NamedTuple):
 
 
 class TokenReader:
-    """Reads `text` from its beginning. `filename` is what errors call it; without one they show only the line."""
+    """Reads `text` from its beginning. `filename` is what errors call it; without one they show
+    only the line.
+    """
 
     def __init__(self, text: str, filename: str | None = None) -> None:
         self.text, self.filename = text, filename
@@ -77,7 +88,9 @@ class TokenReader:
         return self.next()
 
     def items(self, opening: str, separator: str, closing: str, read: Callable[[], T]) -> list[T]:
-        """What `read` returns for each element of a list between brackets. An `opening` of "" was consumed before."""
+        """What `read` returns for each element of a list between brackets. An `opening` of "" was
+        consumed before.
+        """
         if opening:
             self.expect(opening)
         found: list[T] = []
@@ -127,14 +140,17 @@ class TokenReader:
             what = "a valid token"
         return self.error(f"expected {what} but found '{kind}' here", leading_newline=False)
 
-    def error(self, message: str, token: Token | None = None, leading_newline: bool = True) -> RuntimeError:
+    def error(
+        self, message: str, token: Token | None = None, leading_newline: bool = True
+    ) -> RuntimeError:
         """An error to raise: the message, and the text with the token underlined."""
         from .source_range import Source, SourceRange
 
         start, end = (token or self.current)[2:]
         if start == end:
             end = start + 1
-        if start >= len(self.text):  # nothing can be underlined there: the last thing that can be seen
+        if start >= len(self.text):
+            # nothing can be underlined there: the last thing that can be seen
             end = len(self.text.rstrip())
             start = max(end - 1, 0)
         place = SourceRange(Source(self.text, self.filename, 1), start, end).highlight()
@@ -148,14 +164,26 @@ class TokenReader:
         return Token(match.lastgroup or SIGN, match.group(), start, match.end())
 
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+}
 
 
 def unquote(literal: str) -> str:
     """The string that a quoted literal stands for.
 
-    A byte that is not ASCII is written as three digits in base 8. Those of a negative `char` come out of PyTorch's printer as
-    signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits reads them, too. Raises ValueError for less than three.
+    A byte that is not ASCII is written as three digits in base 8. Those of a negative `char` come
+    out of PyTorch's printer as signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits
+    reads them, too. Raises ValueError for less than three.
     """
     body, out, i = literal[1:-1], bytearray(), 0
     while i < len(body):

@@ -1,9 +1,12 @@
-"""Warnings of operators, which name the line that called them (`c10/util/Exception.h`: `TORCH_WARN`, `TORCH_WARN_ONCE`).
+"""Warnings of operators, which name the line that called them (`c10/util/Exception.h`:
+`TORCH_WARN`, `TORCH_WARN_ONCE`).
 
-Between that line and a kernel lie the reading of the arguments, the dispatcher and what records gradients: how many functions
-these are differs from call to call. So the stack is searched for the first one that is not in this package.
+Between that line and a kernel lie the reading of the arguments, the dispatcher and what records
+gradients: how many functions these are differs from call to call. So the stack is searched for the
+first one that is not in this package.
 
-How the real one differs: all of these are C++, so it names the innermost line of Python, which may be one of PyTorch itself.
+How the real one differs: all of these are C++, so it names the innermost line of Python, which may
+be one of PyTorch itself.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import os
 import sys
 import warnings
 
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "  # the files of this package; code that the JIT wrote
+# the files of this package; code that the JIT wrote
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "
 _always = False
 _said: set[str] = set()
 
@@ -33,7 +37,9 @@ def warn_once(text: str) -> None:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that would come once in a process come each time. Raises RuntimeError for what is no bool."""
+    """Whether warnings that would come once in a process come each time. Raises RuntimeError for
+    what is no bool.
+    """
     global _always
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")

@@ -1,6 +1,7 @@
 """`internals.cpu`: a window on CPU memory, with the names of `torch.cuda.memory`.
 
-How the real one differs: PyTorch has no such counters for the CPU, because its CPU allocator does not cache.
+How the real one differs: PyTorch has no such counters for the CPU, because its CPU allocator does
+not cache.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ reset_peak_memory_stats = caching_allocator.reset_peak_memory_stats
 record_memory_history = caching_allocator.record_history
 
 __all__ = [
-    "Allocator", "CachingAllocator", "DataPtr", "SystemAllocator", "empty_cache", "get_cpu_allocator", "memory_allocated",
-    "memory_reserved", "memory_snapshot", "memory_stats", "record_memory_history", "reset_peak_memory_stats", "use_cpu_allocator",
+    "Allocator", "CachingAllocator", "DataPtr", "SystemAllocator", "empty_cache",
+    "get_cpu_allocator", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats",
+    "record_memory_history", "reset_peak_memory_stats", "use_cpu_allocator",
 ]  # fmt: skip

@@ -1,15 +1,19 @@
-"""What the threads of a launch did to memory, and what the hardware makes of it: transactions, bank conflicts, reuse, races.
+"""What the threads of a launch did to memory, and what the hardware makes of it: transactions, bank
+conflicts, reuse, races.
 
-A warp's 32 threads run one instruction together. Where it is a load or a store, their 32 addresses are one *request*:
+A warp's 32 threads run one instruction together. Where it is a load or a store, their 32 addresses
+are one *request*:
 
-- Global memory moves in sectors of 32 bytes, four to a line of 128. A request costs as many sectors as its addresses touch: four,
-  if neighbouring threads read neighbouring floats (*coalesced*), and up to 32 if they do not.
-- Shared memory has 32 banks, each a column of 4-byte words. Threads that want different words of one bank wait for each other (a
-  *bank conflict*); those that want the same word get it together.
+- Global memory moves in sectors of 32 bytes, four to a line of 128. A request costs as many sectors
+  as its addresses touch: four, if neighbouring threads read neighbouring floats (*coalesced*), and
+  up to 32 if they do not.
+- Shared memory has 32 banks, each a column of 4-byte words. Threads that want different words of
+  one bank wait for each other (a *bank conflict*); those that want the same word get it together.
 
-How the real one differs: Nsight Compute counts the same in the hardware, where caches answer a part of the requests and the
-compiler keeps in registers what the source reads twice; here each access that the source asks for counts. 8-byte words of shared
-memory are served for half a warp at a time, 16-byte ones for a quarter, as since Fermi.
+How the real one differs: Nsight Compute counts the same in the hardware, where caches answer a part
+of the requests and the compiler keeps in registers what the source reads twice; here each access
+that the source asks for counts. 8-byte words of shared memory are served for half a warp at a time,
+16-byte ones for a quarter, as since Fermi.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ BANKS, WORD = 32, 4
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An array that the kernel touched: an argument (`space` "global") or a `cuda.shared.array` ("shared")."""
+    """An array that the kernel touched: an argument (`space` "global") or a `cuda.shared.array`
+    ("shared").
+    """
 
     name: str
     space: str
@@ -45,8 +51,9 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the source an access is written. `function` is the kernel, or the device function that it called: each place that
-    calls it has places of its own, as a compiler puts a copy of the function there."""
+    """Where in the source an access is written. `function` is the kernel, or the device function
+    that it called: each place that calls it has places of its own, as a compiler puts a copy of the
+    function there."""
 
     number: int
     text: str
@@ -55,7 +62,9 @@ class Place:
 
 
 class Access(NamedTuple):
-    """One thread touched one element. `array` and `place` are numbers in the log's lists, `thread` counts within the block."""
+    """One thread touched one element. `array` and `place` are numbers in the log's lists, `thread`
+    counts within the block.
+    """
 
     kind: str  # "load", "store" or "atomic"
     array: int
@@ -128,7 +137,9 @@ class Request:
 
     @cached_property
     def sectors(self) -> tuple[int, ...]:
-        """The 32-byte sectors of global memory that the addresses touch; those of shared memory touch none."""
+        """The 32-byte sectors of global memory that the addresses touch; those of shared memory
+        touch none.
+        """
         return self._touched(SECTOR)
 
     @cached_property
@@ -145,7 +156,9 @@ class Request:
         if self.array.space != "global":
             return ()
         last = self.array.itemsize - 1
-        return tuple(sorted({n for a in self.addresses for n in range(a // unit, (a + last) // unit + 1)}))
+        return tuple(
+            sorted({n for a in self.addresses for n in range(a // unit, (a + last) // unit + 1)})
+        )
 
     @cached_property
     def banks(self) -> dict[int, tuple[int, ...]]:
@@ -173,7 +186,9 @@ class Request:
                 again = word in words[word % BANKS]  # the same word is given to all who read it
                 if self.kind == "atomic" or not again:
                     words[word % BANKS].append(word)
-        return [{bank: tuple(words) for bank, words in sorted(part.items())} for part in parts if part]
+        return [
+            {bank: tuple(words) for bank, words in sorted(part.items())} for part in parts if part
+        ]
 
 
 @dataclass
@@ -200,7 +215,9 @@ class Instruction:
 
     @property
     def efficiency(self) -> float:
-        """The share of the sectors that would have been enough: 1 is perfectly coalesced. 1 for shared memory."""
+        """The share of the sectors that would have been enough: 1 is perfectly coalesced. 1 for
+        shared memory.
+        """
         return sum(r.sectors_needed for r in self.requests) / self.sectors if self.sectors else 1.0
 
     @property
@@ -222,7 +239,9 @@ class Race:
 
 @dataclass
 class AccessLog:
-    """Every access of a launch of `kernel` over `grid` and `block`. Arrays are in the order of the arguments."""
+    """Every access of a launch of `kernel` over `grid` and `block`. Arrays are in the order of the
+    arguments.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
@@ -246,11 +265,16 @@ class AccessLog:
             if info.name == name:
                 return info
         raise KeyError(
-            f"{self.kernel} touches no array '{name}'; it touches {', '.join(a.name for a in self.arrays) or 'none'}"
+            f"{self.kernel} touches no array '{name}'; it touches "
+            f"{', '.join(a.name for a in self.arrays) or 'none'}"
         )
 
-    def of(self, array: str | None = None, kind: str | None = None, space: str | None = None) -> Iterator[Access]:
-        """The accesses to one array, of one kind, in one space, in the order in which they were made."""
+    def of(
+        self, array: str | None = None, kind: str | None = None, space: str | None = None
+    ) -> Iterator[Access]:
+        """The accesses to one array, of one kind, in one space, in the order in which they were
+        made.
+        """
         wanted = {
             n
             for n, a in enumerate(self.arrays)
@@ -260,17 +284,25 @@ class AccessLog:
 
     @cached_property
     def requests(self) -> list[Request]:
-        """What each warp asked for, instruction by instruction, in the order in which its first thread did."""
+        """What each warp asked for, instruction by instruction, in the order in which its first
+        thread did.
+        """
         groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
         kinds = {"load": 0, "store": 1, "atomic": 2}
         for a in self.accesses:
-            groups[a.block, a.warp, a.phase, a.place, a.occurrence, a.array, kinds[a.kind]].append(a)
+            groups[a.block, a.warp, a.phase, a.place, a.occurrence, a.array, kinds[a.kind]].append(
+                a
+            )
         ordered = sorted(groups.values(), key=lambda g: (g[0].block, g[0].phase, g[0].warp))
-        return [Request(self.arrays[g[0].array], self.places[g[0].place], tuple(g)) for g in ordered]
+        return [
+            Request(self.arrays[g[0].array], self.places[g[0].place], tuple(g)) for g in ordered
+        ]
 
     @cached_property
     def instructions(self) -> list[Instruction]:
-        """The loads and stores of the source that were executed, in the order in which the first thread came to them."""
+        """The loads and stores of the source that were executed, in the order in which the first
+        thread came to them.
+        """
         found: dict[tuple[str, str, Place], Instruction] = {}
         for r in self.requests:
             key = (r.kind, r.array.name, r.place)
@@ -283,7 +315,9 @@ class AccessLog:
         return dict(sorted(Counter(a.element for a in self.of(array) if a.kind != "store").items()))
 
     def nbytes(self, kind: str, space: str = "global") -> int:
-        """How many bytes all threads loaded, stored or changed atomically, in "global" or "shared" memory."""
+        """How many bytes all threads loaded, stored or changed atomically, in "global" or "shared"
+        memory.
+        """
         return sum(self.arrays[a.array].itemsize for a in self.of(kind=kind, space=space))
 
     @property
@@ -297,24 +331,39 @@ class AccessLog:
         found: dict[tuple[str, int], Race] = {}
         for accesses in self._meetings(within_block=True):
             self._race_in(
-                accesses, "the same phase: no barrier lies between them", lambda a: (a.block, a.thread), found
+                accesses,
+                "the same phase: no barrier lies between them",
+                lambda a: (a.block, a.thread),
+                found,
             )
         for accesses in self._meetings(within_block=False):
-            self._race_in(accesses, "different blocks: nothing orders them", lambda a: a.block, found)
+            self._race_in(
+                accesses, "different blocks: nothing orders them", lambda a: a.block, found
+            )
         return list(found.values())
 
     def _meetings(self, within_block: bool) -> Iterable[list[Access]]:
-        """Accesses of one element, one of them a store: by a block between two barriers, or by all blocks to global memory."""
+        """Accesses of one element, one of them a store: by a block between two barriers, or by all
+        blocks to global memory.
+        """
         groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
         for a in self.accesses:
             if within_block:
                 groups[a.array, a.element, a.block, a.phase].append(a)
             elif self.arrays[a.array].space == "global":
                 groups[a.array, a.element].append(a)
-        return (group for group in groups.values() if len(group) > 1 and any(a.kind == "store" for a in group))
+        return (
+            group
+            for group in groups.values()
+            if len(group) > 1 and any(a.kind == "store" for a in group)
+        )
 
     def _race_in(
-        self, accesses: list[Access], why: str, who: Callable[[Access], object], found: dict[tuple[str, int], Race]
+        self,
+        accesses: list[Access],
+        why: str,
+        who: Callable[[Access], object],
+        found: dict[tuple[str, int], Race],
     ) -> None:
         if len({who(a) for a in accesses}) > 1:
             store = next(a for a in accesses if a.kind == "store")
@@ -331,21 +380,31 @@ class AccessLog:
         parts = []
         if outputs:
             parts.append(
-                f"{loaded / outputs:,.4g} bytes loaded and {stored / outputs:,.4g} stored per element of output"
+                f"{loaded / outputs:,.4g} bytes loaded and {stored / outputs:,.4g} stored per "
+                "element of output"
             )
         if inputs:
             times = sum(1 for _ in self.of(space="global", kind="load")) / inputs
-            parts.append(f"each element of input loaded {'once' if times == 1 else f'{times:.3g} times'}")
+            parts.append(
+                f"each element of input loaded {'once' if times == 1 else f'{times:.3g} times'}"
+            )
         moved = [r for r in self.requests if r.array.space == "global"]
         if moved:
             lines, sectors = sum(len(r.lines) for r in moved), sum(len(r.sectors) for r in moved)
             share = sum(r.sectors_needed for r in moved) / sectors
-            parts.append(f"{lines / len(moved):.1f} transactions per request, {share:.0%} of the sectors needed")
+            parts.append(
+                f"{lines / len(moved):.1f} transactions per request, {share:.0%} of the sectors "
+                "needed"
+            )
         worst = max((r.conflict for r in self.requests), default=0)
         if worst:
             parts.append("no bank conflicts" if worst == 1 else f"bank conflicts up to {worst}-way")
         if self.races:
-            parts.append(f"races on {len(self.races)} elements" if len(self.races) > 1 else "a race on 1 element")
+            parts.append(
+                f"races on {len(self.races)} elements"
+                if len(self.races) > 1
+                else "a race on 1 element"
+            )
         return "; ".join(parts) or "no memory touched"
 
     def __repr__(self) -> str:

@@ -3,14 +3,16 @@
     with internals.cuda.record_activity() as recording:
         y = x.to("cuda", non_blocking=True) * 2
     for activity in recording: ...
-    recording.export_chrome_trace("trace.json")      # for chrome://tracing, Perfetto, or viz.timeline
+    recording.export_chrome_trace("trace.json")      # for chrome://tracing, Perfetto, or
+                                                     # viz.timeline
 
-A kernel or a copy is one `Activity` with the time at which the device began and ended it; the host's call that queued it is
-another one, of kind "host", with the same `correlation`. Where the second is long before the first, the device is behind;
-where a host call is long, the host waited.
+A kernel or a copy is one `Activity` with the time at which the device began and ended it; the
+host's call that queued it is another one, of kind "host", with the same `correlation`. Where the
+second is long before the first, the device is behind; where a host call is long, the host waited.
 
-How the real one differs: torch.profiler also records operators and Python stacks, reads the GPU's times from CUPTI, and costs
-less than the pairs of events that a real GPU's times are taken from here; on the simulator all times are modelled.
+How the real one differs: torch.profiler also records operators and Python stacks, reads the GPU's
+times from CUPTI, and costs less than the pairs of events that a real GPU's times are taken from
+here; on the simulator all times are modelled.
 """
 
 from __future__ import annotations
@@ -25,18 +27,25 @@ from typing import Any
 from . import backend
 
 KINDS = ("kernel", "h2d", "d2h", "d2d", "memset", "event", "host")
-CATEGORIES = {"kernel": "kernel", "memset": "gpu_memset", "event": "cuda_event", "host": "cuda_runtime"}
+CATEGORIES = {
+    "kernel": "kernel",
+    "memset": "gpu_memset",
+    "event": "cuda_event",
+    "host": "cuda_runtime",
+}
 COPY = "gpu_memcpy"
 HOST = 1000  # the row of the host; GPUs have their index
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that a device did, or a call in which the host was. Times in nanoseconds since the recording began.
+    """One thing that a device did, or a call in which the host was. Times in nanoseconds since the
+    recording began.
 
-    `kind` is one of `KINDS`; `grid` and `block` are a kernel's, `nbytes` a copy's; `correlation` is the same for work and for the
-    call that queued it. `waits_for` is the correlation of the event that a stream was told to wait for, if that was still to come
-    (0 on a real GPU, where nobody knows).
+    `kind` is one of `KINDS`; `grid` and `block` are a kernel's, `nbytes` a copy's; `correlation` is
+    the same for work and for the call that queued it. `waits_for` is the correlation of the event
+    that a stream was told to wait for, if that was still to come (0 on a real GPU, where nobody
+    knows).
     """
 
     name: str
@@ -57,7 +66,9 @@ class Activity:
 
 
 class Recording:
-    """The activities of a stretch of a program, in order of their beginning. `simulated`: their times are modelled."""
+    """The activities of a stretch of a program, in order of their beginning. `simulated`: their
+    times are modelled.
+    """
 
     def __init__(self, simulated: bool, devices: list[dict[str, Any]]) -> None:
         self.simulated, self.devices = simulated, devices
@@ -68,7 +79,9 @@ class Recording:
 
     @property
     def activities(self) -> list[Activity]:
-        return sorted(self._found, key=lambda a: (a.start_ns, a.end_ns, a.correlation, a.kind != "host"))
+        return sorted(
+            self._found, key=lambda a: (a.start_ns, a.end_ns, a.correlation, a.kind != "host")
+        )
 
     def of_kind(self, *kinds: str) -> list[Activity]:
         """Only these kinds. Raises ValueError for one that does not exist."""
@@ -86,7 +99,9 @@ class Recording:
         return numbers
 
     def chrome_trace(self) -> dict[str, Any]:
-        """The recording in the format of chrome://tracing, with the names that torch.profiler's traces have."""
+        """The recording in the format of chrome://tracing, with the names that torch.profiler's
+        traces have.
+        """
         numbers = self.stream_numbers()
         events: list[dict[str, Any]] = []
         for a in self.activities:
@@ -100,7 +115,9 @@ class Recording:
         }
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the recording to a file, for chrome://tracing or ui.perfetto.dev. Raises OSError if that cannot be done."""
+        """Write the recording to a file, for chrome://tracing or ui.perfetto.dev. Raises OSError if
+        that cannot be done.
+        """
         from internals.profiler.chrome_trace import write_text
 
         write_text(path, json.dumps(self.chrome_trace(), indent=1))
@@ -112,18 +129,25 @@ class Recording:
         return len(self._found)
 
     def __repr__(self) -> str:
-        counts = [f"{n} {kind}" for kind in KINDS if (n := sum(a.kind == kind for a in self._found))]
-        return f"<Recording: {', '.join(counts) or 'nothing'}{'; simulated, times are modelled' if self.simulated else ''}>"
+        counts = [
+            f"{n} {kind}" for kind in KINDS if (n := sum(a.kind == kind for a in self._found))
+        ]
+        simulated = "; simulated, times are modelled" if self.simulated else ""
+        return f"<Recording: {', '.join(counts) or 'nothing'}{simulated}>"
 
 
 @contextmanager
 def record_activity(listener: Callable[[Activity], None] | None = None) -> Iterator[Recording]:
-    """Record what the devices do within. All devices are waited for at the end, as torch.profiler does.
+    """Record what the devices do within. All devices are waited for at the end, as torch.profiler
+    does.
 
-    `listener` is told of each activity as it is found: of the host's calls while they are being made, of the rest later.
+    `listener` is told of each activity as it is found: of the host's calls while they are being
+    made, of the rest later.
     """
     driver = backend.driver()
-    recording = Recording(driver.simulated, [_describe(driver, d) for d in range(driver.device_count())])
+    recording = Recording(
+        driver.simulated, [_describe(driver, d) for d in range(driver.device_count())]
+    )
 
     def found(activity: Activity) -> None:
         recording.add(activity)
@@ -138,7 +162,9 @@ def record_activity(listener: Callable[[Activity], None] | None = None) -> Itera
 
 
 def _events(a: Activity, stream: int) -> Iterator[dict[str, Any]]:
-    """An activity as an event of the trace, and an arrow from the host's call to the device's work."""
+    """An activity as an event of the trace, and an arrow from the host's call to the device's
+    work.
+    """
     where = {"pid": HOST, "tid": 0} if a.kind == "host" else {"pid": a.device, "tid": stream}
     start = a.start_ns / 1000  # the format counts in microseconds
     details: dict[str, Any] = {"device": a.device, "stream": stream, "correlation": a.correlation}

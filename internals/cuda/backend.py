@@ -1,7 +1,9 @@
-"""Which device runtime is in use, and which device and stream are current (`c10/cuda/impl/CUDAGuardImpl.h`, `CUDAStream.cpp`).
+"""Which device runtime is in use, and which device and stream are current
+(`c10/cuda/impl/CUDAGuardImpl.h`, `CUDAStream.cpp`).
 
-Nothing is initialised before it is needed: importing costs nothing, and the first call of `driver()` decides. What it decides can
-be said before in two ways, by `INTERNALS_CUDA` in the environment or by `use_simulator()` in the program:
+Nothing is initialised before it is needed: importing costs nothing, and the first call of
+`driver()` decides. What it decides can be said before in two ways, by `INTERNALS_CUDA` in the
+environment or by `use_simulator()` in the program:
 
     INTERNALS_CUDA=gpu                   the real GPU, and an error if there is none
     INTERNALS_CUDA=simulator             one simulated device; simulator:2 for two
@@ -9,13 +11,14 @@ be said before in two ways, by `INTERNALS_CUDA` in the environment or by `use_si
     INTERNALS_CUDA=none                  no CUDA
     unset                                the real GPU if there is one
 
-A process that has used CUDA may fork, but its child cannot use CUDA: the driver's state is the parent's.
+A process that has used CUDA may fork, but its child cannot use CUDA: the driver's state is the
+parent's.
 
-The current device and the current stream of each device belong to the thread: a new thread starts on device 0, on default
-streams.
+The current device and the current stream of each device belong to the thread: a new thread starts
+on device 0, on default streams.
 
-How the real one differs: PyTorch is compiled for CUDA or not, and has no simulator; the current device is kept by the CUDA
-runtime.
+How the real one differs: PyTorch is compiled for CUDA or not, and has no simulator; the current
+device is kept by the CUDA runtime.
 """
 
 from __future__ import annotations
@@ -36,12 +39,13 @@ GIBIBYTE = 1 << 30
 
 NO_CUDA = "Torch not compiled with CUDA enabled"
 REMEDY = (
-    "No NVIDIA GPU can be used here ({reason}). To see CUDA work without one, set INTERNALS_CUDA=simulator in the environment, "
-    "or call internals.cuda.use_simulator() first"
+    "No NVIDIA GPU can be used here ({reason}). To see CUDA work without one, set "
+    "INTERNALS_CUDA=simulator in the environment, or call internals.cuda.use_simulator() first"
 )
 
 FORKED = (
-    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must "
+    "use the 'spawn' start method"
 )
 
 Choice = tuple[str, int, int]  # kind, number of devices, bytes of memory of each
@@ -64,7 +68,9 @@ _in_bad_fork = False  # this is the child of a process that had initialised CUDA
 
 
 def driver() -> Driver:
-    """The device runtime, initialised on first use. Raises AssertionError where there is none, RuntimeError after a fork."""
+    """The device runtime, initialised on first use. Raises AssertionError where there is none,
+    RuntimeError after a fork.
+    """
     return _driver or _initialize()
 
 
@@ -74,28 +80,32 @@ def initialized() -> bool:
 
 
 def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False) -> None:
-    """Let `cuda` be `devices` simulated devices with `memory` bytes each; `numba`: kernels run on numba's own simulator.
+    """Let `cuda` be `devices` simulated devices with `memory` bytes each; `numba`: kernels run on
+    numba's own simulator.
 
-    To be called before anything uses CUDA. Asking again for what is in use does nothing. Raises RuntimeError if something else
-    is.
+    To be called before anything uses CUDA. Asking again for what is in use does nothing. Raises
+    RuntimeError if something else is.
     """
     global _asked
     if devices < 1 or memory < 1 << 21:
         raise ValueError(
-            f"use_simulator: at least 1 device with 2 MiB of memory, got devices={devices}, memory={memory}"
+            f"use_simulator: at least 1 device with 2 MiB of memory, got devices={devices}, "
+            f"memory={memory}"
         )
     choice = ("numba-simulator" if numba else "simulator", devices, memory)
     with _lock:
         if _driver is not None and choice != _asked:
             raise RuntimeError(
-                f"CUDA is in use already, as {_describe(_asked)}: call use_simulator(), with the same arguments, before anything "
-                "uses CUDA"
+                f"CUDA is in use already, as {_describe(_asked)}: call use_simulator(), with the "
+                "same arguments, before anything uses CUDA"
             )
         _asked = choice
 
 
 def choice() -> Choice:
-    """What CUDA is, or would be, in this process: the kind, how many simulated devices, and how much memory they have."""
+    """What CUDA is, or would be, in this process: the kind, how many simulated devices, and how
+    much memory they have.
+    """
     return _asked if _asked is not None else parse(os.environ.get(VARIABLE, ""))
 
 
@@ -105,9 +115,12 @@ def parse(text: str) -> Choice:
     if not kind:
         return "auto", 0, 0
     simulated = kind.endswith("simulator")
-    if kind not in KINDS or (colon and not (simulated and number.isdecimal() and 1 <= int(number) <= 16)):
+    if kind not in KINDS or (
+        colon and not (simulated and number.isdecimal() and 1 <= int(number) <= 16)
+    ):
         raise ValueError(
-            f"{VARIABLE}={text!r} has no meaning: it is one of {', '.join(KINDS)}, or unset for the GPU if there is one; "
+            f"{VARIABLE}={text!r} has no meaning: it is one of {', '.join(KINDS)}, or unset for "
+            "the GPU if there is one; "
             "simulator:2 gives two simulated devices (16 at most)"
         )
     return (kind, int(number or 1), GIBIBYTE) if simulated else (kind, 0, 0)
@@ -163,7 +176,9 @@ def set_stream(device: int, stream: int) -> None:
 
 
 def index_of(device: Any) -> int:
-    """The index that a `device` of type cuda means: its own, or the current one. Raises CudaError if there is no such GPU."""
+    """The index that a `device` of type cuda means: its own, or the current one. Raises CudaError
+    if there is no such GPU.
+    """
     index = device.index
     if index is None:
         return current_device()
@@ -177,12 +192,16 @@ def check_index(index: int) -> None:
 
 
 def explain(error: str, name: str, detail: str = "") -> str:
-    """The text PyTorch gives to a CUDA error (`c10/cuda/CUDAException.cpp`), and what more is known here."""
+    """The text PyTorch gives to a CUDA error (`c10/cuda/CUDAException.cpp`), and what more is known
+    here.
+    """
     text = f"CUDA error: {error}\n"
     if detail:
         return text + detail
     return text + (
-        f"Search for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information."
+        f"Search for `{name}' in "
+        "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+        "information."
     )
 
 
@@ -190,13 +209,16 @@ def explain(error: str, name: str, detail: str = "") -> str:
 
 
 def on_change(callback: Callable[[], None]) -> None:
-    """Have `callback()` called when another driver takes over: what belongs to the old one must not be handed out any more."""
+    """Have `callback()` called when another driver takes over: what belongs to the old one must not
+    be handed out any more.
+    """
     _on_change.append(callback)
 
 
 @contextmanager
 def installed(replacement: Driver | None) -> Iterator[Driver | None]:
-    """Within: `replacement` is the device runtime (None: not initialised). For tests, which need a fresh one or two devices.
+    """Within: `replacement` is the device runtime (None: not initialised). For tests, which need a
+    fresh one or two devices.
 
     Tensors made within keep their memory: they must not be used afterwards, but may die.
     """
@@ -238,7 +260,9 @@ def forks_are_bad() -> None:
 
 
 def _forked() -> None:
-    """In a child process, which has the parent's objects but none of its threads, and no context of the GPU's driver."""
+    """In a child process, which has the parent's objects but none of its threads, and no context of
+    the GPU's driver.
+    """
     global _driver, _in_bad_fork, _lock
     _in_bad_fork = _in_bad_fork or _cuda_asked or _driver is not None
     _driver, _lock = None, threading.RLock()
@@ -249,7 +273,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def _no_cuda(reason: str) -> AssertionError:
-    """PyTorch's error, with a note on what can be done about it: tracebacks end with it, `str(error)` is PyTorch's."""
+    """PyTorch's error, with a note on what can be done about it: tracebacks end with it,
+    `str(error)` is PyTorch's.
+    """
     error = AssertionError(NO_CUDA)
     error.add_note(REMEDY.format(reason=reason))
     return error

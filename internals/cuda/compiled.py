@@ -1,11 +1,11 @@
 """A kernel through `numba.cuda`: PTX for a real GPU, or numba's own simulator.
 
-The source is compiled as it stands. `bound_function` gives it the globals it needs on this executor: numba's `cuda` module,
-device functions that are compiled too, and what the template parameters were bound to. What becomes of the PTX is told in
-`cubins.py`.
+The source is compiled as it stands. `bound_function` gives it the globals it needs on this
+executor: numba's `cuda` module, device functions that are compiled too, and what the template
+parameters were bound to. What becomes of the PTX is told in `cubins.py`.
 
-How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's fatbin; here NVVM compiles on
-first launch, as PyTorch's own jiterator and NNC do with NVRTC.
+How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's
+fatbin; here NVVM compiles on first launch, as PyTorch's own jiterator and NNC do with NVRTC.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ _kernels: dict[DeviceFunction, Any] = {}
 
 
 def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
-    """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated memory.
+    """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated
+    memory.
 
-    They are handed over as arrays of the device: numba would copy numpy arrays, each for itself, and of two arguments that share
-    memory the later copy would win.
+    They are handed over as arrays of the device: numba would copy numpy arrays, each for itself,
+    and of two arguments that share memory the later copy would win.
     """
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-    compiled(kernel)[grid, block](*[FakeCUDAArray(a) if isinstance(a, np.ndarray) else a for a in args])
+    compiled(kernel)[grid, block](
+        *[FakeCUDAArray(a) if isinstance(a, np.ndarray) else a for a in args]
+    )
 
 
 def compiled(kernel: Kernel) -> Any:
@@ -48,9 +51,15 @@ def compiled(kernel: Kernel) -> Any:
 
 
 def compile_ptx(
-    kernel: Any, types: tuple[Any, ...], cc: tuple[int, int], fastmath: bool = False, lineinfo: bool = False
+    kernel: Any,
+    types: tuple[Any, ...],
+    cc: tuple[int, int],
+    fastmath: bool = False,
+    lineinfo: bool = False,
 ) -> str:
-    """The PTX of `kernel` for numba's `types` and compute capability `cc`; no GPU is asked for anything."""
+    """The PTX of `kernel` for numba's `types` and compute capability `cc`; no GPU is asked for
+    anything.
+    """
     from numba import cuda
     from numba.cuda import dispatcher
     from numba.cuda.core.compiler_lock import global_compiler_lock
@@ -58,7 +67,8 @@ def compile_ptx(
     with global_compiler_lock:
         asked = dispatcher.get_current_device
         try:
-            # For device functions numba asks the current device, even where it has been told what to compile for.
+            # For device functions numba asks the current device, even where it has been told what
+            # to compile for.
             dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
             how: Any = {
                 "fastmath": fastmath,
@@ -72,7 +82,9 @@ def compile_ptx(
 
 
 def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
-    """The Python function of `instance` with every name it mentions meaning what numba.cuda can compile."""
+    """The Python function of `instance` with every name it mentions meaning what numba.cuda can
+    compile.
+    """
     from numba import cuda
 
     scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": instance.function.__module__}
@@ -93,7 +105,9 @@ def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
         scope["math"] = DeviceMath()
     function: Any = instance.function
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
-    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+    return types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, cells
+    )
 
 
 def _device_function(instance: DeviceFunction, lineinfo: bool) -> Any:
@@ -111,9 +125,10 @@ def _device_function(instance: DeviceFunction, lineinfo: bool) -> Any:
 def _shares_memory(function: Any) -> bool:
     """Whether a device function has shared memory, itself or in what it calls.
 
-    Such a function is put into its callers before types are inferred, and so is each that is to show its lines. Others are
-    compiled once for all callers, which is quicker, and left to NVVM to inline. But numba counts the shared arrays of each
-    function from 1 on, and NVVM refuses two of one name.
+    Such a function is put into its callers before types are inferred, and so is each that is to
+    show its lines. Others are compiled once for all callers, which is quicker, and left to NVVM to
+    inline. But numba counts the shared arrays of each function from 1 on, and NVVM refuses two of
+    one name.
     """
     called = function.__globals__.values()
     return "shared" in function.__code__.co_names or any(
@@ -124,8 +139,8 @@ def _shares_memory(function: Any) -> bool:
 class _KernelContext:
     """`cuda` in a device function on numba's simulator: that of the kernel which runs.
 
-    numba would exchange the function's global for the time of each call, and the first of several threads to leave the function
-    would take it away from the others.
+    numba would exchange the function's global for the time of each call, and the first of several
+    threads to leave the function would take it away from the others.
     """
 
     def __getattr__(self, name: str) -> Any:

@@ -3,11 +3,13 @@
     with torch.cuda.device(1):
         x = torch.zeros(3, device="cuda")        # on cuda:1
 
-Nothing is initialised before something needs a device; then the real GPU is taken, or the simulator if that was asked for
-(`backend.py`). `is_available()` is about real GPUs only: a program that asks it, to decide where to run, runs on the CPU where
-there is none, also when there is a simulated device for whoever names it.
+Nothing is initialised before something needs a device; then the real GPU is taken, or the simulator
+if that was asked for (`backend.py`). `is_available()` is about real GPUs only: a program that asks
+it, to decide where to run, runs on the CPU where there is none, also when there is a simulated
+device for whoever names it.
 
-`is_available()` and `device_count()` ask NVML (`nvml.py`), so that a process can still fork afterwards.
+`is_available()` and `device_count()` ask NVML (`nvml.py`), so that a process can still fork
+afterwards.
 
 How the real one differs: NVIDIA's management library also tells temperatures, clocks and power.
 """
@@ -23,7 +25,9 @@ from .driver import DeviceProperties
 
 
 class device:
-    """Within: `device`, an index, a string or a `torch.device`, is the current one. None and negative ones change nothing."""
+    """Within: `device`, an index, a string or a `torch.device`, is the current one. None and
+    negative ones change nothing.
+    """
 
     def __init__(self, device: Any) -> None:
         self.idx = device_index(device, optional=True)
@@ -37,7 +41,9 @@ class device:
 
 
 class device_of(device):
-    """Within: the device of a tensor or storage is the current one. One on the CPU changes nothing."""
+    """Within: the device of a tensor or storage is the current one. One on the CPU changes
+    nothing.
+    """
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else -1)
@@ -50,7 +56,11 @@ def is_available() -> bool:
 
 def is_simulated() -> bool:
     """Whether `cuda` is, or would be, a simulated device."""
-    return backend.driver().simulated if backend.initialized() else backend.choice()[0].endswith("simulator")
+    return (
+        backend.driver().simulated
+        if backend.initialized()
+        else backend.choice()[0].endswith("simulator")
+    )
 
 
 def is_initialized() -> bool:
@@ -58,7 +68,9 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Initialise CUDA, which everything else does by itself. Raises AssertionError where there is none."""
+    """Initialise CUDA, which everything else does by itself. Raises AssertionError where there is
+    none.
+    """
     backend.driver()
 
 
@@ -74,7 +86,9 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Make `device` the current one; a negative index changes nothing. Raises CudaError for one that is not there."""
+    """Make `device` the current one; a negative index changes nothing. Raises CudaError for one
+    that is not there.
+    """
     index = device_index(device)
     if index >= 0:
         backend.set_device(index)
@@ -106,7 +120,9 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: this package has no `bfloat16`, whatever the GPU has. Programs that ask take `float16` instead."""
+    """False: this package has no `bfloat16`, whatever the GPU has. Programs that ask take `float16`
+    instead.
+    """
     return False
 
 
@@ -114,11 +130,14 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one device can read the memory of the other."""
     driver = backend.driver()
     index = _valid(device_index(device, optional=True), "Invalid device id")
-    return driver.can_access_peer(index, _valid(device_index(peer_device), "Invalid peer device id"))
+    return driver.can_access_peer(
+        index, _valid(device_index(peer_device), "Invalid peer device id")
+    )
 
 
 def device_index(device: Any, optional: bool = False) -> int:
-    """The index that `device` means. None, and a cuda device without an index, mean the current one if that is `optional`.
+    """The index that `device` means. None, and a cuda device without an index, mean the current one
+    if that is `optional`.
 
     Raises ValueError for a device that is not a GPU, or has no index and should.
     """
@@ -135,14 +154,21 @@ def device_index(device: Any, optional: bool = False) -> int:
         if where.index is not None:
             return where.index
     elif where is not None:
-        raise TypeError(f"a device is given as an index, a string or a torch.device, not as {type(where).__name__}")
+        raise TypeError(
+            "a device is given as an index, a string or a torch.device, not as "
+            f"{type(where).__name__}"
+        )
     if not optional:
-        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{where}")
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{where}"
+        )
     return current_device()
 
 
 def exchange_device(index: int) -> int:
-    """Make `index` the current device and return the one before; for a negative one nothing happens, and -1 is returned."""
+    """Make `index` the current device and return the one before; for a negative one nothing
+    happens, and -1 is returned.
+    """
     if index < 0:
         return -1
     before = backend.current_device()

@@ -1,10 +1,13 @@
-"""Are all tensors of a call on one device? (`RegisterCUDA.cpp`, generated; `aten/src/ATen/core/op_registration/adaption.cpp`).
+"""Are all tensors of a call on one device? (`RegisterCUDA.cpp`, generated;
+`aten/src/ATen/core/op_registration/adaption.cpp`).
 
-The wrapper around each kernel of the CUDA key asks before it calls the kernel. Operators that are made of a `TensorIterator` are
-left out (`device_check: NoCheck` in native_functions.yaml): the iterator asks by itself, and lets a 0-d tensor of the CPU pass as
-if it were a number. A few others accept more, and look for themselves: indices may be on the CPU.
+The wrapper around each kernel of the CUDA key asks before it calls the kernel. Operators that are
+made of a `TensorIterator` are left out (`device_check: NoCheck` in native_functions.yaml): the
+iterator asks by itself, and lets a 0-d tensor of the CPU pass as if it were a number. A few others
+accept more, and look for themselves: indices may be on the CPU.
 
-How the real one differs: the wrapper also makes the tensors' device the current one; here launches and allocations name theirs.
+How the real one differs: the wrapper also makes the tensors' device the current one; here launches
+and allocations name theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle
 from internals.core.tensor_impl import TensorImpl
 
-# One kernel here that is another operator in PyTorch: the name its message has, and what its arguments are called there.
+# One kernel here that is another operator in PyTorch: the name its message has, and what its
+# arguments are called there.
 KNOWN_AS = {"embedding": ("wrapper_CUDA__index_select", {"weight": "self", "indices": "index"})}
 
 
@@ -59,7 +63,9 @@ def is_iterated(op: OperatorHandle) -> bool:
 
 
 def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
-    """Raises RuntimeError, in PyTorch's words, at the first tensor that is not where the first one is; `out` comes first."""
+    """Raises RuntimeError, in PyTorch's words, at the first tensor that is not where the first one
+    is; `out` comes first.
+    """
     common = None
     for i in order(op):
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
@@ -71,8 +77,9 @@ def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
                 method, names = KNOWN_AS.get(base_name(op), (method_name(op), {}))
                 name = op.schema.arguments[i].name
                 raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but got {names.get(name, name)} is on {where}, different "
-                    f"from other tensors on {common} (when checking argument in method {method})"
+                    "Expected all tensors to be on the same device, but got "
+                    f"{names.get(name, name)} is on {where}, different from other tensors on "
+                    f"{common} (when checking argument in method {method})"
                 )
 
 
@@ -80,40 +87,57 @@ def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
 def order(op: OperatorHandle) -> list[int]:
     """The numbers of its arguments, as they are looked at."""
     arguments = op.schema.arguments
-    return sorted(range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only))
+    return sorted(
+        range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only)
+    )
 
 
 def check_indices(self: Any, indices: Any, values: Any = None, *rest: Any) -> None:
-    """Indices may be on the CPU, and so may the one value of a 0-d tensor. Raises RuntimeError for other differences."""
+    """Indices may be on the CPU, and so may the one value of a 0-d tensor. Raises RuntimeError for
+    other differences.
+    """
     for index in indices:
         if index is not None and index.device is not CPU and index.device is not self.device:
             raise RuntimeError(
-                f"indices should be either on cpu or on the same device as the indexed tensor ({self.device})"
+                "indices should be either on cpu or on the same device as the indexed tensor "
+                f"({self.device})"
             )
     if isinstance(values, TensorImpl) and values.device is not self.device and values.dim():
         raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, {self.device} and {values.device}!"
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{self.device} and {values.device}!"
         )
 
 
 def check_mask(self: Any, mask: Any, *rest: Any) -> None:
     if mask.device is not self.device:
         raise RuntimeError(
-            f"expected self and mask to be on the same device, but got mask on {mask.device} and self on {self.device}"
+            f"expected self and mask to be on the same device, but got mask on {mask.device} and "
+            f"self on {self.device}"
         )
 
 
 def check_convolution(input: Any, weight: Any, bias: Any, *rest: Any) -> None:
-    """Weight and bias must be where the input is, and as it is (`check_input_same_type_as_parameters`)."""
+    """Weight and bias must be where the input is, and as it is
+    (`check_input_same_type_as_parameters`).
+    """
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.device is not input.device:
-            types = f"Input type ({_c_name(input)}) and {name} type ({_c_name(t)}) should be the same"
-            dense = f" or input should be a MKLDNN tensor and {name} is a dense tensor" if input.device is CPU else ""
+            types = (
+                f"Input type ({_c_name(input)}) and {name} type ({_c_name(t)}) should be the same"
+            )
+            dense = (
+                f" or input should be a MKLDNN tensor and {name} is a dense tensor"
+                if input.device is CPU
+                else ""
+            )
             raise RuntimeError(types + dense)
 
 
 def check_probabilities(self: Any, p: Any = None, *rest: Any) -> None:
-    """Probabilities on the CPU are moved to the numbers to be drawn, those on a GPU are not. Raises RuntimeError for them."""
+    """Probabilities on the CPU are moved to the numbers to be drawn, those on a GPU are not. Raises
+    RuntimeError for them.
+    """
     if isinstance(p, TensorImpl) and p.device is not CPU:
         common_device([self, p], self)
 
@@ -134,9 +158,11 @@ SPECIAL: dict[str, Callable[..., None]] = {
 
 
 def method_name(op: OperatorHandle) -> str:
-    """What the generated wrapper is called: `wrapper_CUDA_mm_out_out`, `wrapper_CUDA_out_index_select_out`.
+    """What the generated wrapper is called: `wrapper_CUDA_mm_out_out`,
+    `wrapper_CUDA_out_index_select_out`.
 
-    A structured kernel's has the overload at its end, another one's before the name (`native.name`, `cpp.name` of torchgen).
+    A structured kernel's has the overload at its end, another one's before the name (`native.name`,
+    `cpp.name` of torchgen).
     """
     schema = op.schema
     name = f"{schema.name}{'_out' if schema.is_out else ''}"

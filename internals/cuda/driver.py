@@ -1,15 +1,18 @@
-"""What a CUDA backend needs from a device, and nothing more (`cuda.h`, the driver API; `c10/cuda/CUDAFunctions.h`).
+"""What a CUDA backend needs from a device, and nothing more (`cuda.h`, the driver API;
+`c10/cuda/CUDAFunctions.h`).
 
-A `Driver` has memory to give out, streams to queue work on, and events to wait for. There are two: `gpu_driver.GpuDriver` asks a
-real GPU through numba.cuda, and `simulator.driver.SimulatedDriver` does the same things on the CPU, deferred and with modelled
-times. Everything above (the caching allocator, tensors, streams, kernels) is written against this class and cannot tell which of
-the two it has, except by `simulated`.
+A `Driver` has memory to give out, streams to queue work on, and events to wait for. There are two:
+`gpu_driver.GpuDriver` asks a real GPU through numba.cuda, and `simulator.driver.SimulatedDriver`
+does the same things on the CPU, deferred and with modelled times. Everything above (the caching
+allocator, tensors, streams, kernels) is written against this class and cannot tell which of the two
+it has, except by `simulated`.
 
-Pointers and stream handles are ints; stream 0 is the default stream of a device. Work is queued: `launch`, `copy`, `memset`,
-`record_event` and `stream_wait_event` return before it is done.
+Pointers and stream handles are ints; stream 0 is the default stream of a device. Work is queued:
+`launch`, `copy`, `memset`, `record_event` and `stream_wait_event` return before it is done.
 
-How the real one differs: PyTorch calls the CUDA runtime (`cudaMalloc`, `cudaLaunchKernel`), which sits on the driver and keeps a
-current device per thread; here every call says which device it means.
+How the real one differs: PyTorch calls the CUDA runtime (`cudaMalloc`, `cudaLaunchKernel`), which
+sits on the driver and keeps a current device per thread; here every call says which device it
+means.
 """
 
 from __future__ import annotations
@@ -39,12 +42,16 @@ class IllegalMemoryAccess(CudaError):
 
 
 class DeviceOutOfMemory(CudaError):
-    """The device has no range of free memory that is long enough. The caching allocator turns it into `OutOfMemoryError`."""
+    """The device has no range of free memory that is long enough. The caching allocator turns it
+    into `OutOfMemoryError`.
+    """
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What is known of a device (`cudaDeviceProp`). `repr` is that of `torch.cuda.get_device_properties`."""
+    """What is known of a device (`cudaDeviceProp`). `repr` is that of
+    `torch.cuda.get_device_properties`.
+    """
 
     name: str
     major: int
@@ -66,9 +73,10 @@ class DeviceProperties:
     def __repr__(self) -> str:
         text = (
             f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, "
-            f"pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, pci_domain_id={self.pci_domain_id}, "
-            f"L2_cache_size={self.L2_cache_size >> 20}MB"
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, "
+            f"pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
+            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB"
         )
         return text + (", simulated)" if self.simulated else ")")
 
@@ -86,7 +94,9 @@ class DriverEvent(ABC):
 
     @abstractmethod
     def elapsed_ms(self, later: DriverEvent) -> float:
-        """Milliseconds from this mark to `later`; both must be complete and have been recorded with `timing`."""
+        """Milliseconds from this mark to `later`; both must be complete and have been recorded with
+        `timing`.
+        """
 
     @property
     @abstractmethod
@@ -119,7 +129,9 @@ class Driver(ABC):
 
     @abstractmethod
     def free(self, device: int, pointer: int) -> None:
-        """Give memory back, once all work of the device is done (`cudaFree`). Raises CudaError for an unknown pointer."""
+        """Give memory back, once all work of the device is done (`cudaFree`). Raises CudaError for
+        an unknown pointer.
+        """
 
     @abstractmethod
     def memory_info(self, device: int) -> tuple[int, int]:
@@ -127,7 +139,9 @@ class Driver(ABC):
 
     @abstractmethod
     def host_alloc(self, nbytes: int) -> int:
-        """Page-locked host memory, which the copy engines can reach by themselves (`cudaHostAlloc`)."""
+        """Page-locked host memory, which the copy engines can reach by themselves
+        (`cudaHostAlloc`).
+        """
 
     @abstractmethod
     def host_free(self, pointer: int) -> None:
@@ -139,7 +153,9 @@ class Driver(ABC):
 
     @abstractmethod
     def device_of(self, pointer: int) -> int:
-        """The device whose memory `pointer` is an address of (`cudaPointerGetAttributes`). Raises CudaError for others."""
+        """The device whose memory `pointer` is an address of (`cudaPointerGetAttributes`). Raises
+        CudaError for others.
+        """
 
     # Streams and work
 
@@ -151,18 +167,24 @@ class Driver(ABC):
     def destroy_stream(self, device: int, stream: int) -> None: ...
 
     @abstractmethod
-    def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
+    def launch(
+        self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]
+    ) -> None:
         """Queue a kernel. `args`: DeviceArrays, numbers, tuples of ints."""
 
     def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
-        """The same on the current stream, for a launch of which a driver may keep what it has ready (`launch.py`)."""
+        """The same on the current stream, for a launch of which a driver may keep what it has ready
+        (`launch.py`).
+        """
         again.in_full(tensors, numbers)
 
     @abstractmethod
     def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
-        """Queue a copy of bytes (`cudaMemcpyAsync`); `kind` is "h2d", "d2h" or "d2d", also between devices.
+        """Queue a copy of bytes (`cudaMemcpyAsync`); `kind` is "h2d", "d2h" or "d2d", also between
+        devices.
 
-        The host goes on at once if its side is page-locked; otherwise it waits until the bytes are over.
+        The host goes on at once if its side is page-locked; otherwise it waits until the bytes are
+        over.
         """
 
     @abstractmethod
@@ -175,7 +197,9 @@ class Driver(ABC):
 
     @abstractmethod
     def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
-        """What is queued on the stream from now on starts only after `event` (`cudaStreamWaitEvent`)."""
+        """What is queued on the stream from now on starts only after `event`
+        (`cudaStreamWaitEvent`).
+        """
 
     # Waiting. Each raises CudaError for what failed since the last time.
 
@@ -193,8 +217,12 @@ class Driver(ABC):
 
     @abstractmethod
     def start_recording(self, recorder: Callable[[Activity], None]) -> None:
-        """From now on tell `recorder` of every piece of work that is queued, once its times are known (`activity.py`)."""
+        """From now on tell `recorder` of every piece of work that is queued, once its times are
+        known (`activity.py`).
+        """
 
     @abstractmethod
     def stop_recording(self) -> None:
-        """Wait for all devices, tell of what is left, and stop. Raises CudaError for work that failed."""
+        """Wait for all devices, tell of what is left, and stop. Raises CudaError for work that
+        failed.
+        """

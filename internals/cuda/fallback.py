@@ -1,16 +1,18 @@
-"""What runs when an operator has no CUDA kernel: the CPU's, on copies (`aten/src/ATen/native/CPUFallback.cpp`).
+"""What runs when an operator has no CUDA kernel: the CPU's, on copies
+(`aten/src/ATen/native/CPUFallback.cpp`).
 
-The arguments are copied to the host, the operator runs there, and its results are copied to the device again; an argument that
-the operator writes to gets its new elements back. It is slow, as each copy waits for everything before it, and it is never
-silent: `viz.dispatch` shows it as a step of its own, `fallbacks()` counts it, and `allow_fallback(False)` or
-INTERNALS_CUDA_FALLBACK=error makes it an error.
+The arguments are copied to the host, the operator runs there, and its results are copied to the
+device again; an argument that the operator writes to gets its new elements back. It is slow, as
+each copy waits for everything before it, and it is never silent: `viz.dispatch` shows it as a step
+of its own, `fallbacks()` counts it, and `allow_fallback(False)` or INTERNALS_CUDA_FALLBACK=error
+makes it an error.
 
-There are two ways in. The dispatcher calls `cpu_fallback` where an operator has no CUDA kernel. One that has a kernel may meet
-arguments that it was not written for, such as complex numbers, which no kernel of this package computes with: it raises
-`NoKernel`.
+There are two ways in. The dispatcher calls `cpu_fallback` where an operator has no CUDA kernel. One
+that has a kernel may meet arguments that it was not written for, such as complex numbers, which no
+kernel of this package computes with: it raises `NoKernel`.
 
-How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA backends fall back in this way
-(PYTORCH_ENABLE_MPS_FALLBACK=1).
+How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA
+backends fall back in this way (PYTORCH_ENABLE_MPS_FALLBACK=1).
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
 
 
 class NoKernel(Exception):
-    """Raised by a kernel that was not written for these dtypes or sizes, before it writes anything: the CPU's runs."""
+    """Raised by a kernel that was not written for these dtypes or sizes, before it writes anything:
+    the CPU's runs.
+    """
 
 
 def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
@@ -48,16 +52,19 @@ def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
     _count(op.name, f"'{op.name}' has no CUDA kernel here")
     if op.schema.is_view:
         raise NotImplementedError(
-            f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel"
+            f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA "
+            "kernel"
         )
     check_before_fallback(op, args)
     return _on_copies(op, args)
 
 
 def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, the CUDA kernel of `op`, behind `device_check`; where it raises `NoKernel`, the CPU's, as if there were none.
+    """`function`, the CUDA kernel of `op`, behind `device_check`; where it raises `NoKernel`, the
+    CPU's, as if there were none.
 
-    That raises NotImplementedError if not allowed. Loops of a `TensorIterator` go to the CPU by themselves.
+    That raises NotImplementedError if not allowed. Loops of a `TensorIterator` go to the CPU by
+    themselves.
     """
     own = checked(op, function)
     if op.name.removeprefix("aten::") in POINTWISE:
@@ -74,7 +81,9 @@ def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., An
 
 
 def count_loop(name: str) -> None:
-    """Say that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises NotImplementedError if not allowed."""
+    """Say that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises
+    NotImplementedError if not allowed.
+    """
     _count(name, f"there is no CUDA kernel for {name} here", shown=True)
 
 
@@ -84,7 +93,9 @@ def fallbacks() -> dict[str, int]:
 
 
 def allow_fallback(allowed: bool) -> None:
-    """Whether an operator without a CUDA kernel may run on the CPU; otherwise it raises NotImplementedError."""
+    """Whether an operator without a CUDA kernel may run on the CPU; otherwise it raises
+    NotImplementedError.
+    """
     global _allowed
     _allowed = allowed
 
@@ -101,11 +112,13 @@ def no_fallback() -> Iterator[None]:
 
 
 def _count(name: str, reason: str, shown: bool = False) -> None:
-    """Count a fallback, or refuse it; `shown`: as a step of the dispatch trace that the dispatcher does not make by itself."""
+    """Count a fallback, or refuse it; `shown`: as a step of the dispatch trace that the dispatcher
+    does not make by itself.
+    """
     if not _allowed:
         raise NotImplementedError(
-            f"{reason}, and the CPU fallback is switched off. Allow it with internals.cuda.allow_fallback(True), or run the "
-            "operator on .cpu() tensors"
+            f"{reason}, and the CPU fallback is switched off. Allow it with "
+            "internals.cuda.allow_fallback(True), or run the operator on .cpu() tensors"
         )
     _counts[name] += 1
     if shown and tls.trace is not None:
@@ -130,7 +143,9 @@ def _on_copies(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
 
 
 def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:
-    """`value` with every tensor on the host; the same tensor gives the same copy. `moved` keeps (original, copy) by identity."""
+    """`value` with every tensor on the host; the same tensor gives the same copy. `moved` keeps
+    (original, copy) by identity.
+    """
     if isinstance(value, (list, tuple)):
         return [_to_cpu(v, moved) for v in value]
     if not isinstance(value, TensorImpl) or value.device.type != "cuda":
@@ -142,7 +157,9 @@ def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:
 
 
 def _host_copy(t: Any) -> Any:
-    """A copy on the host with the same strides, without history: the elements, and what lies between the first and the last."""
+    """A copy on the host with the same strides, without history: the elements, and what lies
+    between the first and the last.
+    """
     from internals._generated import ops
 
     on_host = ops._to_copy(_span(t), None, None, CPU, None, False, None)
@@ -175,7 +192,11 @@ def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:
     if isinstance(result, TensorImpl):
         if id(result) in originals:
             return originals[id(result)]
-        return result if result.device is not CPU else ops._to_copy(result, None, None, where, None, False, None)
+        return (
+            result
+            if result.device is not CPU
+            else ops._to_copy(result, None, None, where, None, False, None)
+        )
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*[_to_device(r, originals, where) for r in result])
     if isinstance(result, (list, tuple)):
@@ -184,7 +205,9 @@ def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:
 
 
 def _device_of(op: OperatorHandle, args: tuple[Any, ...]) -> device:
-    """Where the results belong: the device of the first tensor on CUDA, or what the `device` argument says."""
+    """Where the results belong: the device of the first tensor on CUDA, or what the `device`
+    argument says.
+    """
     for value in args:
         for t in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(t, TensorImpl) and t.device.type == "cuda":

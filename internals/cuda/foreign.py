@@ -7,10 +7,11 @@
 
     record(add, grid, block, out, a, b)     # or the undecorated function
 
-What numba decorated keeps the function it was made from, and a kernel here is nothing but a function whose global names get a
-meaning: `cuda` is whatever executor runs it.
+What numba decorated keeps the function it was made from, and a kernel here is nothing but a
+function whose global names get a meaning: `cuda` is whatever executor runs it.
 
-How the real one differs: PyTorch takes no kernels in Python; `torch.utils.cpp_extension` compiles sources of C++ and CUDA.
+How the real one differs: PyTorch takes no kernels in Python; `torch.utils.cpp_extension` compiles
+sources of C++ and CUDA.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from .language import DeviceFunction, Kernel
 
 
 def as_kernel(kernel: Any) -> DeviceFunction:
-    """`kernel` itself, or one made from a function, decorated by numba or not. Raises TypeError for anything else."""
+    """`kernel` itself, or one made from a function, decorated by numba or not. Raises TypeError for
+    anything else.
+    """
     if isinstance(kernel, DeviceFunction):
         return kernel
     function = _source(kernel)
     if not inspect.isfunction(function):
         raise TypeError(
-            f"a kernel is a function, marked with @kernel or numba's @cuda.jit, not {type(kernel).__name__}"
+            "a kernel is a function, marked with @kernel or numba's @cuda.jit, not "
+            f"{type(kernel).__name__}"
         )
     return Kernel(function, _called(function))
 
@@ -39,13 +43,19 @@ def _called(function: Any) -> tuple[tuple[str, Any], ...]:
     found = {}
     for name in plain.names():
         value = plain.meaning(name)
-        if name != "cuda" and not inspect.isfunction(value) and inspect.isfunction(inner := _source(value)):
+        if (
+            name != "cuda"
+            and not inspect.isfunction(value)
+            and inspect.isfunction(inner := _source(value))
+        ):
             found[name] = DeviceFunction(inner, _called(inner))
     return tuple(sorted(found.items()))
 
 
 def _source(value: Any) -> Any:
-    """The function that a dispatcher of numba, or of its simulator, was made from; otherwise `value`."""
+    """The function that a dispatcher of numba, or of its simulator, was made from; otherwise
+    `value`.
+    """
     if type(value).__module__.startswith("numba."):
         return getattr(value, "py_func", value)
     return value

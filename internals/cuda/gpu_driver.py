@@ -1,13 +1,14 @@
-"""A real GPU: every method of `Driver` as one or two calls of NVIDIA's driver API (`c10/cuda/CUDAFunctions.cpp`).
+"""A real GPU: every method of `Driver` as one or two calls of NVIDIA's driver API
+(`c10/cuda/CUDAFunctions.cpp`).
 
-The calls go through `cuda.bindings`, on which numba.cuda stands too: both see the same primary context of each device, so
-memory and streams made here can be handed to kernels that numba compiles. Each call makes the context of its device current
-first.
+The calls go through `cuda.bindings`, on which numba.cuda stands too: both see the same primary
+context of each device, so memory and streams made here can be handed to kernels that numba
+compiles. Each call makes the context of its device current first.
 
 `availability()` tells whether there is a GPU without initialising CUDA, where NVML can tell.
 
-How the real one differs: PyTorch uses the runtime API, whose calls find the context by themselves, and its kernels are in the
-library; here a kernel is compiled when it is first launched.
+How the real one differs: PyTorch uses the runtime API, whose calls find the context by themselves,
+and its kernels are in the library; here a kernel is compiled when it is first launched.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Availability(NamedTuple):
 
 @functools.cache
 def availability() -> Availability:
-    """Asks NVML, and where that does not answer the driver itself, as `torch.cuda.device_count` does."""
+    """Asks NVML, and where that does not answer the driver itself, as `torch.cuda.device_count`
+    does.
+    """
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         return Availability(0, "NUMBA_ENABLE_CUDASIM is set, so numba would not compile for it")
     try:
@@ -69,8 +72,13 @@ def availability() -> Availability:
         count = 0 if status else found.value
     if not count:
         return Availability(0, f"the NVIDIA driver finds no device, error {status}")
-    if importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-        return Availability(0, "there is one, but not what compiles for it: pip install 'numba-cuda[cu13]'")
+    if (
+        importlib.util.find_spec("numba_cuda") is None
+        or importlib.util.find_spec("cuda.bindings") is None
+    ):
+        return Availability(
+            0, "there is one, but not what compiles for it: pip install 'numba-cuda[cu13]'"
+        )
     return Availability(count, "")
 
 
@@ -80,7 +88,9 @@ def library_name() -> str:
 
 
 class GpuDriver(Driver):
-    """The GPUs of this machine. `binding`: the module `cuda.bindings.driver`, or what stands for it in a test."""
+    """The GPUs of this machine. `binding`: the module `cuda.bindings.driver`, or what stands for it
+    in a test.
+    """
 
     simulated = False
 
@@ -88,7 +98,8 @@ class GpuDriver(Driver):
         if binding is None:
             binding = importlib.import_module("cuda.bindings.driver")
         self._binding = binding
-        self._set_current, self._launch_kernel = binding.cuCtxSetCurrent, binding.cuLaunchKernel  # looked up once
+        # looked up once
+        self._set_current, self._launch_kernel = binding.cuCtxSetCurrent, binding.cuLaunchKernel
         self.call("cuInit", 0)
         self._count = int(self.call("cuDeviceGetCount"))
         self._contexts: dict[int, Any] = {}
@@ -98,14 +109,18 @@ class GpuDriver(Driver):
         self._lock = threading.Lock()
 
     def call(self, name: str, *args: Any) -> Any:
-        """Call a function of the driver and return what it gives. Raises CudaError, or one of its kinds, if it fails."""
+        """Call a function of the driver and return what it gives. Raises CudaError, or one of its
+        kinds, if it fails.
+        """
         status, *results = getattr(self._binding, name)(*args)
         if int(status):
             raise self._error(status)
         return results[0] if len(results) == 1 else tuple(results)
 
     def contexts(self) -> list[int]:
-        """The devices that are in use: a context takes some hundred megabytes, so there is none before it is needed."""
+        """The devices that are in use: a context takes some hundred megabytes, so there is none
+        before it is needed.
+        """
         return list(self._contexts)
 
     def enter(self, device: int) -> None:
@@ -188,8 +203,9 @@ class GpuDriver(Driver):
         return self._is_pinned(pointer)
 
     def _is_pinned(self, pointer: int) -> bool:
-        # It fails for what `cuMemHostAlloc` did not allocate. The memory type of a pointer is no answer: where kernels can read
-        # pageable memory (HMM, Grace Hopper), that may be called the host's as well, and a copy from it would not be waited for.
+        # It fails for what `cuMemHostAlloc` did not allocate. The memory type of a pointer is no
+        # answer: where kernels can read pageable memory (HMM, Grace Hopper), that may be called the
+        # host's as well, and a copy from it would not be waited for.
         status, *_ = self._binding.cuMemHostGetFlags(pointer)
         return not int(status)
 
@@ -205,7 +221,9 @@ class GpuDriver(Driver):
         if stream:
             self.call("cuStreamDestroy", stream)
 
-    def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
+    def launch(
+        self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]
+    ) -> None:
         self.enter(device)
         call, numbers = _launching().call_for(self, device, kernel, args)
         self._launch(device, stream, call, grid, block, numbers)
@@ -220,16 +238,28 @@ class GpuDriver(Driver):
         values = call.changing(tensors, numbers)
         self._launch(device, current_stream(device), call, launch.grid, launch.block, values)
 
-    def _launch(self, device: int, stream: int, call: Any, grid: Dim3, block: Dim3, numbers: list[Any]) -> None:
+    def _launch(
+        self, device: int, stream: int, call: Any, grid: Dim3, block: Dim3, numbers: list[Any]
+    ) -> None:
         with call.lock:
             call.fill(numbers)
             if self._recording is None:
-                (status,) = self._launch_kernel(call.function, *grid, *block, 0, stream, call.pointer, 0)
+                (status,) = self._launch_kernel(
+                    call.function, *grid, *block, 0, stream, call.pointer, 0
+                )
                 if status:
                     raise self._error(status)
                 return
             work = functools.partial(
-                self.call, "cuLaunchKernel", call.function, *grid, *block, 0, stream, call.pointer, 0
+                self.call,
+                "cuLaunchKernel",
+                call.function,
+                *grid,
+                *block,
+                0,
+                stream,
+                call.pointer,
+                0,
             )
             activity = Activity(call.name, "kernel", device, stream, 0, 0, 0, grid, block)
             self._recording.work("cudaLaunchKernel", activity, work)
@@ -242,7 +272,11 @@ class GpuDriver(Driver):
         self.enter(device)
         pinned = kind == "d2d" or self._is_pinned(src if kind == "h2d" else dst)
         name = {"h2d": "Memcpy HtoD", "d2h": "Memcpy DtoH", "d2d": "Memcpy DtoD"}[kind]
-        function = {"h2d": "cuMemcpyHtoDAsync", "d2h": "cuMemcpyDtoHAsync", "d2d": "cuMemcpyDtoDAsync"}[kind]
+        function = {
+            "h2d": "cuMemcpyHtoDAsync",
+            "d2h": "cuMemcpyDtoHAsync",
+            "d2d": "cuMemcpyDtoDAsync",
+        }[kind]
         args: tuple[Any, ...] = (dst, src, nbytes, stream)
         if kind != "d2d":
             name += " (Pinned)" if pinned else " (Pageable)"
@@ -262,7 +296,9 @@ class GpuDriver(Driver):
         self.enter(device)
         activity = Activity("Memset (Device)", "memset", device, stream, 0, 0, nbytes)
         self._work(
-            "cudaMemsetAsync", activity, lambda: self.call("cuMemsetD8Async", pointer, byte & 0xFF, nbytes, stream)
+            "cudaMemsetAsync",
+            activity,
+            lambda: self.call("cuMemsetD8Async", pointer, byte & 0xFF, nbytes, stream),
         )
 
     def record_event(self, device: int, stream: int, timing: bool = False) -> GpuEvent:
@@ -274,7 +310,9 @@ class GpuDriver(Driver):
     def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
         assert isinstance(event, GpuEvent)
         self.enter(device)
-        self._host("cudaStreamWaitEvent", device, stream, "cuStreamWaitEvent", stream, event.event, 0)
+        self._host(
+            "cudaStreamWaitEvent", device, stream, "cuStreamWaitEvent", stream, event.event, 0
+        )
 
     # Waiting
 
@@ -319,7 +357,8 @@ class GpuDriver(Driver):
         """An event of the driver: creating one takes longer than using it again."""
         try:
             return self._spare_events[device, timing].pop()
-        except (KeyError, IndexError):  # asking first would be too early: another thread may take the last one
+        except (KeyError, IndexError):
+            # asking first would be too early: another thread may take the last one
             return self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
 
     def give_event_back(self, device: int, timing: bool, event: Any) -> None:
@@ -345,12 +384,16 @@ class GpuDriver(Driver):
         }
         text = self._binding.cuGetErrorString(status)[1]
         message = text.decode() if isinstance(text, bytes) else f"error {int(status)}"
-        return kinds.get(int(status), CudaError)(explain(message, getattr(status, "name", str(status))))
+        return kinds.get(int(status), CudaError)(
+            explain(message, getattr(status, "name", str(status)))
+        )
 
 
 @functools.cache
 def _launching() -> Any:
-    """What compiles kernels and packs their arguments; it needs numba, and nothing else here does."""
+    """What compiles kernels and packs their arguments; it needs numba, and nothing else here
+    does.
+    """
     from . import gpu_launch
 
     return gpu_launch

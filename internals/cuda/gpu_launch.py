@@ -1,14 +1,17 @@
-"""How arguments get to a kernel on a real GPU: packed into one piece of memory, as the kernel's parameters (`cuLaunchKernel`).
+"""How arguments get to a kernel on a real GPU: packed into one piece of memory, as the kernel's
+parameters (`cuLaunchKernel`).
 
-A kernel is machine code that numba has compiled for the types of its arguments (`cubins.py`); it finds its parameters one after
-the other, each aligned as in a C struct. To numba an array is several of them: two that it leaves empty, then how many elements
-there are and how large, the address, sizes, and strides in bytes. `Call` knows that layout for one kernel and one combination of
+A kernel is machine code that numba has compiled for the types of its arguments (`cubins.py`); it
+finds its parameters one after the other, each aligned as in a C struct. To numba an array is
+several of them: two that it leaves empty, then how many elements there are and how large, the
+address, sizes, and strides in bytes. `Call` knows that layout for one kernel and one combination of
 types. For each launch it fills in the numbers; the driver copies them before it returns.
 
-numba launches its kernels itself, too: `dispatcher[grid, block](...)` looks at each argument anew to find its type, and makes an
-array object of its own from it, which takes many times as long.
+numba launches its kernels itself, too: `dispatcher[grid, block](...)` looks at each argument anew
+to find its type, and makes an array object of its own from it, which takes many times as long.
 
-How the real one differs: nvcc writes the same packing into the program, as the host's half of `kernel<<<grid, block>>>(...)`.
+How the real one differs: nvcc writes the same packing into the program, as the host's half of
+`kernel<<<grid, block>>>(...)`.
 """
 
 from __future__ import annotations
@@ -31,14 +34,18 @@ if TYPE_CHECKING:
     from .language import Kernel
 
 ARRAY = (
-    "PPqqP"  # what numba calls meminfo and parent, number of elements, bytes of one, address; then sizes and strides
+    # what numba calls meminfo and parent, number of elements, bytes of one, address; then sizes and
+    # strides
+    "PPqqP"
 )
 
 _calls: dict[Any, Call] = {}
 
 
 class Call:
-    """A loaded kernel, `function` to the driver, and the memory where arguments of the types of `args` are packed."""
+    """A loaded kernel, `function` to the driver, and the memory where arguments of the types of
+    `args` are packed.
+    """
 
     def __init__(self, name: str, function: int, args: tuple[Any, ...]) -> None:
         self.name, self.function = name, function
@@ -54,11 +61,15 @@ class Call:
         try:
             self.layout.pack_into(self.memory, 0, *numbers)
         except struct.error as error:
-            raise OverflowError(f"kernel {self.name} has no room for an argument: {error}") from error
+            raise OverflowError(
+                f"kernel {self.name} has no room for an argument: {error}"
+            ) from error
 
 
 def load(driver: GpuDriver, device: int, kernel: Kernel, args: tuple[Any, ...]) -> int:
-    """Load `kernel` for arguments like `args` where the current context is, that of `device`. Returns the driver's handle."""
+    """Load `kernel` for arguments like `args` where the current context is, that of `device`.
+    Returns the driver's handle.
+    """
     properties = driver.properties(device)
     try:
         name, code = cubin(kernel, args, (properties.major, properties.minor))
@@ -66,11 +77,17 @@ def load(driver: GpuDriver, device: int, kernel: Kernel, args: tuple[Any, ...]) 
         if "CUDA_ERROR_" not in str(error):
             raise
         raise CudaError(f"CUDA error: {error}") from error
-    return int(driver.call("cuModuleGetFunction", driver.call("cuModuleLoadData", code), name.encode()))
+    return int(
+        driver.call("cuModuleGetFunction", driver.call("cuModuleLoadData", code), name.encode())
+    )
 
 
-def call_for(driver: GpuDriver, device: int, kernel: Kernel, args: tuple[Any, ...]) -> tuple[Call, list[Any]]:
-    """The compiled kernel for arguments like `args`, and the numbers to fill in. Compiles on first use."""
+def call_for(
+    driver: GpuDriver, device: int, kernel: Kernel, args: tuple[Any, ...]
+) -> tuple[Call, list[Any]]:
+    """The compiled kernel for arguments like `args`, and the numbers to fill in. Compiles on first
+    use.
+    """
     kinds: list[Any] = [driver, device, kernel]
     numbers: list[Any] = []
     _take(args, kinds, numbers)
@@ -83,9 +100,13 @@ def call_for(driver: GpuDriver, device: int, kernel: Kernel, args: tuple[Any, ..
 
 
 class RepeatedCall(Call):
-    """The call of one `Repeated` alone: in its memory all but the tensors' elements and the numbers is filled in already."""
+    """The call of one `Repeated` alone: in its memory all but the tensors' elements and the numbers
+    is filled in already.
+    """
 
-    def __init__(self, driver: GpuDriver, device: int, again: Repeated, first: tuple[Any, ...]) -> None:
+    def __init__(
+        self, driver: GpuDriver, device: int, again: Repeated, first: tuple[Any, ...]
+    ) -> None:
         args = (*first, *again.rest)
         found, values = call_for(driver, device, again.launch.kernel, args)
         super().__init__(found.name, found.function, args)

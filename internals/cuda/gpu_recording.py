@@ -1,11 +1,12 @@
-"""When things ran on a real GPU: a pair of events around each piece of work (`torch/csrc/profiler`).
+"""When things ran on a real GPU: a pair of events around each piece of work
+(`torch/csrc/profiler`).
 
-The device's clock is read by events that it passes, as milliseconds since a first event; the host's clock is its own. The first
-event is recorded when the device has nothing to do, and the host waits for it and looks at its clock: from then on the two can
-be drawn on one axis.
+The device's clock is read by events that it passes, as milliseconds since a first event; the host's
+clock is its own. The first event is recorded when the device has nothing to do, and the host waits
+for it and looks at its clock: from then on the two can be drawn on one axis.
 
-How the real one differs: Kineto has the times from CUPTI, which costs the stream nothing; events between small kernels keep
-them some microseconds apart.
+How the real one differs: Kineto has the times from CUPTI, which costs the stream nothing; events
+between small kernels keep them some microseconds apart.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 
 
 class GpuRecording:
-    """Tells `recorder` of the host's calls as they return, and of the devices' work when it is over."""
+    """Tells `recorder` of the host's calls as they return, and of the devices' work when it is
+    over.
+    """
 
     def __init__(self, driver: GpuDriver, recorder: Callable[[Activity], None]) -> None:
         self.driver, self.recorder = driver, recorder
         self._work: list[tuple[Activity, GpuEvent, GpuEvent]] = []
         self._correlations = count(1)
         self._host_zero = time.perf_counter_ns()
-        self._zero: dict[int, tuple[GpuEvent, int]] = {}  # for each device an event, and when it was passed
+        # for each device an event, and when it was passed
+        self._zero: dict[int, tuple[GpuEvent, int]] = {}
         for device in driver.contexts():
             self._begin(device)
 
@@ -43,7 +47,9 @@ class GpuRecording:
         self.host(name, activity.device, activity.stream, queue, activity.correlation)
         self._work.append((activity, start, self._mark(activity.device, activity.stream)))
 
-    def host(self, name: str, device: int, stream: int, call: Callable[[], Any], correlation: int = 0) -> Any:
+    def host(
+        self, name: str, device: int, stream: int, call: Callable[[], Any], correlation: int = 0
+    ) -> Any:
         """The host's call `name`."""
         start = time.perf_counter_ns()
         try:

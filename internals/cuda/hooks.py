@@ -1,4 +1,5 @@
-"""What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`, `c10/cuda/impl/CUDAGuardImpl.h`).
+"""What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`,
+`c10/cuda/impl/CUDAGuardImpl.h`).
 
 How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC.
 """
@@ -24,7 +25,11 @@ class CUDAHooks(BackendHooks):
 
     @property
     def simulated(self) -> bool:
-        return backend.driver().simulated if backend.initialized() else backend.choice()[0].endswith("simulator")
+        return (
+            backend.driver().simulated
+            if backend.initialized()
+            else backend.choice()[0].endswith("simulator")
+        )
 
     def resolve(self, index: int | None) -> device:
         backend.driver()
@@ -43,11 +48,15 @@ class CUDAHooks(BackendHooks):
             return b""
         buffer = ctypes.create_string_buffer(nbytes)
         stream = backend.current_stream(index)
-        backend.driver().copy(index, stream, ctypes.addressof(buffer), storage.data_ptr(), nbytes, "d2h")
+        backend.driver().copy(
+            index, stream, ctypes.addressof(buffer), storage.data_ptr(), nbytes, "d2h"
+        )
         backend.driver().synchronize_stream(index, stream)
         return buffer.raw
 
-    def copy_bytes(self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
+    def copy_bytes(
+        self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False
+    ) -> None:
         from .native.copy import copy_run
 
         copy_run(target, target.data_ptr(), source, source.data_ptr(), nbytes, non_blocking)
@@ -55,7 +64,8 @@ class CUDAHooks(BackendHooks):
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
         from .native.elementwise import run_loop
 
-        vars(self)["run_loop"] = run_loop  # looked up once: an import takes a microsecond in each call
+        # looked up once: an import takes a microsecond in each call
+        vars(self)["run_loop"] = run_loop
         run_loop(iterator, decisions, loop)
 
     def device_count(self) -> int:

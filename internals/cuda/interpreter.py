@@ -1,17 +1,21 @@
-"""A kernel's own source, run on the CPU: block after block, thread after thread, with real barriers.
+"""A kernel's own source, run on the CPU: block after block, thread after thread, with real
+barriers.
 
-Between two barriers the threads of a block do not depend on each other, so they may run one after the other. A thread is a
-Python generator: `cuda.syncthreads()` becomes a `yield`, and a block is a round of `next` over its threads until all are done.
-A shuffle is a `yield` too, at which the 32 threads of a warp wait for each other; kernels do without unless `hardware_forms()`,
-or INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the source changes, and its line numbers stay, so that an
-error points at the line of the kernel.
+Between two barriers the threads of a block do not depend on each other, so they may run one after
+the other. A thread is a Python generator: `cuda.syncthreads()` becomes a `yield`, and a block is a
+round of `next` over its threads until all are done. A shuffle is a `yield` too, at which the 32
+threads of a warp wait for each other; kernels do without unless `hardware_forms()`, or
+INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the source changes, and its line
+numbers stay, so that an error points at the line of the kernel.
 
-Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and writes which element
-(`observer.py`). Without one the arguments still check every index, as NVIDIA's compute-sanitizer does.
+Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and
+writes which element (`observer.py`). Without one the arguments still check every index, as NVIDIA's
+compute-sanitizer does.
 
-How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two of them that touch the same
-element without a barrier in between do so in any order. numba's simulator has the same purpose and uses a thread of the
-operating system for each thread of the GPU: exact as well, a hundred times slower."""
+How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two
+of them that touch the same element without a barrier in between do so in any order. numba's
+simulator has the same purpose and uses a thread of the operating system for each thread of the GPU:
+exact as well, a hundred times slower."""
 
 from __future__ import annotations
 
@@ -37,9 +41,11 @@ from .observer import Observer
 from .registers import DeviceMath, Dim3, Registers
 from .warp import SHUFFLES, Request, exchange
 
-Warp = list[tuple[Dim3, Iterator[Any]]]  # threads that are not done, each with the rest of its program
+# threads that are not done, each with the rest of its program
+Warp = list[tuple[Dim3, Iterator[Any]]]
 
-VARIABLE = "INTERNALS_CUDA_FORMS"  # in the environment: "hardware" is hardware_forms() from beginning to end
+# in the environment: "hardware" is hardware_forms() from beginning to end
+VARIABLE = "INTERNALS_CUDA_FORMS"
 WAITING = frozenset({"syncthreads", *SHUFFLES})
 
 _lock = threading.RLock()
@@ -50,9 +56,11 @@ _hardware = os.environ.get(VARIABLE) == "hardware"
 
 @contextmanager
 def hardware_forms() -> Iterator[None]:
-    """Run kernels in the forms for a GPU (`by_executor`), such as shuffles. They are slower here; that they work is what counts.
+    """Run kernels in the forms for a GPU (`by_executor`), such as shuffles. They are slower here;
+    that they work is what counts.
 
-    It is about kernels as they run: on the simulated device, wait for it before the end (`torch.cuda.synchronize()`).
+    It is about kernels as they run: on the simulated device, wait for it before the end
+    (`torch.cuda.synchronize()`).
     """
     global _hardware
     before, _hardware = _hardware, True
@@ -63,21 +71,33 @@ def hardware_forms() -> Iterator[None]:
 
 
 def run(
-    kernel: DeviceFunction, grid: Any, block: Any, args: tuple[Any, ...], memory: Any, observer: Observer | None = None
+    kernel: DeviceFunction,
+    grid: Any,
+    block: Any,
+    args: tuple[Any, ...],
+    memory: Any,
+    observer: Observer | None = None,
 ) -> None:
-    """Run every thread of a launch. `memory` gives the bytes behind a pointer: `memory.view(pointer, nbytes)`.
+    """Run every thread of a launch. `memory` gives the bytes behind a pointer:
+    `memory.view(pointer, nbytes)`.
 
-    Raises IllegalMemoryAccess for an index outside an array, and CudaError for a failed assertion, or for threads of a block that
-    wait at different barriers; both name the kernel, the block and the thread.
+    Raises IllegalMemoryAccess for an index outside an array, and CudaError for a failed assertion,
+    or for threads of a block that wait at different barriers; both name the kernel, the block and
+    the thread.
     """
     with _lock, np.errstate(all="ignore"):
         function, waits = lowered(kernel)
         names = inspect.signature(kernel.function).parameters
         if len(names) != len(args):
-            raise TypeError(f"kernel {kernel.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+            raise TypeError(
+                f"kernel {kernel.name} takes {len(names)} arguments ({', '.join(names)}), got "
+                f"{len(args)}"
+            )
         values = [_value(a, memory, n, observer) for n, a in zip(names, args)]
         _registers.begin_launch(grid, block, observer)
-        threads = [Dim3(x, y, z) for z, y, x in product(range(block[2]), range(block[1]), range(block[0]))]
+        threads = [
+            Dim3(x, y, z) for z, y, x in product(range(block[2]), range(block[1]), range(block[0]))
+        ]
         try:
             for z, y, x in product(range(grid[2]), range(grid[1]), range(grid[0])):
                 _registers.begin_block(Dim3(x, y, z))
@@ -86,12 +106,15 @@ def run(
                 (_run_waiting if waits else _run_through)(function, values, threads, observer)
         except (IndexError, AssertionError, CudaError) as error:
             raise _located(error, kernel) from error
-        except Exception as error:  # a slip in the source: a name that is not defined, a type that does not fit
+        except Exception as error:
+            # a slip in the source: a name that is not defined, a type that does not fit
             error.add_note(f"in {_place(kernel)}")
             raise
 
 
-def _run_through(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None) -> None:
+def _run_through(
+    function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None
+) -> None:
     """A block without barriers: each thread runs from beginning to end."""
     registers = _registers
     for thread in threads:
@@ -101,10 +124,17 @@ def _run_through(function: Callable[..., Any], values: list[Any], threads: list[
         function(*values)
 
 
-def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None) -> None:
-    """A block with barriers: each warp runs to the next one; when all that are left have arrived, they go on."""
+def _run_waiting(
+    function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None
+) -> None:
+    """A block with barriers: each warp runs to the next one; when all that are left have arrived,
+    they go on.
+    """
     lanes = _registers.warpsize
-    warps = [[(t, function(*values)) for t in threads[i : i + lanes]] for i in range(0, len(threads), lanes)]
+    warps = [
+        [(t, function(*values)) for t in threads[i : i + lanes]]
+        for i in range(0, len(threads), lanes)
+    ]
     phase = 0
     while any(warps):
         barrier: list[int] = []
@@ -113,7 +143,8 @@ def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[
 
 
 def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer | None) -> Warp:
-    """Run the threads of a warp to the next barrier, exchanging what they shuffle on the way; those that wait there.
+    """Run the threads of a warp to the next barrier, exchanging what they shuffle on the way; those
+    that wait there.
 
     `barrier` has the line of the barrier once a thread has come to one.
     """
@@ -137,8 +168,8 @@ def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer |
                 barrier.append(wait)
             elif wait != barrier[0]:
                 raise CudaError(
-                    f"threads of one block wait at different barriers, in lines {barrier[0]} and {wait}: every thread of a block "
-                    "has to reach the same cuda.syncthreads()"
+                    f"threads of one block wait at different barriers, in lines {barrier[0]} and "
+                    f"{wait}: every thread of a block has to reach the same cuda.syncthreads()"
                 )
             waiting.append((thread, steps))
         exchange(requests)
@@ -147,12 +178,20 @@ def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer |
 
 
 class CheckedArray:
-    """An array as a thread sees it. An index outside of it raises IndexError; there is no counting from the end."""
+    """An array as a thread sees it. An index outside of it raises IndexError; there is no counting
+    from the end.
+    """
 
     __slots__ = ("data", "shape", "size", "ndim", "dtype")
 
     def __init__(self, data: Any) -> None:
-        self.data, self.shape, self.size, self.ndim, self.dtype = data, data.shape, data.size, data.ndim, data.dtype
+        self.data, self.shape, self.size, self.ndim, self.dtype = (
+            data,
+            data.shape,
+            data.size,
+            data.ndim,
+            data.dtype,
+        )
 
     def __getitem__(self, index: Any) -> Any:
         if index.__class__ is tuple:
@@ -183,7 +222,9 @@ _done: dict[tuple[DeviceFunction, bool], _Lowered] = {}
 
 
 def lowered(instance: DeviceFunction) -> _Lowered:
-    """The Python function to run for `instance`, its names bound to what they mean on this executor."""
+    """The Python function to run for `instance`, its names bound to what they mean on this
+    executor.
+    """
     found = _done.get((instance, _hardware))
     if found is None:
         meanings: dict[str, Any] = {}
@@ -203,7 +244,9 @@ def lowered(instance: DeviceFunction) -> _Lowered:
         meanings["cuda"] = _registers
         waits = bool(suspending) or not WAITING.isdisjoint(instance.function.__code__.co_names)
         make = _with_yields if waits else _rebound
-        found = _done[instance, _hardware] = _Lowered(make(instance.function, meanings, suspending), waits)
+        found = _done[instance, _hardware] = _Lowered(
+            make(instance.function, meanings, suspending), waits
+        )
     return found
 
 
@@ -211,16 +254,24 @@ def _rebound(function: Any, meanings: dict[str, Any], suspending: set[str]) -> C
     """The same code with other globals."""
     cells = tuple(types.CellType(meanings[n]) for n in function.__code__.co_freevars)
     scope = {"__builtins__": __builtins__, "__name__": function.__module__, **meanings}
-    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+    return types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, cells
+    )
 
 
-def _with_yields(function: Any, meanings: dict[str, Any], suspending: set[str]) -> Callable[..., Any]:
-    """The same source with its barriers and shuffles made into `yield`, compiled with its own line numbers."""
+def _with_yields(
+    function: Any, meanings: dict[str, Any], suspending: set[str]
+) -> Callable[..., Any]:
+    """The same source with its barriers and shuffles made into `yield`, compiled with its own line
+    numbers.
+    """
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
-        raise TypeError(f"a function that waits at a barrier must be written with def: {function.__name__}")
+        raise TypeError(
+            f"a function that waits at a barrier must be written with def: {function.__name__}"
+        )
     definition.decorator_list = []
     definition.returns = None
     for argument in definition.args.args:
@@ -234,7 +285,9 @@ def _with_yields(function: Any, meanings: dict[str, Any], suspending: set[str]) 
 
 
 class _Barriers(ast.NodeTransformer):
-    """`cuda.syncthreads()` → `yield LINE`; `f(...)` → `(yield from f(...))` for device functions that wait, and for shuffles."""
+    """`cuda.syncthreads()` → `yield LINE`; `f(...)` → `(yield from f(...))` for device functions
+    that wait, and for shuffles.
+    """
 
     def __init__(self, suspending: set[str]) -> None:
         self.suspending = suspending
@@ -258,17 +311,29 @@ def _value(argument: Any, memory: Any, name: str, observer: Observer | None) -> 
         return argument
     n = argument.dtype.itemsize
     strides = [s * n for s in argument.strides]
-    data = np.ndarray(argument.sizes, argument.dtype.np, memory.view(argument.pointer, argument.nbytes), 0, strides)
+    data = np.ndarray(
+        argument.sizes,
+        argument.dtype.np,
+        memory.view(argument.pointer, argument.nbytes),
+        0,
+        strides,
+    )
     return CheckedArray(data) if observer is None else observer.array(name, data, argument)
 
 
 def _located(error: Exception, kernel: DeviceFunction) -> Exception:
-    """`error`, saying where it happened; asserts and bad indices under the names CUDA has for them."""
+    """`error`, saying where it happened; asserts and bad indices under the names CUDA has for
+    them.
+    """
     where = _place(kernel)
     if isinstance(error, IndexError):
-        return IllegalMemoryAccess(f"CUDA error: an illegal memory access was encountered\n{where}: {error}")
+        return IllegalMemoryAccess(
+            f"CUDA error: an illegal memory access was encountered\n{where}: {error}"
+        )
     if isinstance(error, AssertionError):
-        return CudaError(f"CUDA error: device-side assert triggered\n{where}: {error or 'assertion failed'}")
+        return CudaError(
+            f"CUDA error: device-side assert triggered\n{where}: {error or 'assertion failed'}"
+        )
     return type(error)(f"{error}\n{where}")
 
 

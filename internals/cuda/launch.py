@@ -1,10 +1,12 @@
-"""Launching: how many threads, on which stream, with what (`<<<grid, block, 0, stream>>>`, `cudaLaunchKernel`).
+"""Launching: how many threads, on which stream, with what (`<<<grid, block, 0, stream>>>`,
+`cudaLaunchKernel`).
 
-`kernel[grid, block](...)` turns the arguments into what a kernel can take, checks that the tensors live on one device, and
-hands the launch to the driver. It returns at once: the work is queued on the stream.
+`kernel[grid, block](...)` turns the arguments into what a kernel can take, checks that the tensors
+live on one device, and hands the launch to the driver. It returns at once: the work is queued on
+the stream.
 
-How the real one differs: a launch also carries the size of dynamic shared memory, and checks cudaGetLastError afterwards
-(`C10_CUDA_KERNEL_LAUNCH_CHECK`).
+How the real one differs: a launch also carries the size of dynamic shared memory, and checks
+cudaGetLastError afterwards (`C10_CUDA_KERNEL_LAUNCH_CHECK`).
 """
 
 from __future__ import annotations
@@ -30,15 +32,17 @@ INDEX_LIMIT = 1 << 31  # numbers below that are divided in 32 bits
 class Launch:
     """A kernel with its configuration, to be called with the kernel's arguments.
 
-    Raises ValueError for a configuration no device takes, TypeError for too few or too many arguments, RuntimeError for tensors
-    that are not all on one CUDA device.
+    Raises ValueError for a configuration no device takes, TypeError for too few or too many
+    arguments, RuntimeError for tensors that are not all on one CUDA device.
     """
 
     __slots__ = ("kernel", "grid", "block", "stream")
 
     def __init__(self, kernel: Kernel, configuration: Any) -> None:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
-            raise ValueError(f"launch {kernel.name} as {kernel.name}[grid, block] or [grid, block, stream]")
+            raise ValueError(
+                f"launch {kernel.name} as {kernel.name}[grid, block] or [grid, block, stream]"
+            )
         self.kernel = kernel
         self.grid, self.block = shape_of(*configuration[:2])
         self.stream = configuration[2] if len(configuration) == 3 else None
@@ -47,7 +51,10 @@ class Launch:
         code = self.kernel.function.__code__
         if len(args) != code.co_argcount:
             names = ", ".join(code.co_varnames[: code.co_argcount])
-            raise TypeError(f"kernel {self.kernel.name} takes {code.co_argcount} arguments ({names}), got {len(args)}")
+            raise TypeError(
+                f"kernel {self.kernel.name} takes {code.co_argcount} arguments ({names}), got "
+                f"{len(args)}"
+            )
         driver = backend.driver()
         index, arguments = _on_one_device(args)
         if driver.simulated:
@@ -60,10 +67,12 @@ class Launch:
 
 
 class Repeated:
-    """A launch that comes again and again, on other tensors and numbers of the same dtypes; `rest` stays the same.
+    """A launch that comes again and again, on other tensors and numbers of the same dtypes; `rest`
+    stays the same.
 
-    A kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the rest. `Driver.launch_again` is
-    how it starts; `call` is what a driver has ready for the next time.
+    A kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the
+    rest. `Driver.launch_again` is how it starts; `call` is what a driver has ready for the next
+    time.
     """
 
     __slots__ = ("launch", "rest", "call")
@@ -87,7 +96,9 @@ def shape_of(grid: Any, block: Any) -> tuple[Dim3, Dim3]:
 
 
 def dim3(what: str, value: Any) -> Dim3:
-    """`value`, an int or up to three of them, as three. Raises ValueError for fewer than one thread or block."""
+    """`value`, an int or up to three of them, as three. Raises ValueError for fewer than one thread
+    or block.
+    """
     given = value if isinstance(value, tuple) else (value,)
     sizes = tuple(int(n) for n in given) + (1,) * (3 - len(given))
     if len(sizes) != 3 or min(sizes) < 1:
@@ -96,12 +107,16 @@ def dim3(what: str, value: Any) -> Dim3:
 
 
 def threads_for(n: int, most: int = THREADS) -> int:
-    """Threads in a block for `n` items: `most`, or fewer in whole warps of 32 when there is less to do."""
+    """Threads in a block for `n` items: `most`, or fewer in whole warps of 32 when there is less to
+    do.
+    """
     return min(most, max(32, (n + 31) // 32 * 32))
 
 
 def blocks_for(n: int, threads: int = THREADS, most: int = 1 << 16) -> int:
-    """Blocks of `threads` threads so that each of `n` items has one; 1 to `most` (grid-stride loops do the rest)."""
+    """Blocks of `threads` threads so that each of `n` items has one; 1 to `most` (grid-stride loops
+    do the rest).
+    """
     return max(1, min(most, (n + threads - 1) // threads))
 
 
@@ -113,19 +128,28 @@ def launch_1d(kernel: Kernel, n: int, *args: Any) -> None:
 
 
 def counted(kernel: Kernel, n: int) -> Kernel:
-    """`kernel`, that which divides in 64 bits if there are so many elements, rows or windows (`kernels.copy.split`)."""
-    return kernel.bind(INDEX=np.int64) if n >= INDEX_LIMIT and "INDEX" in kernel.open_parameters() else kernel
+    """`kernel`, that which divides in 64 bits if there are so many elements, rows or windows
+    (`kernels.copy.split`).
+    """
+    return (
+        kernel.bind(INDEX=np.int64)
+        if n >= INDEX_LIMIT and "INDEX" in kernel.open_parameters()
+        else kernel
+    )
 
 
 def _on_one_device(args: tuple[Any, ...]) -> tuple[int | None, tuple[Any, ...]]:
-    """The device of the arrays among `args`, None if there are none; and `args`, with arrays for tensors."""
+    """The device of the arrays among `args`, None if there are none; and `args`, with arrays for
+    tensors.
+    """
     if any(isinstance(value, TensorImpl) for value in args):
         args = tuple([whole(value) if isinstance(value, TensorImpl) else value for value in args])
     devices = {value.device for value in args if value.__class__ is DeviceArray}
     if len(devices) > 1:
         first, second = sorted(devices)[:2]
         raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, cuda:{first} and cuda:{second}!"
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"cuda:{first} and cuda:{second}!"
         )
     return devices.pop() if devices else None, args
 
@@ -134,12 +158,21 @@ def check_numbers(args: Iterable[Any]) -> None:
     """Raises TypeError for what is neither an array nor numbers."""
     for value in args:
         if not isinstance(value, DeviceArray) and not is_numbers(value):
-            raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of numbers, not {type(value).__name__}")
+            raise TypeError(
+                "a kernel takes CUDA tensors, numbers and tuples of numbers, not "
+                f"{type(value).__name__}"
+            )
 
 
 def is_numbers(value: Any) -> bool:
-    """Whether it is a number, or a tuple of such values; a NamedTuple of ints is how a kernel gets many sizes under names."""
-    return isinstance(value, (int, float, np.generic)) or isinstance(value, tuple) and all(map(is_numbers, value))
+    """Whether it is a number, or a tuple of such values; a NamedTuple of ints is how a kernel gets
+    many sizes under names.
+    """
+    return (
+        isinstance(value, (int, float, np.generic))
+        or isinstance(value, tuple)
+        and all(map(is_numbers, value))
+    )
 
 
 def _handle(stream: Any) -> int:

@@ -1,10 +1,11 @@
-"""`internals.cuda.memory`: how much memory is in use, by whom, and what to do about it (`torch/cuda/memory.py`).
+"""`internals.cuda.memory`: how much memory is in use, by whom, and what to do about it
+(`torch/cuda/memory.py`).
 
-`device` is None for the current device, an index, "cuda:1" or a `torch.device`. What only asks answers 0 or {} before CUDA is
-initialised, as there is nothing to see.
+`device` is None for the current device, an index, "cuda:1" or a `torch.device`. What only asks
+answers 0 or {} before CUDA is initialised, as there is nothing to see.
 
-How the real one differs: pluggable allocators written in C, `MemPool`, managed memory, and `list_gpu_processes`, which asks
-NVML.
+How the real one differs: pluggable allocators written in C, `MemPool`, managed memory, and
+`list_gpu_processes`, which asks NVML.
 """
 
 from __future__ import annotations
@@ -34,14 +35,21 @@ from .memory_history import (
 from .memory_summary import memory_summary
 
 __all__ = [
-    "OutOfMemoryError", "allocator_for", "caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled",
-    "caching_allocator_enable", "empty_cache", "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
-    "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info",
-    "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
-    "memory_summary", "pinned_allocator", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
-    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
+    "OutOfMemoryError", "allocator_for", "caching_allocator_alloc", "caching_allocator_delete",
+    "caching_allocator_disabled",
+    "caching_allocator_enable", "empty_cache", "get_allocator_backend",
+    "get_per_process_memory_fraction", "host_memory_stats",
+    "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached",
+    "max_memory_reserved", "mem_get_info",
+    "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary", "pinned_allocator", "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats",
     "set_per_process_memory_fraction", "use_allocator",
-    "_allocation_traceback", "_dump_snapshot", "_get_memory_metadata", "_record_memory_history", "_set_allocator_settings",
+    "_allocation_traceback", "_dump_snapshot", "_get_memory_metadata", "_record_memory_history",
+    "_set_allocator_settings",
     "_set_memory_metadata", "_snapshot",
 ]  # fmt: skip
 
@@ -79,7 +87,9 @@ def max_memory_cached(device: Any = None) -> int:
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
-    """All counts, by keys such as "allocated_bytes.all.peak": see `allocator/stats.py`. {} before CUDA is initialised."""
+    """All counts, by keys such as "allocated_bytes.all.peak": see `allocator/stats.py`. {} before
+    CUDA is initialised.
+    """
     return flatten(memory_stats_as_nested_dict(device))
 
 
@@ -93,7 +103,9 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Let all sums ("allocated", "freed", the numbers of retries and of errors) start again from 0."""
+    """Let all sums ("allocated", "freed", the numbers of retries and of errors) start again from
+    0.
+    """
     _allocator(device).reset_accumulated_stats()
 
 
@@ -110,18 +122,24 @@ def reset_max_memory_cached(device: Any = None) -> None:
 
 
 def empty_cache() -> None:
-    """Give all memory that no tensor uses back to the device, as far as segments are entirely free."""
+    """Give all memory that no tensor uses back to the device, as far as segments are entirely
+    free.
+    """
     for allocator in devices.existing().values():
         allocator.empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes free on the device and in total (`cudaMemGetInfo`). What the allocator caches is not free."""
+    """Bytes free on the device and in total (`cudaMemGetInfo`). What the allocator caches is not
+    free.
+    """
     return backend.driver().memory_info(_index(device))
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Have at most this part (0 to 1) of the device's memory. Raises TypeError if not a float, ValueError if out of range."""
+    """Have at most this part (0 to 1) of the device's memory. Raises TypeError if not a float,
+    ValueError if out of range.
+    """
     allocator = _allocator(device)
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
@@ -138,20 +156,25 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
 
 
 def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
-    """The address of `size` bytes, for other libraries. `stream` is a Stream or a handle; None is the current one."""
+    """The address of `size` bytes, for other libraries. `stream` is a Stream or a handle; None is
+    the current one.
+    """
     index = _index(device)
     if stream is None:
         stream = backend.current_stream(index)
     handle = getattr(stream, "cuda_stream", stream)
     if not isinstance(handle, int):
         raise TypeError(
-            "Invalid type for stream argument, must be `torch.cuda.Stream` or `int` representing a pointer to an existing stream"
+            "Invalid type for stream argument, must be `torch.cuda.Stream` or `int` representing a "
+            "pointer to an existing stream"
         )
     return allocator_for(index).raw_alloc(size, handle)
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    """Give back what `caching_allocator_alloc` returned. Raises RuntimeError for any other address."""
+    """Give back what `caching_allocator_alloc` returned. Raises RuntimeError for any other
+    address.
+    """
     if not mem_ptr:
         return
     for allocator in devices.existing().values():
@@ -162,7 +185,9 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """Whether new memory is cut from the cache; else each tensor is a `cudaMalloc` and a `cudaFree`."""
+    """Whether new memory is cut from the cache; else each tensor is a `cudaMalloc` and a
+    `cudaFree`.
+    """
     if backend.initialized():
         for index in range(backend.device_count()):
             allocator_for(index).enabled = value
@@ -188,7 +213,8 @@ def get_allocator_backend() -> str:
 def _set_allocator_settings(env: str) -> None:
     """Follow other options from now on: see `allocator/config.py`."""
     warnings.warn(
-        "torch.cuda._set_allocator_settings is deprecated. Use torch._C._accelerator_setAllocatorSettings instead.",
+        "torch.cuda._set_allocator_settings is deprecated. Use "
+        "torch._C._accelerator_setAllocatorSettings instead.",
         FutureWarning,
         stacklevel=2,
     )
@@ -229,5 +255,8 @@ def _renamed(old: str, new: str) -> None:
 
 
 def _resets_all(name: str) -> None:
-    text = f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak memory stats."
+    text = (
+        f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak "
+        "memory stats."
+    )
     warnings.warn(text, FutureWarning, stacklevel=3)

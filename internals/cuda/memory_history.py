@@ -1,14 +1,15 @@
-"""Who allocated what: recording it, and looking at it (`torch/cuda/memory.py`, `torch/csrc/cuda/memory_snapshot.cpp`).
+"""Who allocated what: recording it, and looking at it (`torch/cuda/memory.py`,
+`torch/csrc/cuda/memory_snapshot.cpp`).
 
     torch.cuda.memory._record_memory_history()
     ...                                            # the program
     torch.cuda.memory._dump_snapshot("snapshot.pickle")
 
-The file is what PyTorch writes: drop it on pytorch.org/memory_viz, or run `python -m torch.cuda._memory_viz trace_plot
-snapshot.pickle`.
+The file is what PyTorch writes: drop it on pytorch.org/memory_viz, or run `python -m
+torch.cuda._memory_viz trace_plot snapshot.pickle`.
 
-How the real one differs: it can add the annotations of `record_function`, the line of a compiled graph that an allocation came
-from, and private pools.
+How the real one differs: it can add the annotations of `record_function`, the line of a compiled
+graph that an allocation came from, and private pools.
 """
 
 from __future__ import annotations
@@ -37,16 +38,21 @@ def _record_memory_history(
 ) -> None:
     """Write down what the allocators of all devices do, from now on.
 
-    `enabled`: "state" keeps who allocated each live block, "all" also a history of everything; None stops, and forgets the
-    history. `context`: whose stacks are kept: None, "state" (live blocks), "alloc" (also in the history, of allocations), "all"
-    (also of frees). `stacks`: "python" leaves out frames of what is C++ in PyTorch. The history has at most `max_entries`
-    entries. `device` and `compile_context` are there for compatibility. Raises RuntimeError for another value.
+    `enabled`: "state" keeps who allocated each live block, "all" also a history of everything; None
+    stops, and forgets the history. `context`: whose stacks are kept: None, "state" (live blocks),
+    "alloc" (also in the history, of allocations), "all" (also of frees). `stacks`: "python" leaves
+    out frames of what is C++ in PyTorch. The history has at most `max_entries` entries. `device`
+    and `compile_context` are there for compatibility. Raises RuntimeError for another value.
     """
     if isinstance(enabled, bool):
         return _record_memory_history_legacy(enabled, context is not None)
     if enabled is not None:
         _check(enabled, ("state", "all"), "expected state to be 'state', 'all', or None")
-        _check(context, (None, "state", "alloc", "all"), "expected context to be 'state', 'alloc', 'all', or None")
+        _check(
+            context,
+            (None, "state", "alloc", "all"),
+            "expected context to be 'state', 'alloc', 'all', or None",
+        )
         _check(stacks, ("python", "all"), "expected stacks to be 'python', or 'all'")
     for action in skip_actions or ():
         _check(action, history.ACTIONS, f"Unknown TraceEntry action: {action}")
@@ -67,19 +73,31 @@ def _record_memory_history_legacy(
     trace_alloc_max_entries: int = 1,
     trace_alloc_record_context: bool = False,
 ) -> None:
-    """What the call with a bool meant until 2.0: the stacks of live blocks, and hardly a history."""
-    level = history.ALLOC if trace_alloc_record_context else history.STATE if record_context else history.NEVER
+    """What the call with a bool meant until 2.0: the stacks of live blocks, and hardly a
+    history.
+    """
+    level = (
+        history.ALLOC
+        if trace_alloc_record_context
+        else history.STATE
+        if record_context
+        else history.NEVER
+    )
     for index in range(backend.driver().device_count()):
         allocator_for(index).record_history(enabled, level, max_entries=trace_alloc_max_entries)
 
 
 def memory_snapshot() -> list[dict[str, Any]]:
-    """The segments of all devices, with their blocks: see `allocator/snapshot.py`. [] before CUDA is initialised."""
+    """The segments of all devices, with their blocks: see `allocator/snapshot.py`. [] before CUDA
+    is initialised.
+    """
     return [segment for allocator in existing().values() for segment in allocator.snapshot()]
 
 
 def _snapshot(device: Any = None) -> dict[str, Any]:
-    """Everything: `segments`, `device_traces` (one list for each device), `allocator_settings`, `external_annotations`."""
+    """Everything: `segments`, `device_traces` (one list for each device), `allocator_settings`,
+    `external_annotations`.
+    """
     traces: list[list[dict[str, Any]]] = []
     segments: list[dict[str, Any]] = []
     for index in range(backend.driver().device_count()):
@@ -107,11 +125,15 @@ def _dump_snapshot(filename: str | os.PathLike[str] = "dump_snapshot.pickle") ->
 
 
 def _allocation_traceback(data_ptr: int) -> list[dict[str, Any]] | None:
-    """The stack that allocated the block at an address; None if no block in use starts there, or stacks were not kept."""
+    """The stack that allocated the block at an address; None if no block in use starts there, or
+    stacks were not kept.
+    """
     for allocator in existing().values():
         block = allocator.allocated.get(data_ptr)
         if block is not None and block.frames is not None:
-            return history.format_frames(block.frames, bool(allocator.history and allocator.history.python_only))
+            return history.format_frames(
+                block.frames, bool(allocator.history and allocator.history.python_only)
+            )
     return None
 
 

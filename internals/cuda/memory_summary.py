@@ -1,6 +1,7 @@
 """The table of `torch.cuda.memory_summary()` (`torch/cuda/memory.py`).
 
-A row is measured in the unit that suits the row of all pools, so that the rows below it can be compared.
+A row is measured in the unit that suits the row of all pools, so that the rows below it can be
+compared.
 
 How the real one differs: not in this.
 """
@@ -29,7 +30,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         DOUBLE_RULE,
         f" {'':16} PyTorch CUDA memory summary, device ID {index:<17d} ",
         RULE,
-        f"  {'':9} CUDA OOMs: {stats['num_ooms']:<12d} | {'':6} cudaMalloc retries: {stats['num_alloc_retries']:<8d}  ",
+        f"  {'':9} CUDA OOMs: {stats['num_ooms']:<12d} | {'':6} cudaMalloc retries: "
+        f"{stats['num_alloc_retries']:<8d}  ",
         DOUBLE_RULE,
         "        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  ",
     ]
@@ -38,8 +40,12 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         units = _values(stats, f"{key}.all")
         lines.append(_row(title, units, units, form))
         if not abbreviated:
-            lines.append(_row("      from large pool", _values(stats, f"{key}.large_pool"), units, form))
-            lines.append(_row("      from small pool", _values(stats, f"{key}.small_pool"), units, form))
+            lines.append(
+                _row("      from large pool", _values(stats, f"{key}.large_pool"), units, form)
+            )
+            lines.append(
+                _row("      from small pool", _values(stats, f"{key}.small_pool"), units, form)
+            )
     for key, title in (
         ("oversize_allocations", "Oversize allocations"),
         ("oversize_segments", "Oversize GPU segments"),
@@ -55,7 +61,11 @@ def _values(stats: dict[str, Any], key: str) -> list[int]:
 
 
 def _row(title: str, values: list[int], units: list[int], form: Format) -> str:
-    return f" {title:<21} | " + " | ".join(form(value, unit) for value, unit in zip(values, units)) + " "
+    return (
+        f" {title:<21} | "
+        + " | ".join(form(value, unit) for value, unit in zip(values, units))
+        + " "
+    )
 
 
 def _format_size(nbytes: int, measure: float) -> str:

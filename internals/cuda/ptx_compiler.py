@@ -1,8 +1,10 @@
-"""The process in which kernels become PTX: reads kernels from standard input, writes their texts to standard output.
+"""The process in which kernels become PTX: reads kernels from standard input, writes their texts to
+standard output.
 
 See `ptx.py`, which starts it, and tells why it is a process of its own.
 
-How the real one differs: `nvcc` is a program, too; NVRTC does the same inside the process that asks.
+How the real one differs: `nvcc` is a program, too; NVRTC does the same inside the process that
+asks.
 """
 
 from __future__ import annotations
@@ -26,17 +28,22 @@ def main() -> None:
     sys.stdout.buffer.write(pickle.dumps(answer))
 
 
-def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: bool) -> tuple[Any, ...]:
+def _compile(
+    work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: bool
+) -> tuple[Any, ...]:
     warnings.simplefilter("ignore")
     try:
-        importlib.import_module("numba_cuda")  # numba has a numba.cuda of its own, an old one without launch bounds
+        # numba has a numba.cuda of its own, an old one without launch bounds
+        importlib.import_module("numba_cuda")
         from numba.cuda.cudadrv.nvvm import NVVM
 
         NVVM()
-    except Exception as error:  # whichever of numba-cuda and the libraries is missing says so in its own way
+    except Exception as error:
+        # whichever of numba-cuda and the libraries is missing says so in its own way
         return (
             "unavailable",
-            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}",
+            f"{type(error).__name__}: "
+            f"{str(error).strip().splitlines()[0] if str(error).strip() else ''}",
         )
     done = []
     for kernel, types in work:
@@ -49,7 +56,9 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
 
 
 def numba_type(name: Any) -> Any:
-    """numba's type for a name that `device_array.type_name` gives, or for a NamedTuple. Raises TypeError for others."""
+    """numba's type for a name that `device_array.type_name` gives, or for a NamedTuple. Raises
+    TypeError for others.
+    """
     from numba import typeof, types
 
     if isinstance(name, tuple):
@@ -61,7 +70,9 @@ def numba_type(name: Any) -> Any:
     array = ARRAY.fullmatch(name)
     if array:
         dims = [d for d in array[2].split(",") if d]
-        return types.Array(numba_type(array[1]), len(dims), "C" if not dims or dims[-1] == "::1" else "A")
+        return types.Array(
+            numba_type(array[1]), len(dims), "C" if not dims or dims[-1] == "::1" else "A"
+        )
     found = types.boolean if name in ("bool", "bool_") else getattr(types, name, None)
     if not isinstance(found, types.Type):
         raise TypeError(f"'{name}' is no type of a kernel's argument")

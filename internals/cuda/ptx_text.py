@@ -1,9 +1,12 @@
-"""Reading PTX: names made short, instructions counted, and each one traced to the line of the source it comes from.
+"""Reading PTX: names made short, instructions counted, and each one traced to the line of the
+source it comes from.
 
-numba gives a kernel a name of two hundred letters in which its types are written down, as C++ does; here it is called by its own
-name, so that the text can be read, and is the same wherever the kernel was compiled.
+numba gives a kernel a name of two hundred letters in which its types are written down, as C++ does;
+here it is called by its own name, so that the text can be read, and is the same wherever the kernel
+was compiled.
 
-How the real one differs: `cuobjdump` and `nvdisasm` read what the chip executes; PTX is one step before that.
+How the real one differs: `cuobjdump` and `nvdisasm` read what the chip executes; PTX is one step
+before that.
 """
 
 from __future__ import annotations
@@ -49,8 +52,13 @@ class Ptx(str):
 
     @property
     def body(self) -> str:
-        """What is between the braces of the kernel, without declarations: its instructions and labels."""
-        return "\n".join(i.text if i.text.endswith(":") else "    " + i.text for i in self.instructions(labels=True))
+        """What is between the braces of the kernel, without declarations: its instructions and
+        labels.
+        """
+        return "\n".join(
+            i.text if i.text.endswith(":") else "    " + i.text
+            for i in self.instructions(labels=True)
+        )
 
     def instructions(self, labels: bool = False) -> list[Instruction]:
         """The instructions of the kernel in order; with `labels` the targets of its jumps too."""
@@ -76,16 +84,22 @@ class Ptx(str):
         return found
 
     def counts(self) -> dict[str, int]:
-        """How many instructions of each kind there are, by name: {"bar.sync": 1, "fma": 4, "ld.global": 2, ...}."""
+        """How many instructions of each kind there are, by name: {"bar.sync": 1, "fma": 4,
+        "ld.global": 2, ...}.
+        """
         return dict(sorted(Counter(i.kind for i in self.instructions()).items()))
 
     def number_of(self, opcode: str) -> int:
-        """How many instructions begin with `opcode`: "ld.global" counts ld.global.f32 and ld.global.v4.f32."""
+        """How many instructions begin with `opcode`: "ld.global" counts ld.global.f32 and
+        ld.global.v4.f32.
+        """
         return sum((i.opcode + ".").startswith(opcode + ".") for i in self.instructions())
 
 
 def readable(text: str, name: str) -> str:
-    """The text with `name` for the mangled name, without the compiler's version, numba's own variables and paths."""
+    """The text with `name` for the mangled name, without the compiler's version, numba's own
+    variables and paths.
+    """
     entry = _ENTRY.search(text)
     if entry:
         text = text.replace(entry[1], name)

@@ -1,11 +1,13 @@
-"""What becomes of PTX on a chip: registers, and what did not fit into them, as ptxas reports it (`nvcc -Xptxas=-v`).
+"""What becomes of PTX on a chip: registers, and what did not fit into them, as ptxas reports it
+(`nvcc -Xptxas=-v`).
 
     registers_of(ptx(kernel, ...), (9, 0))      # Registers(used=128, spilled=0, stack=0)
 
-ptxas comes within nvJitLink, so that this works without a GPU. A spill is a register kept in memory because there are no more;
-in an inner loop it costs more than whatever wanted the register.
+ptxas comes within nvJitLink, so that this works without a GPU. A spill is a register kept in memory
+because there are no more; in an inner loop it costs more than whatever wanted the register.
 
-How the real one differs: `ptxas` is a program of the toolkit; `cuobjdump --dump-resource-usage` reads the same from a binary.
+How the real one differs: `ptxas` is a program of the toolkit; `cuobjdump --dump-resource-usage`
+reads the same from a binary.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from .ptx import FIX, PtxError, PtxUnavailable
 
 
 class Registers(NamedTuple):
-    """Of a thread. `spilled` and `stack` are bytes of memory, `stack` those for arrays that are no registers as well."""
+    """Of a thread. `spilled` and `stack` are bytes of memory, `stack` those for arrays that are no
+    registers as well.
+    """
 
     used: int
     spilled: int
@@ -26,15 +30,23 @@ class Registers(NamedTuple):
 
 
 def registers_of(text: str, cc: tuple[int, int]) -> Registers:
-    """Assign registers for a chip of compute capability `cc`. Raises PtxUnavailable without nvJitLink, PtxError for bad PTX."""
-    link, options, code = nvjitlink(), [f"-arch=sm_{cc[0]}{cc[1]}", "-Xptxas=-v"], str(text).encode()
+    """Assign registers for a chip of compute capability `cc`. Raises PtxUnavailable without
+    nvJitLink, PtxError for bad PTX.
+    """
+    link, options, code = (
+        nvjitlink(),
+        [f"-arch=sm_{cc[0]}{cc[1]}", "-Xptxas=-v"],
+        str(text).encode(),
+    )
     handle = link.create(len(options), options)
     try:
         try:
             link.add_data(handle, link.InputType.PTX, code, len(code), "kernel")
             link.complete(handle)
         except Exception as error:  # nvJitLink's own, which only says that it failed
-            raise PtxError(f"ptxas refuses this for sm_{cc[0]}{cc[1]}: {_log(link, handle, 'error') or error}") from None
+            raise PtxError(
+                f"ptxas refuses this for sm_{cc[0]}{cc[1]}: {_log(link, handle, 'error') or error}"
+            ) from None
         return read(_log(link, handle, "info"))
     finally:
         link.destroy(handle)

@@ -1,12 +1,16 @@
-"""Random numbers on the GPU: its generators, and the functions that seed them (`torch/cuda/random.py`, `CUDAGeneratorImpl.cpp`).
+"""Random numbers on the GPU: its generators, and the functions that seed them
+(`torch/cuda/random.py`, `CUDAGeneratorImpl.cpp`).
 
-A generator of the GPU is two numbers: a seed, and an *offset*, how many words each thread has been given so far. Philox makes
-all else of these and of the thread's index (`kernels/philox.py`), so a state has 16 bytes, and nothing of it lies on the device.
-Whoever launches a kernel that draws says how many words a thread may take, and the offset moves on by as many.
+A generator of the GPU is two numbers: a seed, and an *offset*, how many words each thread has been
+given so far. Philox makes all else of these and of the thread's index (`kernels/philox.py`), so a
+state has 16 bytes, and nothing of it lies on the device. Whoever launches a kernel that draws says
+how many words a thread may take, and the offset moves on by as many.
 
-Seeding a GPU that nothing has used yet is remembered until something does, so that `torch.manual_seed` wakes up no device.
+Seeding a GPU that nothing has used yet is remembered until something does, so that
+`torch.manual_seed` wakes up no device.
 
-How the real one differs: a generator that takes part in the capture of a CUDA graph keeps seed and offset in device memory.
+How the real one differs: a generator that takes part in the capture of a CUDA graph keeps seed and
+offset in device memory.
 """
 
 from __future__ import annotations
@@ -43,14 +47,18 @@ class CUDAGenerator(Generator):
         return self._offset
 
     def set_offset(self, offset: int) -> CUDAGenerator:
-        """Go on from word `offset` of every thread. Raises RuntimeError unless it is a multiple of 4."""
+        """Go on from word `offset` of every thread. Raises RuntimeError unless it is a multiple of
+        4.
+        """
         if offset % 4:
             raise RuntimeError("offset must be a multiple of 4")
         self._offset = int(offset)
         return self
 
     def philox_state(self, words: int) -> tuple[Any, Any]:
-        """Seed and position (in fours) for a kernel whose threads take up to `words` words each; the generator moves on."""
+        """Seed and position (in fours) for a kernel whose threads take up to `words` words each;
+        the generator moves on.
+        """
         position = self._offset // 4
         self._offset += (words + 3) // 4 * 4
         return np.uint64(self._seed), np.uint64(position)
@@ -60,7 +68,9 @@ class CUDAGenerator(Generator):
         return from_array(np.array([self._seed, self._offset], np.uint64).view(np.uint8))
 
     def set_state(self, new_state: TensorImpl) -> CUDAGenerator:
-        """Go on from a state. Raises TypeError or RuntimeError for what `get_state` cannot have given."""
+        """Go on from a state. Raises TypeError or RuntimeError for what `get_state` cannot have
+        given.
+        """
         content = state_bytes(new_state)
         if len(content) not in (SEED_BYTES, STATE_BYTES):
             raise RuntimeError("RNG state is wrong size")
@@ -73,7 +83,9 @@ class CUDAGenerator(Generator):
 
 
 class DefaultGenerators:
-    """`torch.cuda.default_generators`: one for each device, made and seeded unpredictably when it is first asked for."""
+    """`torch.cuda.default_generators`: one for each device, made and seeded unpredictably when it
+    is first asked for.
+    """
 
     def __init__(self) -> None:
         self._made: dict[int, CUDAGenerator] = {}
@@ -165,14 +177,24 @@ def initial_seed() -> int:
 
 
 def generator_for(given: Generator | None, device: Any) -> CUDAGenerator:
-    """`given`, or the device's default. Raises RuntimeError for a generator of another kind of device, or of another one."""
+    """`given`, or the device's default. Raises RuntimeError for a generator of another kind of
+    device, or of another one.
+    """
     if given is None:
         return default_generators[device.index]
     if not isinstance(given, CUDAGenerator):
-        raise RuntimeError(f"Expected a 'cuda' device type for generator but found '{given.device.type}'")
+        raise RuntimeError(
+            f"Expected a 'cuda' device type for generator but found '{given.device.type}'"
+        )
     return given
 
 
 def _index(device: Any) -> int:
-    where = Device("cuda", device) if isinstance(device, int) else Device(device) if isinstance(device, str) else device
+    where = (
+        Device("cuda", device)
+        if isinstance(device, int)
+        else Device(device)
+        if isinstance(device, str)
+        else device
+    )
     return backend.current_device() if where.index is None else int(where.index)

@@ -1,14 +1,17 @@
-"""The recorder: runs a kernel on the CPU and notes every access of every thread (what NVIDIA's compute-sanitizer instruments).
+"""The recorder: runs a kernel on the CPU and notes every access of every thread (what NVIDIA's
+compute-sanitizer instruments).
 
-    log = record(add, 2, 64, out, a, b)     # a grid of 2 blocks of 64 threads; numpy arrays or tensors
+    log = record(add, 2, 64, out, a, b)     # a grid of 2 blocks of 64 threads; numpy arrays or
+                                            # tensors
     log.instructions[0].efficiency          # 1.0: perfectly coalesced
     log.races                               # []
 
-It is the observer of the interpreter: the arrays that a kernel gets from it write down who reads and writes which element, and
-from which place of the source. No GPU and no simulated one is needed; the arrays are really written to.
+It is the observer of the interpreter: the arrays that a kernel gets from it write down who reads
+and writes which element, and from which place of the source. No GPU and no simulated one is needed;
+the arrays are really written to.
 
-How the real one differs: tools of NVIDIA patch the machine code of the kernel. Their numbers are those of the compiled program,
-these are those of the source.
+How the real one differs: tools of NVIDIA patch the machine code of the kernel. Their numbers are
+those of the compiled program, these are those of the source.
 """
 
 from __future__ import annotations
@@ -40,15 +43,18 @@ ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many byt
 def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
     """Run `kernel` with `args` and return what its threads did to memory.
 
-    `kernel` is one of this package, or a function as numba.cuda takes it (decorated or not). Arrays are numpy arrays and tensors
-    on any device; `flat(t)` is taken too. Those on a device are copied to the host for the time of the run. Raises TypeError for
-    other arguments, and what a failing kernel raises.
+    `kernel` is one of this package, or a function as numba.cuda takes it (decorated or not). Arrays
+    are numpy arrays and tensors on any device; `flat(t)` is taken too. Those on a device are copied
+    to the host for the time of the run. Raises TypeError for other arguments, and what a failing
+    kernel raises.
     """
     program = as_kernel(kernel)
     names = list(inspect.signature(program.function).parameters)
     memory = _Memory()
     values = tuple(memory.take(name, a) for name, a in zip(names, args)) + args[len(names) :]
-    recorder = Recorder(AccessLog(program.name, dim3("grid", grid), dim3("block", block)), memory.starts)
+    recorder = Recorder(
+        AccessLog(program.name, dim3("grid", grid), dim3("block", block)), memory.starts
+    )
     memory.fetch()
     run(program, recorder.log.grid, recorder.log.block, values, memory, recorder)
     memory.store()
@@ -56,7 +62,9 @@ def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
 
 
 class Recorder:
-    """The observer that writes into `log`. `starts`: how far each array lies behind the beginning of its memory, in bytes."""
+    """The observer that writes into `log`. `starts`: how far each array lies behind the beginning
+    of its memory, in bytes.
+    """
 
     def __init__(self, log: AccessLog, starts: dict[str, int] | None = None) -> None:
         self.log, self.starts = log, starts or {}
@@ -73,7 +81,8 @@ class Recorder:
         return RecordedArray(data, self, self._number(name, "global", data))
 
     def shared_array(self, name: str, data: Any) -> RecordedArray:
-        """What a thread gets for an array in shared memory: one of each block, which the log counts as one.
+        """What a thread gets for an array in shared memory: one of each block, which the log counts
+        as one.
 
         It is called by the variable that it is assigned to, if that can be seen.
         """
@@ -101,7 +110,9 @@ class Recorder:
         occurrence = self._occurrences[key]
         self._occurrences[key] = occurrence + 1
         self.log.accesses.append(
-            Access(kind, array, element, offset, self.block, self.thread, self.phase, place, occurrence)
+            Access(
+                kind, array, element, offset, self.block, self.thread, self.phase, place, occurrence
+            )
         )
 
     def _number(self, name: str, space: str, data: Any) -> int:
@@ -110,13 +121,17 @@ class Recorder:
             found = self._numbers[name, space] = len(self.log.arrays)
             steps = tuple(s // data.itemsize for s in data.strides)
             start = self.starts.get(name, 0) if space == "global" else 0
-            self.log.arrays.append(ArrayInfo(name, space, data.shape, steps, data.dtype.name, data.itemsize, start))
+            self.log.arrays.append(
+                ArrayInfo(name, space, data.shape, steps, data.dtype.name, data.itemsize, start)
+            )
         return found
 
     def _place(self, frame: FrameType) -> int:
-        """The number of the place in the source: the position in the kernel, and in each function it called on the way.
+        """The number of the place in the source: the position in the kernel, and in each function
+        it called on the way.
 
-        Positions and not instructions, as the adaptive interpreter may call from behind the one that is meant.
+        Positions and not instructions, as the adaptive interpreter may call from behind the one
+        that is meant.
         """
         key = []
         at: FrameType | None = frame
@@ -150,10 +165,12 @@ class RecordedArray(CheckedArray):
         value = super().__getitem__(index)
         if isinstance(value, np.ndarray):
             raise TypeError(
-                f"index {index} of {self.ndim} dimensions leaves some out: a thread touches single elements"
+                f"index {index} of {self.ndim} dimensions leaves some out: a thread touches single "
+                "elements"
             )
         if self.recorder.in_atomic:
-            self._note("atomic", index, sys._getframe(3))  # behind cuda.atomic.add and what it is made of
+            # behind cuda.atomic.add and what it is made of
+            self._note("atomic", index, sys._getframe(3))
         else:
             self._note("load", index, sys._getframe(1))
         return value
@@ -176,7 +193,8 @@ _INTERPRETER = run.__module__
 class _Memory:
     """The bytes behind the arguments of a launch, as the interpreter asks for them.
 
-    Memory of the host is used as it is. Of memory on a device there is a copy, one for all arguments that overlap.
+    Memory of the host is used as it is. Of memory on a device there is a copy, one for all
+    arguments that overlap.
     """
 
     def __init__(self) -> None:
@@ -196,7 +214,9 @@ class _Memory:
                 self._add_remote(found, value.device.index or 0)
                 self.starts[name] = found.pointer % ALIGNED
             else:
-                raise TypeError(f"'{name}' is on device '{value.device}', where there is no memory to look at")
+                raise TypeError(
+                    f"'{name}' is on device '{value.device}', where there is no memory to look at"
+                )
             self._keep.append(value)
             return found
         if isinstance(value, DeviceArray):
@@ -210,7 +230,8 @@ class _Memory:
         if is_numbers(value):
             return value
         raise TypeError(
-            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of numbers, not {type(value).__name__}"
+            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of numbers, not "
+            f"{type(value).__name__}"
         )
 
     def fetch(self) -> None:
@@ -255,14 +276,17 @@ def _of_numpy(name: str, a: np.ndarray[Any, Any]) -> DeviceArray:
     kind = getattr(dtypes, "bool_" if a.dtype == np.bool_ else a.dtype.name, None)
     if not isinstance(kind, dtypes.dtype) or any(s < 0 or s % a.itemsize for s in a.strides):
         raise TypeError(
-            f"'{name}', an array of {a.dtype} with strides {a.strides}, is none that a tensor could be made from"
+            f"'{name}', an array of {a.dtype} with strides {a.strides}, is none that a tensor "
+            "could be made from"
         )
     strides = tuple(s // a.itemsize for s in a.strides)
     return DeviceArray(int(a.__array_interface__["data"][0]), a.shape, strides, kind, -1)
 
 
 def _start(a: np.ndarray[Any, Any]) -> int:
-    """Where the first element lies in the memory of the array that owns it, in bytes: as if that were an allocation of a GPU."""
+    """Where the first element lies in the memory of the array that owns it, in bytes: as if that
+    were an allocation of a GPU.
+    """
     owner = a
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -273,7 +297,8 @@ def _describe(number: int, code: CodeType, position: Any) -> Place:
     """The source at a position, in one line."""
     line, end_line, column, end_column = position
     text = linecache.getline(code.co_filename, line)
-    if code.co_qualname == code.co_name:  # compiled by the interpreter, from source without indentation
+    if code.co_qualname == code.co_name:
+        # compiled by the interpreter, from source without indentation
         first = linecache.getline(code.co_filename, code.co_firstlineno)
         shift = len(first) - len(first.lstrip())
         column, end_column = column + shift, end_column + shift

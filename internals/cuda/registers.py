@@ -1,10 +1,12 @@
-"""`cuda` as a kernel sees it while the interpreter runs it: who am I, and what do I share with my block.
+"""`cuda` as a kernel sees it while the interpreter runs it: who am I, and what do I share with my
+block.
 
-A GPU keeps the indices of a thread and of its block in special registers; here they are attributes that the interpreter sets
-before it lets a thread run. Shared memory is one array a block for each place in the source that asks for it.
+A GPU keeps the indices of a thread and of its block in special registers; here they are attributes
+that the interpreter sets before it lets a thread run. Shared memory is one array a block for each
+place in the source that asks for it.
 
-How the real one differs: shared memory is on the chip and holds what the last block left there; here it holds NaN (or 113), so
-that reading what was never written is seen."""
+How the real one differs: shared memory is on the chip and holds what the last block left there;
+here it holds NaN (or 113), so that reading what was never written is seen."""
 
 from __future__ import annotations
 
@@ -67,21 +69,29 @@ class Registers:
         t, n = self.threadIdx, self.blockDim
         return (t.x + n.x * (t.y + n.y * t.z)) % self.warpsize
 
-    def _shuffle(self, kind: str, line: int, mask: int, value: Any, operand: int) -> Iterator[Request]:
-        """`cuda.shfl_down_sync(mask, value, distance)` and its kin, in line `line`: to `yield from`, for the value."""
+    def _shuffle(
+        self, kind: str, line: int, mask: int, value: Any, operand: int
+    ) -> Iterator[Request]:
+        """`cuda.shfl_down_sync(mask, value, distance)` and its kin, in line `line`: to `yield
+        from`, for the value.
+        """
         request = Request(kind, line, self.laneid, mask, value, operand)
         yield request
         return request.answer
 
     def syncthreads(self) -> None:
-        raise RuntimeError("cuda.syncthreads() has to be written as such, with the module called `cuda`")
+        raise RuntimeError(
+            "cuda.syncthreads() has to be written as such, with the module called `cuda`"
+        )
 
     def threadfence(self) -> None:
         """Nothing to do: memory is seen by all at once."""
 
 
 class _Shared:
-    """`cuda.shared.array`: the same array for all threads of a block that ask at the same place of the source."""
+    """`cuda.shared.array`: the same array for all threads of a block that ask at the same place of
+    the source.
+    """
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
@@ -95,7 +105,9 @@ class _Shared:
             data = _unwritten(shape, dtype)
             observer = self.registers.observer
             name = f"shared{len(self.arrays)}"
-            found = self.arrays[place] = data if observer is None else observer.shared_array(name, data)
+            found = self.arrays[place] = (
+                data if observer is None else observer.shared_array(name, data)
+            )
         return found
 
 
@@ -139,19 +151,24 @@ class _Atomic:
 
 
 class DeviceMath:
-    """`math` as kernels see it: the precision of the argument, and inf or NaN where Python's `math` would raise."""
+    """`math` as kernels see it: the precision of the argument, and inf or NaN where Python's `math`
+    would raise.
+    """
 
     pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 
     def __init__(self) -> None:
         same = (
-            "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-            "floor", "ceil", "trunc", "fabs", "hypot", "copysign", "fmod", "isnan", "isinf", "isfinite", "ldexp",
+            "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan",
+            "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "fabs", "hypot", "copysign", "fmod",
+            "isnan", "isinf", "isfinite", "ldexp",
         )  # fmt: skip
         for name in same:
             setattr(self, name, getattr(np, name))
-        other = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-                 "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
+        other = {
+            "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
+            "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power",
+        }  # fmt: skip
         for name, numpy_name in other.items():
             setattr(self, name, getattr(np, numpy_name))
 

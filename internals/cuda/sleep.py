@@ -1,8 +1,9 @@
-"""`torch.cuda._sleep`: keep a stream busy for a while, to see what waits for it (`aten/src/ATen/cuda/Sleep.cu`).
+"""`torch.cuda._sleep`: keep a stream busy for a while, to see what waits for it
+(`aten/src/ATen/cuda/Sleep.cu`).
 
-How the real one differs: its kernel reads the clock of its multiprocessor until the cycles are over; numba has no such
-register, so this one sleeps, about as long as a clock of 1.5 GHz would take. On the simulator a cycle is modelled as a
-nanosecond.
+How the real one differs: its kernel reads the clock of its multiprocessor until the cycles are
+over; numba has no such register, so this one sleeps, about as long as a clock of 1.5 GHz would
+take. On the simulator a cycle is modelled as a nanosecond.
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
-"""Queues of work and marks in them: `Stream`, `Event`, the current stream (`torch/cuda/streams.py`, `c10/cuda/CUDAStream.cpp`).
+"""Queues of work and marks in them: `Stream`, `Event`, the current stream (`torch/cuda/streams.py`,
+`c10/cuda/CUDAStream.cpp`).
 
-Work on one stream runs in order; work on two streams runs in any order, or at once, unless an event says otherwise:
+Work on one stream runs in order; work on two streams runs in any order, or at once, unless an event
+says otherwise:
 
     side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())      # what `side` does next needs what was queued so far
+    side.wait_stream(torch.cuda.current_stream())      # what `side` does next needs what was queued
+                                                       # so far
     with torch.cuda.stream(side):
         y = x * 2
     torch.cuda.current_stream().wait_stream(side)      # and what comes now needs y
 
-Creating a stream is expensive, so `Stream()` hands out one of a pool of 32 for each device and priority, round and round: the
-33rd is the first again.
+Creating a stream is expensive, so `Stream()` hands out one of a pool of 32 for each device and
+priority, round and round: the 33rd is the first again.
 
-How the real one differs: streams also go over to other processes and into graphs; `blocking` decides whether a waiting thread
-sleeps.
+How the real one differs: streams also go over to other processes and into graphs; `blocking`
+decides whether a waiting thread sleeps.
 """
 
 from __future__ import annotations
@@ -37,9 +40,11 @@ _lock = threading.Lock()
 class Stream:
     """A queue of work on a device.
 
-    `device`: which one, None for the current one; `priority`: 0, or less for more urgent, at least -3.
+    `device`: which one, None for the current one; `priority`: 0, or less for more urgent, at least
+    -3.
 
-    Attributes: `device`, `cuda_stream` (the handle), `priority`, `stream_id`, `device_index`, `device_type`.
+    Attributes: `device`, `cuda_stream` (the handle), `priority`, `stream_id`, `device_index`,
+    `device_type`.
     """
 
     __slots__ = ("device", "cuda_stream", "priority", "_outer", "__weakref__")
@@ -117,7 +122,10 @@ class Stream:
         return hash((self.cuda_stream, self.device))
 
     def __repr__(self) -> str:
-        return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}{_simulated()}>"
+        return (
+            f"<torch.cuda.Stream device={self.device} "
+            f"cuda_stream={self.cuda_stream:#x}{_simulated()}>"
+        )
 
 
 class ExternalStream(Stream):
@@ -132,19 +140,28 @@ class ExternalStream(Stream):
 class Event:
     """A mark in a stream.
 
-    `enable_timing`: whether `elapsed_time` can be asked; `blocking`: how `synchronize` waits, which makes no difference here.
-    Nothing is created before the event is first recorded; then it belongs to the device of that stream.
+    `enable_timing`: whether `elapsed_time` can be asked; `blocking`: how `synchronize` waits, which
+    makes no difference here. Nothing is created before the event is first recorded; then it belongs
+    to the device of that stream.
     """
 
     __slots__ = ("enable_timing", "blocking", "_mark", "_device", "__weakref__")
 
     def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
     ) -> None:
         if interprocess:
-            raise NotImplementedError("Event: interprocess=True is not supported here: events stay in their process")
+            raise NotImplementedError(
+                "Event: interprocess=True is not supported here: events stay in their process"
+            )
         if external:
-            raise NotImplementedError("Event: external=True is not supported here: there are no CUDA graphs")
+            raise NotImplementedError(
+                "Event: external=True is not supported here: there are no CUDA graphs"
+            )
         self.enable_timing, self.blocking = enable_timing, blocking
         self._mark: DriverEvent | None = None
         self._device: Device | None = None
@@ -160,20 +177,26 @@ class Event:
         return 0 if self._mark is None else self._mark.handle
 
     def record(self, stream: Stream | None = None) -> None:
-        """Mark the place behind everything queued on `stream`, or the current one, so far. An earlier mark is forgotten.
+        """Mark the place behind everything queued on `stream`, or the current one, so far. An
+        earlier mark is forgotten.
 
         Raises RuntimeError for a stream of another device than before.
         """
         stream = current_stream() if stream is None else stream
         if self._device is not None and self._device is not stream.device:
             raise RuntimeError(
-                f"Event device {self._device.index} does not match recording stream's device {stream.device_index}."
+                f"Event device {self._device.index} does not match recording stream's device "
+                f"{stream.device_index}."
             )
         self._device = stream.device
-        self._mark = backend.driver().record_event(stream.device_index, stream.cuda_stream, self.enable_timing)
+        self._mark = backend.driver().record_event(
+            stream.device_index, stream.cuda_stream, self.enable_timing
+        )
 
     def wait(self, stream: Stream | None = None) -> None:
-        """What is queued on `stream`, or the current one, from now on starts only after the mark. The host does not wait."""
+        """What is queued on `stream`, or the current one, from now on starts only after the mark.
+        The host does not wait.
+        """
         if self._mark is not None:
             stream = current_stream() if stream is None else stream
             backend.driver().stream_wait_event(stream.device_index, stream.cuda_stream, self._mark)
@@ -190,7 +213,8 @@ class Event:
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds between the marks; modelled ones on the simulator.
 
-        Raises ValueError if one was made without `enable_timing` or was not recorded, RuntimeError if one was not passed yet.
+        Raises ValueError if one was made without `enable_timing` or was not recorded, RuntimeError
+        if one was not passed yet.
         """
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")

@@ -1,8 +1,10 @@
-"""Finding the operations that make the host wait (`c10/cuda/CUDAFunctions.cpp`, `warn_or_error_on_sync`).
+"""Finding the operations that make the host wait (`c10/cuda/CUDAFunctions.cpp`,
+`warn_or_error_on_sync`).
 
-`x.item()`, `nonzero`, `print(x)` and every copy that is not `non_blocking` wait until the device has done all that was queued.
-Such a line in a training loop keeps the host from running ahead. With `set_sync_debug_mode("warn")` each of them warns, with
-"error" it raises. Waiting on purpose (`synchronize()`, of a device, a stream or an event) is not meant.
+`x.item()`, `nonzero`, `print(x)` and every copy that is not `non_blocking` wait until the device
+has done all that was queued. Such a line in a training loop keeps the host from running ahead. With
+`set_sync_debug_mode("warn")` each of them warns, with "error" it raises. Waiting on purpose
+(`synchronize()`, of a device, a stream or an event) is not meant.
 
 How the real one differs: not in this.
 """
@@ -19,7 +21,8 @@ _mode = 0
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """What happens when an operation has to wait: "default" or 0, nothing; "warn" or 1; "error" or 2.
+    """What happens when an operation has to wait: "default" or 0, nothing; "warn" or 1; "error" or
+    2.
 
     Raises RuntimeError for another mode.
     """
@@ -27,7 +30,9 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     backend.driver()
     mode = MODES.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
     if mode not in MODES.values():
-        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`"
+        )
     _mode = mode
 
 

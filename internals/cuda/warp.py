@@ -1,10 +1,12 @@
-"""Shuffles: the 32 lanes of a warp read each other's registers, in lock step and without memory (`__shfl_down_sync`).
+"""Shuffles: the 32 lanes of a warp read each other's registers, in lock step and without memory
+(`__shfl_down_sync`).
 
-A lane that shuffles offers a value and names another lane whose value it wants. It yields a `Request` and waits until all lanes
-that the mask names have come to the same line; `exchange` then gives each what it asked for.
+A lane that shuffles offers a value and names another lane whose value it wants. It yields a
+`Request` and waits until all lanes that the mask names have come to the same line; `exchange` then
+gives each what it asked for.
 
-How the real one differs: one instruction does it. Lanes that the mask names and that do not come make the result undefined, or
-the kernel hang; here they are an error."""
+How the real one differs: one instruction does it. Lanes that the mask names and that do not come
+make the result undefined, or the kernel hang; here they are an error."""
 
 from __future__ import annotations
 
@@ -23,18 +25,30 @@ SHUFFLES: dict[str, Callable[[int, int], int]] = {
 
 
 class Request:
-    """A lane at the shuffle `kind` in line `line`, which offers `value`. `mask` has a bit for every lane that takes part."""
+    """A lane at the shuffle `kind` in line `line`, which offers `value`. `mask` has a bit for every
+    lane that takes part.
+    """
 
     __slots__ = ("kind", "line", "lane", "mask", "value", "source", "answer")
 
-    def __init__(self, kind: str, line: int, lane: int, mask: int, value: Any, operand: int) -> None:
-        self.kind, self.line, self.lane, self.mask, self.value = kind, line, lane, int(mask) & 0xFFFFFFFF, value
+    def __init__(
+        self, kind: str, line: int, lane: int, mask: int, value: Any, operand: int
+    ) -> None:
+        self.kind, self.line, self.lane, self.mask, self.value = (
+            kind,
+            line,
+            lane,
+            int(mask) & 0xFFFFFFFF,
+            value,
+        )
         self.source = SHUFFLES[kind](lane, int(operand))
         self.answer: Any = None
 
 
 def exchange(requests: list[Request]) -> None:
-    """Answer the requests of the lanes of one warp. Raises CudaError if one that a mask names has not come to the line."""
+    """Answer the requests of the lanes of one warp. Raises CudaError if one that a mask names has
+    not come to the line.
+    """
     come: dict[int, dict[int, Request]] = {}
     for request in requests:
         come.setdefault(request.line, {})[request.lane] = request
@@ -43,7 +57,8 @@ def exchange(requests: list[Request]) -> None:
         lanes = sum(1 << lane for lane in here) if len(here) < 32 else 0xFFFFFFFF
         if request.mask & ~lanes or not request.mask >> request.lane & 1:
             raise CudaError(
-                f"cuda.{request.kind} in line {request.line} is for the lanes {request.mask:#010x} of a warp, and those that "
-                f"come to it together are {lanes:#010x}: every lane of the mask has to reach the same shuffle"
+                f"cuda.{request.kind} in line {request.line} is for the lanes {request.mask:#010x} "
+                f"of a warp, and those that come to it together are {lanes:#010x}: every lane of "
+                "the mask has to reach the same shuffle"
             )
         request.answer = here.get(request.source, request).value

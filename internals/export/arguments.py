@@ -1,9 +1,12 @@
-"""What a node of an exported graph is given, as values of the IR (`Argument` of `torch/_export/serde/schema.py`).
+"""What a node of an exported graph is given, as values of the IR (`Argument` of
+`torch/_export/serde/schema.py`).
 
-An argument is an object of one member whose name is its type: `{"as_tensor": {"name": "relu"}}`, `{"as_ints": [1, 2]}`. `READERS`
-is the list of them. Names are looked up among the values made so far, the rest become constants.
+An argument is an object of one member whose name is its type: `{"as_tensor": {"name": "relu"}}`,
+`{"as_ints": [1, 2]}`. `READERS` is the list of them. Names are looked up among the values made so
+far, the rest become constants.
 
-How the real one differs: an FX node keeps numbers and lists as they are; the IR has a node for each.
+How the real one differs: an FX node keeps numbers and lists as they are; the IR has a node for
+each.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from internals.serialization.json_node import JsonNode
 
 from .pt2_archive import dtype_of
 
-MEMORY_FORMATS = {1: 0, 2: 2, 3: 3, 4: 1}  # theirs to the IR's: contiguous, channels_last, channels_last_3d, preserve
+# theirs to the IR's: contiguous, channels_last, channels_last_3d, preserve
+MEMORY_FORMATS = {1: 0, 2: 2, 3: 3, 4: 1}
 
 
 class Arguments:
@@ -38,7 +42,9 @@ class Arguments:
         self.graph, self.values = graph, values
 
     def read(self, node: JsonNode) -> Value:
-        """Raises ArchiveError for a name that is not there yet, or a kind of argument not known here."""
+        """Raises ArchiveError for a name that is not there yet, or a kind of argument not known
+        here.
+        """
         kind, content = node.union()
         if kind not in READERS:
             raise node.error(f"is an argument of the kind {kind}, which is not known here")
@@ -55,7 +61,9 @@ class Arguments:
 
     def list_of(self, element: Type, values: list[Value]) -> Value:
         return (
-            self.graph.insertNode(self.graph.create("prim::ListConstruct", values)).output().setType(ListType(element))
+            self.graph.insertNode(self.graph.create("prim::ListConstruct", values))
+            .output()
+            .setType(ListType(element))
         )
 
     def symbolic(self, node: JsonNode) -> Value:
@@ -94,7 +102,9 @@ def _optional_tensor(a: Arguments, node: JsonNode) -> Value:
     return a.named(content["name"]) if kind == "as_tensor" else a.constant(None)
 
 
-def _list(element: Type, number: Callable[[JsonNode], Any]) -> Callable[[Arguments, JsonNode], Value]:
+def _list(
+    element: Type, number: Callable[[JsonNode], Any]
+) -> Callable[[Arguments, JsonNode], Value]:
     return lambda a, node: a.list_of(element, [a.constant(number(each)) for each in node])
 
 

@@ -1,11 +1,12 @@
 """Operators that exported graphs call and our list does not have, written in those it has.
 
-`run_decompositions()` leaves graphs in which nothing is written to: batch norm returns the new statistics, a write into a slice
-becomes `slice_scatter`, which returns a whole new tensor. Each is a function in TorchScript here; its graph is put in place of
-the call.
+`run_decompositions()` leaves graphs in which nothing is written to: batch norm returns the new
+statistics, a write into a slice becomes `slice_scatter`, which returns a whole new tensor. Each is
+a function in TorchScript here; its graph is put in place of the call.
 
-How the real one differs: these are operators with kernels of their own there; its table of decompositions
-(`torch/_decomp/decompositions.py`) goes the other way, from composite operators down to fewer.
+How the real one differs: these are operators with kernels of their own there; its table of
+decompositions (`torch/_decomp/decompositions.py`) goes the other way, from composite operators down
+to fewer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 def slice_scatter(
-    self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    self: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
 ) -> Tensor:
     result = self.clone()
     torch.ops.aten.slice(result, dim, start, end, step).copy_(src)
@@ -45,7 +51,9 @@ def _native_batch_norm_legit_no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return torch.native_batch_norm(
+        input, weight, bias, running_mean, running_var, False, momentum, eps
+    )
 
 
 def _native_batch_norm_legit_functional(
@@ -59,16 +67,21 @@ def _native_batch_norm_legit_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     mean, var = running_mean.clone(), running_var.clone()
-    out, save_mean, save_invstd = torch.native_batch_norm(input, weight, bias, mean, var, training, momentum, eps)
+    out, save_mean, save_invstd = torch.native_batch_norm(
+        input, weight, bias, mean, var, training, momentum, eps
+    )
     return out, save_mean, save_invstd, mean, var
 
 
 DECOMPOSITIONS: dict[str, Callable[..., Any]] = {
-    "torch.ops.aten.select_scatter.default": select_scatter,
-    "torch.ops.aten.slice_scatter.default": slice_scatter,
-    "torch.ops.aten.copy.default": copy,
-    "torch.ops.aten._native_batch_norm_legit_no_training.default": _native_batch_norm_legit_no_training,
-    "torch.ops.aten._native_batch_norm_legit_functional.default": _native_batch_norm_legit_functional,
+    f"torch.ops.aten.{f.__name__}.default": f
+    for f in (
+        select_scatter,
+        slice_scatter,
+        copy,
+        _native_batch_norm_legit_no_training,
+        _native_batch_norm_legit_functional,
+    )
 }
 
 

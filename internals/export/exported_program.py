@@ -4,12 +4,14 @@
     program.graph            our IR: parameters are attributes of %self, then the inputs
     program(x)               run it; the inputs are checked against the sizes it was exported for
     program.module()         a compiled module: `jit.save` makes a TorchScript archive of it
-    program.graph_signature  which inputs of the exported graph are parameters, buffers, the user's; what is written back
+    program.graph_signature  which inputs of the exported graph are parameters, buffers, the user's;
+                             what is written back
     program.range_constraints   the symbols that sizes depend on, and what they may be
-    program.missing          operators that are not known here, with how often they are called; then it cannot run
+    program.missing          operators that are not known here, with how often they are called; then
+                             it cannot run
 
-How the real one differs: its graph is an FX graph whose parameters are inputs ("lifted"), and `run_decompositions` lowers the
-operators to a smaller set.
+How the real one differs: its graph is an FX graph whose parameters are inputs ("lifted"), and
+`run_decompositions` lowers the operators to a smaller set.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from .symbolic_sizes import Formula
 
 
 class ExportedProgram:
-    """Made by `load`. `missing` counts the calls of operators that are not known here, by target."""
+    """Made by `load`. `missing` counts the calls of operators that are not known here, by
+    target.
+    """
 
     def __init__(
         self,
@@ -59,30 +63,39 @@ class ExportedProgram:
 
     @property
     def input_checks(self) -> tuple[InputCheck, ...]:
-        """Of each leaf of the arguments: its name, dtype and sizes, or the constant that it must be."""
+        """Of each leaf of the arguments: its name, dtype and sizes, or the constant that it must
+        be.
+        """
         return tuple(self._guards.checks)
 
     def sizes_of(self, name: str) -> tuple[int | str, ...]:
-        """The sizes of a tensor in the exported graph: numbers, and formulas as text. Raises KeyError for another name."""
-        return tuple(size.value if size.kind == "integer" else str(size) for size in self._sizes[name])
+        """The sizes of a tensor in the exported graph: numbers, and formulas as text. Raises
+        KeyError for another name.
+        """
+        return tuple(
+            size.value if size.kind == "integer" else str(size) for size in self._sizes[name]
+        )
 
     @property
     def state_dict(self) -> dict[str, Any]:
         return self._module.state_dict()
 
     def module(self) -> Any:
-        """The compiled module: flat inputs, a flat tuple of outputs (one alone as it is). Raises NotImplementedError if
-        operators are missing."""
+        """The compiled module: flat inputs, a flat tuple of outputs (one alone as it is). Raises
+        NotImplementedError if operators are missing."""
         if self.missing:
             listed = ", ".join(f"{name} ({n}x)" for name, n in sorted(self.missing.items()))
-            raise NotImplementedError(f"this program calls operators that are not known here: {listed}")
+            raise NotImplementedError(
+                f"this program calls operators that are not known here: {listed}"
+            )
         return self._module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it on inputs of the form it was exported with.
 
-        Raises ValueError for another form, AssertionError for sizes and constants that it was not exported for ("Guard failed:
-        x.size()[0] == 2"), RuntimeError for other dtypes, NotImplementedError if operators are missing.
+        Raises ValueError for another form, AssertionError for sizes and constants that it was not
+        exported for ("Guard failed: x.size()[0] == 2"), RuntimeError for other dtypes,
+        NotImplementedError if operators are missing.
         """
         module = self.module()
         given = self.in_spec.flatten_inputs(args, kwargs)
@@ -95,7 +108,8 @@ class ExportedProgram:
 
 
 def load(f: Any) -> ExportedProgram:
-    """Read a `.pt2` archive of `torch.export.save` from a path or file object; tensors of a path are mapped, not copied.
+    """Read a `.pt2` archive of `torch.export.save` from a path or file object; tensors of a path
+    are mapped, not copied.
 
     Operators that are not known here do not stop it: see `ExportedProgram.missing`.
     Raises ArchiveError for what is no such archive, or a damaged one. Source: `torch.export.load`.
@@ -128,15 +142,21 @@ class _Loader:
         schema = FunctionSchema("forward", "", tuple(arguments), (Argument("", returned),))
         name = f"{root._jit_type.qualified_name}.forward"
         root._jit_type.addMethod(
-            "forward", ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True)
+            "forward",
+            ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True),
         )
-        in_spec, out_spec = TreeSpec.parse(self.call["in_spec"]), TreeSpec.parse(self.call["out_spec"])
+        in_spec, out_spec = (
+            TreeSpec.parse(self.call["in_spec"]),
+            TreeSpec.parse(self.call["out_spec"]),
+        )
         if in_spec.leaves() != len(self.guards.checks):
             raise self.call["in_spec"].error(
                 f"has {in_spec.leaves()} leaves; the graph has {len(self.guards.checks)} inputs"
             )
         signature, sizes = ExportGraphSignature.read(self.signature), self.sizes()
-        return ExportedProgram(root, self.guards, (in_spec, out_spec), signature, sizes, reader.missing)
+        return ExportedProgram(
+            root, self.guards, (in_spec, out_spec), signature, sizes, reader.missing
+        )
 
     def sizes(self) -> dict[str, tuple[Formula, ...]]:
         values = self.content["tensor_values"].items()
@@ -151,7 +171,9 @@ class _Loader:
                 name = content[f"{STATE[kind]}_name"]
                 if name.text() not in self.tensors:
                     raise name.error(f"is '{name.text()}', of which the archive has no tensor")
-                persistent = kind == "parameter" or (kind == "buffer" and content["persistent"].boolean())
+                persistent = kind == "parameter" or (
+                    kind == "buffer" and content["persistent"].boolean()
+                )
                 kept = "parameter" if kind == "parameter" else "buffer"
                 root.place(name, self.tensors[name.text()], kept, persistent, classes)
                 self.state.add(name.text())
@@ -163,13 +185,19 @@ class _Loader:
         for spec in self.signature["input_specs"]:
             kind, content = spec.union()
             if kind in STATE:
-                value = get_attributes(self.graph, self.modules, content[f"{STATE[kind]}_name"].text())
+                value = get_attributes(
+                    self.graph, self.modules, content[f"{STATE[kind]}_name"].text()
+                )
                 reader.define(content["arg"]["name"], value)
             elif kind == "user_input":
                 form, arg = content["arg"].union()
-                t: Type = TensorType.get() if form == "as_tensor" else SYMBOLS.get(form, TensorType.get())
+                t: Type = (
+                    TensorType.get() if form == "as_tensor" else SYMBOLS.get(form, TensorType.get())
+                )
                 name = arg["name"] if form == "as_tensor" else arg["as_name"]
-                value = self.graph.addInput().setType(reader.tensor_type(name.text()) if form == "as_tensor" else t)
+                value = self.graph.addInput().setType(
+                    reader.tensor_type(name.text()) if form == "as_tensor" else t
+                )
                 reader.define(name, value)
                 check = InputCheck.of_tensor if form == "as_tensor" else InputCheck.of_number
                 self.guards.checks.append(check(name.text(), self.content))
@@ -181,7 +209,9 @@ class _Loader:
         return arguments
 
     def outputs(self, reader: GraphReader) -> Type:
-        """What is returned; what the program writes to its buffers and inputs is written back first."""
+        """What is returned; what the program writes to its buffers and inputs is written back
+        first.
+        """
         returned: list[Value] = []
         for spec in self.signature["output_specs"]:
             kind, content = spec.union()
@@ -195,12 +225,18 @@ class _Loader:
                     written = get_attributes(self.graph, self.modules, target.text())
                 else:
                     raise target.error(f"is '{target.text()}', which is no tensor of the program")
-                self.graph.insert("aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False])
+                self.graph.insert(
+                    "aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False]
+                )
             else:
                 raise spec.error(f"is an output of the kind {kind}, which is not known here")
         if len(returned) != 1:
             t = TupleType([plain(v.type()) for v in returned])
-            returned = [self.graph.insertNode(self.graph.create("prim::TupleConstruct", returned)).output().setType(t)]
+            returned = [
+                self.graph.insertNode(self.graph.create("prim::TupleConstruct", returned))
+                .output()
+                .setType(t)
+            ]
         self.graph.registerOutput(returned[0])
         return plain(returned[0].type())
 
@@ -214,7 +250,9 @@ MUTATIONS = {
 
 
 def _classes(content: JsonNode) -> dict[str, str]:
-    """The class of the module at each path, which the nodes remember as "L__self__fc,fc,torch.nn.modules.linear.Linear"."""
+    """The class of the module at each path, which the nodes remember as
+    "L__self__fc,fc,torch.nn.modules.linear.Linear".
+    """
     found: dict[str, str] = {}
     for node in content["nodes"]:
         stack = node["metadata"].get("nn_module_stack")

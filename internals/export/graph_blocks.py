@@ -1,13 +1,16 @@
-"""Graphs inside a graph: `torch.cond`, `while_loop` and `no_grad` as the IR has them (`torch/_higher_order_ops`).
+"""Graphs inside a graph: `torch.cond`, `while_loop` and `no_grad` as the IR has them
+(`torch/_higher_order_ops`).
 
     torch.ops.higher_order.cond(gt, true_graph_0, false_graph_0, [x])
     %relu : Tensor = prim::If(%4)
       block0(): ...
 
-Export follows one path through a program's own `if`s; these are the ones that the programmer asked to keep. Their graphs see
-nothing but their inputs: what they use from outside is handed in, so they become blocks by giving those inputs their values.
+Export follows one path through a program's own `if`s; these are the ones that the programmer asked
+to keep. Their graphs see nothing but their inputs: what they use from outside is handed in, so they
+become blocks by giving those inputs their values.
 
-How the real one differs: each inner graph is a GraphModule of its own, and `cond` an operator that is called with two of them.
+How the real one differs: each inner graph is a GraphModule of its own, and `cond` an operator that
+is called with two of them.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ def cond(reader: GraphReader, node: JsonNode) -> None:
         raise node.error(f"gives cond {len(given)} arguments instead of 4")
     operands = _operands(reader, given[3:])
     graph = reader.graph
-    branch = graph.insertNode(graph.create("prim::If", [truth(reader, reader.arguments.read(given[0]))], 0))
+    branch = graph.insertNode(
+        graph.create("prim::If", [truth(reader, reader.arguments.read(given[0]))], 0)
+    )
     kinds: list[list[Type]] = []
     for arg in given[1:3]:
         block = branch.addBlock()
@@ -69,20 +74,25 @@ def while_loop(reader: GraphReader, node: JsonNode) -> None:
 
 
 def set_grad_enabled(reader: GraphReader, node: JsonNode) -> None:
-    """`wrap_with_set_grad_enabled(enabled, graph, *operands)`: the graph in place; results without gradients are detached."""
+    """`wrap_with_set_grad_enabled(enabled, graph, *operands)`: the graph in place; results without
+    gradients are detached.
+    """
     given = [each["arg"] for each in node["inputs"]]
     if len(given) < 2 or given[0].union()[0] != "as_bool":
         raise node.error("does not say whether gradients are enabled")
     returned = _inner(reader, given[1], [reader.arguments.read(each) for each in given[2:]])
     if not given[0].union()[1].boolean():
         returned = [
-            reader.graph.insert("aten::detach", [v]) if isinstance(v.type(), TensorType) else v for v in returned
+            reader.graph.insert("aten::detach", [v]) if isinstance(v.type(), TensorType) else v
+            for v in returned
         ]
     reader.name_all(returned, node["outputs"])
 
 
 def assertion(reader: GraphReader, node: JsonNode) -> None:
-    """`_assert_scalar(condition, message)` and `_assert_async(condition, message)`: raise unless."""
+    """`_assert_scalar(condition, message)` and `_assert_async(condition, message)`: raise
+    unless.
+    """
     given = [reader.arguments.read(each["arg"]) for each in node["inputs"]]
     if not 1 <= len(given) <= 2:
         raise node.error(f"gives an assertion {len(given)} arguments")
@@ -90,7 +100,9 @@ def assertion(reader: GraphReader, node: JsonNode) -> None:
     branch = reader.graph.insertNode(reader.graph.create("prim::If", [truth(reader, given[0])], 0))
     branch.addBlock()
     with reader.graph.insert_point_guard(branch.addBlock()):
-        error = reader.graph.create("prim::RaiseException", [message, reader.arguments.constant(None)], 0)
+        error = reader.graph.create(
+            "prim::RaiseException", [message, reader.arguments.constant(None)], 0
+        )
         reader.graph.insertNode(error)
 
 
@@ -123,7 +135,13 @@ def _operands(reader: GraphReader, lists: list[JsonNode]) -> list[Value]:
         kind, content = each.union()
         if kind == "as_tensors":
             found += [reader.arguments.named(entry["name"]) for entry in content]
-        elif kind in ("as_sym_ints", "as_ints", "as_optional_tensors", "as_sym_floats", "as_sym_bools"):
+        elif kind in (
+            "as_sym_ints",
+            "as_ints",
+            "as_optional_tensors",
+            "as_sym_floats",
+            "as_sym_bools",
+        ):
             found += [reader.arguments.symbolic(entry) if isinstance(entry.value, dict) else
                       reader.arguments.constant(entry.integer()) for entry in content]  # fmt: skip
         else:
@@ -140,7 +158,9 @@ def _inner(reader: GraphReader, arg: JsonNode, operands: list[Value]) -> list[Va
         raise arg.error("is nested too deep")
     inputs = list(content["graph"]["inputs"])
     if len(inputs) != len(operands):
-        raise content["graph"]["inputs"].error(f"are {len(inputs)}; {len(operands)} values are given")
+        raise content["graph"]["inputs"].error(
+            f"are {len(inputs)}; {len(operands)} values are given"
+        )
     values: dict[str, Value] = {}
     for each, operand in zip(inputs, operands):
         form, name = each.union()

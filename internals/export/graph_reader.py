@@ -1,14 +1,17 @@
-"""From the nodes of an exported graph to nodes of the IR (`torch/_export/serde/serialize.py`, `GraphModuleDeserializer`).
+"""From the nodes of an exported graph to nodes of the IR (`torch/_export/serde/serialize.py`,
+`GraphModuleDeserializer`).
 
-    {"target": "torch.ops.aten.add.Tensor", "inputs": [...], "outputs": [{"as_tensor": {"name": "add"}}]}
+    {"target": "torch.ops.aten.add.Tensor", "inputs": [...],
+     "outputs": [{"as_tensor": {"name": "add"}}]}
     %add : Tensor = aten::add(%relu, %b_k, %1)
 
-The target names operator and overload, so there is nothing to resolve: look the schema up, fill in the defaults that were left
-out. A few targets are no operators of ours but mean one (`MEANS`), such as Python's own arithmetic on sizes. What is not known at
-all becomes a node all the same, so that the graph can be read, and is listed in `missing`.
+The target names operator and overload, so there is nothing to resolve: look the schema up, fill in
+the defaults that were left out. A few targets are no operators of ours but mean one (`MEANS`), such
+as Python's own arithmetic on sizes. What is not known at all becomes a node all the same, so that
+the graph can be read, and is listed in `missing`.
 
-How the real one differs: it makes FX nodes, which call the operators themselves. Of the operators on graphs (graph_blocks.py) it
-has many more.
+How the real one differs: it makes FX nodes, which call the operators themselves. Of the operators
+on graphs (graph_blocks.py) it has many more.
 """
 
 from __future__ import annotations
@@ -72,8 +75,9 @@ LEFT_OUT = (
     "torch.ops.aten.sym_constrain_range_for_size.default",
 )
 SYMBOLS: dict[str, Type] = {
-    "as_sym_int": IntType.get(), "as_int": IntType.get(), "as_sym_float": FloatType.get(), "as_float": FloatType.get(),
-    "as_sym_bool": BoolType.get(), "as_bool": BoolType.get(), "as_string": StringType.get(),
+    "as_sym_int": IntType.get(), "as_int": IntType.get(), "as_sym_float": FloatType.get(),
+    "as_float": FloatType.get(), "as_sym_bool": BoolType.get(), "as_bool": BoolType.get(),
+    "as_string": StringType.get(),
 }  # fmt: skip
 
 
@@ -81,7 +85,9 @@ CONVERSIONS = {"int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool"}
 
 
 class GraphReader:
-    """Puts the nodes of `content`, the JSON of a graph, into `graph`. `values` has its inputs, by name."""
+    """Puts the nodes of `content`, the JSON of a graph, into `graph`. `values` has its inputs, by
+    name.
+    """
 
     def __init__(
         self,
@@ -110,8 +116,12 @@ class GraphReader:
             raise node["target"].error(f"is {target}: {refusal(symbol)}")
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
         if written is not None:
-            made = self.graph.insertGraph(written.graph, self.inputs_of(written.schema, given, node))
-            returned = made[0].node().inputs() if made[0].node().kind() == "prim::TupleConstruct" else made
+            made = self.graph.insertGraph(
+                written.graph, self.inputs_of(written.schema, given, node)
+            )
+            returned = (
+                made[0].node().inputs() if made[0].node().kind() == "prim::TupleConstruct" else made
+            )
             return self.name_all(returned, node["outputs"])
         if operator is None:
             self.missing[target] += 1
@@ -125,8 +135,12 @@ class GraphReader:
         self.graph.insertNode(call)
         self.name_all([call.addOutput().setType(t) for t in types], node["outputs"])
 
-    def inputs_of(self, schema: FunctionSchema, given: list[tuple[str, JsonNode]], node: JsonNode) -> list[Value]:
-        """In the schema's order, defaults filled in. Names that Python uses instead (`_operator.add(a, b)`) go by position."""
+    def inputs_of(
+        self, schema: FunctionSchema, given: list[tuple[str, JsonNode]], node: JsonNode
+    ) -> list[Value]:
+        """In the schema's order, defaults filled in. Names that Python uses instead
+        (`_operator.add(a, b)`) go by position.
+        """
         names = [a.name for a in schema.arguments]
         by_position = not all(name in names for name, _ in given)
         found: dict[str, JsonNode] = {}
@@ -137,7 +151,11 @@ class GraphReader:
         inputs: list[Value] = []
         for argument in schema.arguments:
             if argument.name in found:
-                inputs.append(self.given(found[argument.name], argument.type, takes_number(schema, len(inputs))))
+                inputs.append(
+                    self.given(
+                        found[argument.name], argument.type, takes_number(schema, len(inputs))
+                    )
+                )
             elif argument.has_default_value():
                 inputs.append(self.graph.insertConstant(argument.default_value, argument.type))
             else:
@@ -145,13 +163,17 @@ class GraphReader:
         return inputs
 
     def given(self, arg: JsonNode, wanted: Type, takes_number: bool = False) -> Value:
-        """What is given, as what is wanted: a number may stand for a float, a list of one, or a tensor."""
+        """What is given, as what is wanted: a number may stand for a float, a list of one, or a
+        tensor.
+        """
         if arg.union()[0] == "as_int" and isinstance(wanted, FloatType):
             return self.arguments.constant(float(arg.union()[1].integer()))
         if arg.union()[0] == "as_bool" and isinstance(wanted, NumberType):
             return self.arguments.constant(int(arg.union()[1].boolean()))
         value = self.arguments.read(arg)
-        if isinstance(wanted, TensorType) and isinstance(value.type(), (IntType, FloatType, BoolType)):
+        if isinstance(wanted, TensorType) and isinstance(
+            value.type(), (IntType, FloatType, BoolType)
+        ):
             if takes_number:
                 return value  # the node will mean that overload
             return self.graph.insert("prim::NumToTensor", [value]).setType(TensorType.get())
@@ -172,7 +194,9 @@ class GraphReader:
             self.define(content["name"], value.setType(self.tensor_type(content["name"].text())))
         elif kind in ("as_tensors", "as_optional_tensors"):
             value.setType(ListType(TensorType.get()))
-            parts = self.graph.insertNode(self.graph.create("prim::ListUnpack", [value], len(content)))
+            parts = self.graph.insertNode(
+                self.graph.create("prim::ListUnpack", [value], len(content))
+            )
             for part, each in zip(parts.outputs(), content):
                 named = each if kind == "as_tensors" else each.union()[1]
                 self.define(named["name"], part.setType(self.tensor_type(named["name"].text())))
@@ -202,7 +226,9 @@ class GraphReader:
             return TensorType.get()
         sizes, strides = ([_number(each) for each in meta[key]] for key in ("sizes", "strides"))
         requires_grad = meta["requires_grad"].boolean()
-        return TensorType(dtype_of(meta["dtype"]), device_of(meta["device"]), sizes, strides, requires_grad)
+        return TensorType(
+            dtype_of(meta["dtype"]), device_of(meta["device"]), sizes, strides, requires_grad
+        )
 
 
 def operator_of(target: str) -> Operator | None:
@@ -211,18 +237,28 @@ def operator_of(target: str) -> Operator | None:
     if name is None and target.startswith("torch.ops."):
         namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
         base, _, overload = rest.partition(".")
-        name = f"{namespace}::{base}" if overload in ("", "default") else f"{namespace}::{base}.{overload}"
+        name = (
+            f"{namespace}::{base}"
+            if overload in ("", "default")
+            else f"{namespace}::{base}.{overload}"
+        )
     if name is None:
         return None
-    return next((each for each in find_operators(name.partition(".")[0]) if each.name == name), None)
+    return next(
+        (each for each in find_operators(name.partition(".")[0]) if each.name == name), None
+    )
 
 
 def takes_number(schema: FunctionSchema, i: int) -> bool:
-    """Whether another overload of the same operator takes a number at position `i`: `add.Scalar` beside `add.Tensor`."""
+    """Whether another overload of the same operator takes a number at position `i`: `add.Scalar`
+    beside `add.Tensor`.
+    """
     if "::" not in schema.name:
         return False
     others = [each.schema.arguments for each in find_operators(schema.name)]
-    return i > 0 and any(i < len(arguments) and isinstance(arguments[i].type, NumberType) for arguments in others)
+    return i > 0 and any(
+        i < len(arguments) and isinstance(arguments[i].type, NumberType) for arguments in others
+    )
 
 
 def unknown_kind(target: str) -> str:

@@ -4,10 +4,11 @@
     p_fc_weight: PARAMETER target='fc.weight'
     x: USER_INPUT
 
-An exported graph is a pure function: parameters and buffers are inputs like any other, and what is written to a buffer is one
-more output. The signature says which is which.
+An exported graph is a pure function: parameters and buffers are inputs like any other, and what is
+written to a buffer is one more output. The signature says which is which.
 
-How the real one differs: the same, with a few kinds more (tokens, custom objects, gradients of exported losses).
+How the real one differs: the same, with a few kinds more (tokens, custom objects, gradients of
+exported losses).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from internals.serialization.json_node import JsonNode
 
 @dataclass(frozen=True)
 class Spec:
-    """`kind` as torch's InputKind or OutputKind; `name` in the graph; `target`: the parameter or buffer that it is."""
+    """`kind` as torch's InputKind or OutputKind; `name` in the graph; `target`: the parameter or
+    buffer that it is.
+    """
 
     kind: str
     name: str
@@ -68,7 +71,9 @@ class ExportGraphSignature:
         return tuple(str(s.target) for s in self.input_specs if s.kind == kind)
 
     def __repr__(self) -> str:
-        inputs, outputs = ("\n".join(map(str, specs)) for specs in (self.input_specs, self.output_specs))
+        inputs, outputs = (
+            "\n".join(map(str, specs)) for specs in (self.input_specs, self.output_specs)
+        )
         return f"# inputs\n{inputs}\n\n# outputs\n{outputs}\n"
 
 
@@ -90,5 +95,7 @@ def _name(arg: JsonNode) -> str:
     if arg.get("name") is not None:
         return arg["name"].text()
     content = arg.union()[1]
-    named = (content.get("name") or content.get("as_name")) if isinstance(content.value, dict) else None
+    named = (
+        (content.get("name") or content.get("as_name")) if isinstance(content.value, dict) else None
+    )
     return "" if named is None else named.text()

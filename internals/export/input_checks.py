@@ -1,10 +1,12 @@
-"""What a program was exported for, checked when it is called: its guards (`_get_input_guards_for_graph` of
-`torch/export/_unlift.py`).
+"""What a program was exported for, checked when it is called: its guards
+(`_get_input_guards_for_graph` of `torch/export/_unlift.py`).
 
-A size that was a number when the program was exported must be that number; sizes that depend on symbols must fit one another, and
-be in range; a number or text that was an argument must be what it was, because the graph has been made for it.
+A size that was a number when the program was exported must be that number; sizes that depend on
+symbols must fit one another, and be in range; a number or text that was an argument must be what it
+was, because the graph has been made for it.
 
-How the real one differs: its guards are Python text, made into code; dtypes and numbers of dimensions are left to the operators.
+How the real one differs: its guards are Python text, made into code; dtypes and numbers of
+dimensions are left to the operators.
 """
 
 from __future__ import annotations
@@ -27,12 +29,17 @@ class ValueRange(NamedTuple):
     upper: int | None
 
     def __repr__(self) -> str:
-        return f"VR[{self.lower if self.lower is not None else '-int_oo'}, {self.upper if self.upper is not None else 'int_oo'}]"
+        return (
+            f"VR[{self.lower if self.lower is not None else '-int_oo'}, "
+            f"{self.upper if self.upper is not None else 'int_oo'}]"
+        )
 
 
 @dataclass(frozen=True)
 class InputCheck:
-    """Of one input: `sizes` of a tensor, `number` of a number that may vary, or the `constant` it must be."""
+    """Of one input: `sizes` of a tensor, `number` of a number that may vary, or the `constant` it
+    must be.
+    """
 
     name: str
     dtype: dtype | None = None
@@ -75,11 +82,14 @@ class Guards:
     ranges: dict[str, ValueRange] = field(default_factory=dict)
 
     def check(self, values: list[Any]) -> list[Any]:
-        """Those values that the graph takes. Raises AssertionError, or RuntimeError for another kind of value."""
+        """Those values that the graph takes. Raises AssertionError, or RuntimeError for another
+        kind of value.
+        """
         symbols: dict[str, int] = {}
         sources: dict[str, str] = {}
         found = [each for check, value in zip(self.checks, values) for each in _sizes(check, value)]
-        for line in (False, True):  # those that a size gives at once, then those it gives by a formula
+        for line in (False, True):
+            # those that a size gives at once, then those it gives by a formula
             for where, formula, n in found:
                 _learn(formula, line, where, n, symbols, sources)
         for where, formula, n in found:
@@ -101,7 +111,10 @@ class Guards:
 def ranges_of(program: JsonNode) -> dict[str, ValueRange]:
     found = {}
     for name, each in program["range_constraints"].items():
-        low, high = (bound if bound is None else bound.integer() for bound in map(each.get, ("min_val", "max_val")))
+        low, high = (
+            bound if bound is None else bound.integer()
+            for bound in map(each.get, ("min_val", "max_val"))
+        )
         found[name] = ValueRange(low, high)
     return found
 
@@ -110,26 +123,46 @@ def _sizes(check: InputCheck, value: Any) -> list[tuple[str, Formula, int]]:
     """The numbers that an input brings, and what each should be."""
     name = check.name
     if check.is_constant:
-        if check.constant is not None and (type(value) is not type(check.constant) or value != check.constant):
+        if check.constant is not None and (
+            type(value) is not type(check.constant) or value != check.constant
+        ):
             raise AssertionError(f"Guard failed: {name} == {check.constant!r}")
         if check.constant is None and value is not None:
             raise AssertionError(f"Guard failed: {name} is None")
     if check.number is not None:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise RuntimeError(f"Expected input '{name}' to be of type int, but got {type(value).__name__}")
+            raise RuntimeError(
+                f"Expected input '{name}' to be of type int, but got {type(value).__name__}"
+            )
         return [(name, check.number, value)]
     if check.sizes is None:
         return []
     if not isinstance(value, TensorImpl):
-        raise RuntimeError(f"Expected input '{name}' to be a tensor, but got {type(value).__name__}")
+        raise RuntimeError(
+            f"Expected input '{name}' to be a tensor, but got {type(value).__name__}"
+        )
     if value.dtype is not check.dtype:
-        raise RuntimeError(f"Expected input '{name}' to be of dtype {check.dtype}, but got {value.dtype}")
+        raise RuntimeError(
+            f"Expected input '{name}' to be of dtype {check.dtype}, but got {value.dtype}"
+        )
     if len(check.sizes) != value.dim():
-        raise RuntimeError(f"Expected input '{name}' to have {len(check.sizes)} dimensions, but got {value.dim()}")
-    return [(f"{name}.size()[{i}]", size, int(n)) for i, (size, n) in enumerate(zip(check.sizes, value.shape))]
+        raise RuntimeError(
+            f"Expected input '{name}' to have {len(check.sizes)} dimensions, but got {value.dim()}"
+        )
+    return [
+        (f"{name}.size()[{i}]", size, int(n))
+        for i, (size, n) in enumerate(zip(check.sizes, value.shape))
+    ]
 
 
-def _learn(formula: Formula, line: bool, where: str, n: int, symbols: dict[str, int], sources: dict[str, str]) -> None:
+def _learn(
+    formula: Formula,
+    line: bool,
+    where: str,
+    n: int,
+    symbols: dict[str, int],
+    sources: dict[str, str],
+) -> None:
     """Take the value of a symbol from the first size that says it; `2*s` says it too."""
     if formula.kind == "symbol" and formula.value not in symbols:
         symbols[formula.value], sources[formula.value] = n, where

@@ -6,8 +6,8 @@
     data/weights/model_weights_config.json   which tensor of the state dict looks at which, and how
     data/constants/...                    the same for tensors that are neither parameter nor buffer
 
-How the real one differs: an archive may hold several models, compiled code of AOTInductor, and tensors of subclasses, which are
-pickled.
+How the real one differs: an archive may hold several models, compiled code of AOTInductor, and
+tensors of subclasses, which are pickled.
 """
 
 from __future__ import annotations
@@ -26,33 +26,45 @@ MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
 
 # `ScalarType` of torch/_export/serde/schema.py: numbers of its own, one more than those of c10.
 DTYPES = {
-    1: dt.uint8, 2: dt.int8, 3: dt.int16, 4: dt.int32, 5: dt.int64, 6: dt.float16, 7: dt.float32, 8: dt.float64,
-    10: dt.complex64, 11: dt.complex128, 12: dt.bool_,
+    1: dt.uint8, 2: dt.int8, 3: dt.int16, 4: dt.int32, 5: dt.int64, 6: dt.float16, 7: dt.float32,
+    8: dt.float64, 10: dt.complex64, 11: dt.complex128, 12: dt.bool_,
 }  # fmt: skip
 OTHERS = {
-    9: "complex32", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz",
-    32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
+    9: "complex32", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
+    31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
 }  # fmt: skip
 
 
 def read_program(reader: ArchiveReader) -> JsonNode:
-    """`models/model.json`. Raises ArchiveError for an archive of another kind or of a version not known here."""
+    """`models/model.json`. Raises ArchiveError for an archive of another kind or of a version not
+    known here.
+    """
     if not reader.has("archive_format") or reader.text("archive_format") != "pt2":
-        raise ArchiveError("not an archive of torch.export: no 'archive_format' that says pt2", archive=reader.name)
+        raise ArchiveError(
+            "not an archive of torch.export: no 'archive_format' that says pt2", archive=reader.name
+        )
     if not reader.has("models/model.json"):
-        names = [n.removeprefix("models/").removesuffix(".json") for n in reader.records if n.startswith("models/")]
+        names = [
+            n.removeprefix("models/").removesuffix(".json")
+            for n in reader.records
+            if n.startswith("models/")
+        ]
         raise ArchiveError(f"has no model 'model'; it has {names}", archive=reader.name)
     text = TextBudget(reader, GRAPH).text("models/model.json")
     program = JsonNode.parse(text, reader.name, "models/model.json")
     version = program["schema_version"]["major"].integer()
     if version not in MAJOR:
         known = f"{MAJOR[0]} to {MAJOR[-1]}"
-        raise program["schema_version"].error(f"is {version}; versions {known} can be read: export it anew")
+        raise program["schema_version"].error(
+            f"is {version}; versions {known} can be read: export it anew"
+        )
     return program
 
 
 def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
-    """The tensors of "weights" or "constants", by name; those that share a storage share it again."""
+    """The tensors of "weights" or "constants", by name; those that share a storage share it
+    again.
+    """
     record = f"data/{kind}/model_{kind}_config.json"
     if not reader.has(record):
         return {}
@@ -63,14 +75,19 @@ def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
 def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
     use_pickle = entry.get("use_pickle")
     if use_pickle is not None and use_pickle.boolean():
-        raise entry.error("is pickled: a subclass of Tensor, or an object that only its own class can restore")
+        raise entry.error(
+            "is pickled: a subclass of Tensor, or an object that only its own class can restore"
+        )
     meta = entry["tensor_meta"]
     kind = dtype_of(meta["dtype"])
     sizes = tuple(fixed(each) for each in meta["sizes"])
     strides = tuple(fixed(each) for each in meta["strides"])
     storage = TypedStorage(reader.storage(folder + entry["path_name"].text()), kind)
     try:
-        return marked(view_of(storage, fixed(meta["storage_offset"]), sizes, strides), meta["requires_grad"].boolean())
+        return marked(
+            view_of(storage, fixed(meta["storage_offset"]), sizes, strides),
+            meta["requires_grad"].boolean(),
+        )
     except ArchiveError as error:
         raise error if error.record else meta.error(f"fits no tensor: {error.message}") from None
 
@@ -78,7 +95,9 @@ def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
 def dtype_of(node: JsonNode) -> dt.dtype:
     found = DTYPES.get(node.integer())
     if found is None:
-        raise node.error(f"is dtype {OTHERS.get(node.integer(), node.integer())}, which is not known here")
+        raise node.error(
+            f"is dtype {OTHERS.get(node.integer(), node.integer())}, which is not known here"
+        )
     return found
 
 

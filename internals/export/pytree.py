@@ -1,8 +1,10 @@
 """Nested arguments and results, and the flat lists that a graph has (`torch/utils/_pytree.py`).
 
-    {"a": x, "b": [y, z]}     ◄──►   [x, y, z]  and  TreeSpec(dict, ["a", "b"], [leaf, TreeSpec(list, [leaf, leaf])])
+    {"a": x, "b": [y, z]}  ◄──►  [x, y, z]  and
+                                 TreeSpec(dict, ["a", "b"], [leaf, TreeSpec(list, [leaf, leaf])])
 
-A file names the kind of each node; tuples, lists, dicts and named tuples (as plain tuples) are known.
+A file names the kind of each node; tuples, lists, dicts and named tuples (as plain tuples) are
+known.
 
 How the real one differs: classes can be registered as nodes.
 """
@@ -51,7 +53,9 @@ class TreeSpec:
         if kind is None:
             return cls()
         if kind.text() not in KINDS:
-            raise kind.error(f"is {kind.text()}, which is not known here: tuples, lists and dicts are")
+            raise kind.error(
+                f"is {kind.text()}, which is not known here: tuples, lists and dicts are"
+            )
         children = tuple(cls._of(each, depth + 1) for each in node["children_spec"])
         keys: tuple[str, ...] = ()
         if KINDS[kind.text()] == "dict":
@@ -74,19 +78,23 @@ class TreeSpec:
         return cls()
 
     def flatten_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call's arguments; the keywords come in any order. Raises ValueError if the form is another."""
+        """The leaves of a call's arguments; the keywords come in any order. Raises ValueError if
+        the form is another.
+        """
         names = self.children[1].keys if self.kind == "tuple" and len(self.children) == 2 else ()
         if set(names) != set(kwargs) and len(args) == len(self.children[0].children):
             raise ValueError(
-                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {list(names)}"
+                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but "
+                f"expected {list(names)}"
             )
         try:
             return list(self.flatten((args, kwargs)))
         except ValueError:
             raise ValueError(
-                f"Trying to flatten user inputs with exported input tree spec: \n{self}\nbut actually got inputs with tree spec "
-                f"of: \n{TreeSpec.of((args, kwargs))}.\nPlease check that the inputs have the same number and type of args and "
-                "kwargs as the ones you used when tracing."
+                f"Trying to flatten user inputs with exported input tree spec: \n{self}\nbut "
+                f"actually got inputs with tree spec of: \n{TreeSpec.of((args, kwargs))}.\nPlease "
+                "check that the inputs have the same number and type of args and kwargs as the "
+                "ones you used when tracing."
             ) from None
 
     def flatten(self, value: Any) -> Iterator[Any]:
@@ -102,7 +110,9 @@ class TreeSpec:
             for key, child in zip(self.keys, self.children):
                 yield from child.flatten(value[key])
         else:
-            if not isinstance(value, list if self.kind == "list" else tuple) or len(value) != len(self.children):
+            if not isinstance(value, list if self.kind == "list" else tuple) or len(value) != len(
+                self.children
+            ):
                 raise ValueError(f"should be a {self.kind} of {len(self.children)}")
             for child, part in zip(self.children, value):
                 yield from child.flatten(part)
@@ -126,4 +136,7 @@ class TreeSpec:
         if self.kind == LEAF:
             return "*"
         children = f",\n{' ' * indent}".join(child._shown(indent + 2) for child in self.children)
-        return f"TreeSpec({self.kind}, {list(self.keys) if self.kind == 'dict' else None}, [{children}])"
+        return (
+            f"TreeSpec({self.kind}, {list(self.keys) if self.kind == 'dict' else None}, "
+            f"[{children}])"
+        )

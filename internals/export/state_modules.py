@@ -1,9 +1,11 @@
-"""Parameters by their full names, as modules inside modules: `fc.weight` is `weight` of the module `fc`.
+"""Parameters by their full names, as modules inside modules: `fc.weight` is `weight` of the module
+`fc`.
 
-An exported graph has all of them as inputs; a compiled module has them where they belong, so that `state_dict()`, optimizers and
-`jit.save` find them.
+An exported graph has all of them as inputs; a compiled module has them where they belong, so that
+`state_dict()`, optimizers and `jit.save` find them.
 
-How the real one differs: `ExportedProgram.module()` builds the same tree, of `torch.fx.GraphModule`s.
+How the real one differs: `ExportedProgram.module()` builds the same tree, of
+`torch.fx.GraphModule`s.
 """
 
 from __future__ import annotations
@@ -25,15 +27,21 @@ class Folder:
         self.tensors: dict[str, tuple[Any, str, bool]] = {}
         self.folders: dict[str, Folder] = {}
 
-    def place(self, where: JsonNode, tensor: Any, kind: str, persistent: bool, classes: dict[str, str]) -> None:
-        """Put a tensor under its full name, which is `where`'s text. Raises ArchiveError if the place is taken."""
+    def place(
+        self, where: JsonNode, tensor: Any, kind: str, persistent: bool, classes: dict[str, str]
+    ) -> None:
+        """Put a tensor under its full name, which is `where`'s text. Raises ArchiveError if the
+        place is taken.
+        """
         *path, name = where.text().split(".")
         folder = self
         for i, each in enumerate(path):
             made = Folder(classes.get(".".join(path[: i + 1]), "Module"))
             folder = folder.folders.setdefault(each, made)
         if not all((*path, name)) or name in folder.tensors or name in folder.folders:
-            raise where.error(f"is '{where.text()}', where something else is already, or which is no name")
+            raise where.error(
+                f"is '{where.text()}', where something else is already, or which is no name"
+            )
         if any(p in f.tensors for f, p in zip(self._along(path), path)):
             raise where.error(f"is '{where.text()}', inside what is a tensor")
         folder.tensors[name] = (tensor, kind, persistent)
@@ -50,19 +58,25 @@ class Folder:
         values: dict[str, Any] = {}
         for name, (tensor, kind, _) in self.tensors.items():
             type.addAttribute(name, TensorType.get(), kind)
-            values[name] = Parameter(tensor, tensor.requires_grad) if kind == "parameter" else tensor
+            values[name] = (
+                Parameter(tensor, tensor.requires_grad) if kind == "parameter" else tensor
+            )
         type.addAttribute("training", BoolType.get())
         values["training"] = False
         for name, folder in self.folders.items():
             values[name] = folder.build()
             type.addAttribute(name, values[name]._jit_type, "module")
         module = RecursiveScriptModule._construct(type, self.class_name.rpartition(".")[2], values)
-        module._non_persistent_buffers_set.update(n for n, (_, _, persistent) in self.tensors.items() if not persistent)
+        module._non_persistent_buffers_set.update(
+            n for n, (_, _, persistent) in self.tensors.items() if not persistent
+        )
         return module
 
 
 def get_attributes(graph: Graph, known: dict[str, Value], path: str) -> Value:
-    """`self.fc.weight` in a graph. `known` has the modules met so far, by path; `known[""]` is `self`."""
+    """`self.fc.weight` in a graph. `known` has the modules met so far, by path; `known[""]` is
+    `self`.
+    """
     folder, _, name = path.rpartition(".")
     if folder not in known:
         known[folder] = get_attributes(graph, known, folder)

@@ -1,10 +1,12 @@
-"""Sizes that depend on the input: `s86 + 1`, as a formula of symbols (`torch/fx/experimental/symbolic_shapes.py`).
+"""Sizes that depend on the input: `s86 + 1`, as a formula of symbols
+(`torch/fx/experimental/symbolic_shapes.py`).
 
-A file writes them as SymPy would: `Add(Symbol('s86', positive=True, integer=True), Integer(1))`. That is Python, and is parsed as
-such, but never evaluated: the functions in `FUNCTIONS` are known, everything else makes a formula that says nothing.
+A file writes them as SymPy would: `Add(Symbol('s86', positive=True, integer=True), Integer(1))`.
+That is Python, and is parsed as such, but never evaluated: the functions in `FUNCTIONS` are known,
+everything else makes a formula that says nothing.
 
-How the real one differs: SymPy simplifies formulas and solves equations between them; a formula of one symbol is solved here if
-it is a straight line.
+How the real one differs: SymPy simplifies formulas and solves equations between them; a formula of
+one symbol is solved here if it is a straight line.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ LONGEST, DEEPEST = 2000, 40  # characters of a formula, and functions inside fun
 
 @dataclass(frozen=True)
 class Formula:
-    """`kind` is "symbol" (then `value` is its name), "integer" (its value), one of FUNCTIONS, or "unknown" (the text)."""
+    """`kind` is "symbol" (then `value` is its name), "integer" (its value), one of FUNCTIONS, or
+    "unknown" (the text).
+    """
 
     kind: str
     value: Any = None
@@ -31,7 +35,9 @@ class Formula:
 
     @classmethod
     def read(cls, size: JsonNode) -> Formula:
-        """From an entry of "sizes": `{"as_int": 3}` or `{"as_expr": {"expr_str": ...}}`. Raises ArchiveError."""
+        """From an entry of "sizes": `{"as_int": 3}` or `{"as_expr": {"expr_str": ...}}`. Raises
+        ArchiveError.
+        """
         kind, content = size.union()
         if kind == "as_int":
             return cls("integer", content.integer())
@@ -47,7 +53,11 @@ class Formula:
         return cls("unknown", text if len(text) <= 60 else f"{text[:57]}...")
 
     def symbols(self) -> set[str]:
-        return {self.value} if self.kind == "symbol" else set().union(*(part.symbols() for part in self.parts))
+        return (
+            {self.value}
+            if self.kind == "symbol"
+            else set().union(*(part.symbols() for part in self.parts))
+        )
 
     def known(self) -> bool:
         return self.kind != "unknown" and all(part.known() for part in self.parts)
@@ -95,7 +105,9 @@ class Formula:
             shown = [f"({text})" if part.kind == "Add" else text for part, text in factors]
             return "*".join(sorted(shown, key=_is_number, reverse=True))
         if self.kind == "FloorDiv":
-            return "//".join(f"({text})" if part.parts else text for part, text in zip(self.parts, parts))
+            return "//".join(
+                f"({text})" if part.parts else text for part, text in zip(self.parts, parts)
+            )
         return f"{self.kind}({', '.join(parts)})"
 
     __str__ = show
@@ -115,7 +127,12 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
 
 def _read(node: ast.expr, depth: int) -> Formula:
     """Raises ValueError for what is no formula."""
-    if depth > DEEPEST or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
+    if (
+        depth > DEEPEST
+        or not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Name)
+        or not node.args
+    ):
         raise ValueError("not a formula")
     kind = node.func.id
     if kind in FUNCTIONS:

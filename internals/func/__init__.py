@@ -1,12 +1,14 @@
 """Modules as functions of their parameters (`torch/func`, `torch/_functorch/functional_call.py`,
 `torch/nn/utils/stateless.py`).
 
-`functional_call(module, {"weight": w}, x)` runs the module with other tensors in the place of its own: so a step of an optimizer
-can be differentiated, as MAML does, or a model averaged without a copy.
+`functional_call(module, {"weight": w}, x)` runs the module with other tensors in the place of its
+own: so a step of an optimizer can be differentiated, as MAML does, or a model averaged without a
+copy.
 
-How the real one differs: `grad`, `vmap`, `jvp` and their kind, which transform functions; here `internals.autograd.functional`
-has the Jacobians and Hessians. It puts tensors back in the order in which it took them out, which leaves a module that is there
-under two names with tensors of the caller's.
+How the real one differs: `grad`, `vmap`, `jvp` and their kind, which transform functions; here
+`internals.autograd.functional` has the Jacobians and Hessians. It puts tensors back in the order in
+which it took them out, which leaves a module that is there under two names with tensors of the
+caller's.
 """
 
 from __future__ import annotations
@@ -33,15 +35,19 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`module(*args, **kwargs)` with the named tensors replaced for the time of the call: parameters, buffers, and attributes.
+    """`module(*args, **kwargs)` with the named tensors replaced for the time of the call:
+    parameters, buffers, and attributes.
 
-    A tensor the module has under several names is replaced under all of them if `tie_weights`. What `forward` assigns to one of
-    the names is in the dict afterwards, if there is one dict, and never in the module. Raises RuntimeError for missing and
-    unexpected names if `strict`, and for compiled modules; ValueError for a name in two dicts, and for several values of one
-    tensor if `tie_weights`; AttributeError and TypeError for paths that lead to no module, and for what is no tensor.
+    A tensor the module has under several names is replaced under all of them if `tie_weights`. What
+    `forward` assigns to one of the names is in the dict afterwards, if there is one dict, and never
+    in the module. Raises RuntimeError for missing and unexpected names if `strict`, and for
+    compiled modules; ValueError for a name in two dicts, and for several values of one tensor if
+    `tie_weights`; AttributeError and TypeError for paths that lead to no module, and for what is no
+    tensor.
     """
     given = _one_dict(parameter_and_buffer_dicts)
-    if tracer.state is not None or hasattr(module, "_jit_type"):  # a graph knows its tensors by itself
+    if tracer.state is not None or hasattr(module, "_jit_type"):
+        # a graph knows its tensors by itself
         raise RuntimeError("The stateless API can't be used with Jitted modules")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, given, tie_weights, strict):
@@ -53,7 +59,8 @@ def _one_dict(dicts: Any) -> dict[str, Any]:
         return dicts
     if not isinstance(dicts, Sequence):
         raise ValueError(
-            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(dicts)}"
         )
     if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
@@ -61,13 +68,16 @@ def _one_dict(dicts: Any) -> dict[str, Any]:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(
-            f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            f"{repeated} appeared in multiple dictionaries; behavior of functional call is "
+            "ambiguous"
         )
     return {name: t for d in dicts for name, t in d.items()}
 
 
 @contextmanager
-def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def _replaced(
+    module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
+) -> Iterator[None]:
     own = {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
@@ -137,7 +147,8 @@ def _place(module: Any, path: str) -> tuple[Any, str]:
         module = getattr(module, step)
         if not isinstance(module, Module):
             raise TypeError(
-                f"submodule `{'.'.join(steps[: i + 1])}`: {module} is not an instance of internals.nn.Module"
+                f"submodule `{'.'.join(steps[: i + 1])}`: {module} is not an instance of "
+                "internals.nn.Module"
             )
     return module, name
 
@@ -154,4 +165,6 @@ def _check_names(module: Any, missing: list[str], unexpected: list[str]) -> None
         if names
     ]
     if lines:
-        raise RuntimeError("\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *lines]))
+        raise RuntimeError(
+            "\n\t".join([f"Error(s) in reparametrizing for {type(module).__name__}:", *lines])
+        )

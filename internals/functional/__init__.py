@@ -1,6 +1,8 @@
-"""Functions of the top-level namespace whose Python signature the schema language cannot express (`torch/functional.py`).
+"""Functions of the top-level namespace whose Python signature the schema language cannot express
+(`torch/functional.py`).
 
-How the real one differs: there are more of them, and each first asks its arguments for a `__torch_function__`.
+How the real one differs: there are more of them, and each first asks its arguments for a
+`__torch_function__`.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(*args: Any) -> Any:
-    """Sums of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    """Sums of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1],
+    b, [1, 2], [0, 2])`.
 
-    Letters (numbers) that do not appear in the output are summed over; without an output, those appearing once are kept,
-    in alphabetical order. `...` stands for any number of further dimensions, broadcast. See `internals.aten.native.einsum`.
+    Letters (numbers) that do not appear in the output are summed over; without an output, those
+    appearing once are kept, in alphabetical order. `...` stands for any number of further
+    dimensions, broadcast. See `internals.aten.native.einsum`.
     """
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
         )
     if isinstance(args[0], TensorImpl):
         equation, operands = _from_sublists(args)
@@ -35,12 +40,16 @@ def einsum(*args: Any) -> Any:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return einsum(equation, *operands[0])
     if not isinstance(equation, str):
-        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
+        )
     return ops.einsum(equation, list(operands), None)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError when shapes do not fit."""
+    """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError
+    when shapes do not fit.
+    """
     return tuple(ops.broadcast_tensors(_only_tensors(tensors)))
 
 
@@ -59,15 +68,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 continue
             if result[d] != 1:
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {index} "
-                    f"had {shapes[index]}; but expected shape should be broadcastable to {result}"
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching "
+                    f"argument at index {index} had {shapes[index]}; but expected shape should be "
+                    f"broadcastable to {result}"
                 )
             result[d] = shape[d]
     return Size(result)
 
 
 def block_diag(*tensors: Any) -> Any:
-    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row, a number as one element.
+    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row, a
+    number as one element.
 
     Raises RuntimeError for a tensor of more dimensions, TypeError for what is no tensor.
     """
@@ -75,44 +86,61 @@ def block_diag(*tensors: Any) -> Any:
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
-    """The grid of vectors and numbers, one expanded view for each: `result[i][p] == tensors[i][p[i]]`.
+    """The grid of vectors and numbers, one expanded view for each: `result[i][p] ==
+    tensors[i][p[i]]`.
 
-    `indexing` "ij" gives the first dimension to the first tensor, "xy" the second one, as in pictures; None warns, and means
-    "ij". Raises RuntimeError for matrices, no tensors, or several dtypes.
+    `indexing` "ij" gives the first dimension to the first tensor, "xy" the second one, as in
+    pictures; None warns, and means "ij". Raises RuntimeError for matrices, no tensors, or several
+    dtypes.
     """
     given = _unwrapped(tensors)
-    return tuple(ops.meshgrid(given) if indexing is None else ops.meshgrid_indexing(given, indexing))
+    return tuple(
+        ops.meshgrid(given) if indexing is None else ops.meshgrid_indexing(given, indexing)
+    )
 
 
 def cartesian_prod(*tensors: Any) -> Any:
-    """Every choice of one element of each vector, one a row, as `itertools.product` gives them; a single vector as it is."""
+    """Every choice of one element of each vector, one a row, as `itertools.product` gives them; a
+    single vector as it is.
+    """
     return ops.cartesian_prod(_only_tensors(tensors))
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Numbers as vectors of one element, all others as they are. A tuple for several tensors, or a list of them."""
+    """Numbers as vectors of one element, all others as they are. A tuple for several tensors, or a
+    list of them.
+    """
     return functions.atleast_1d(*_one_or_list(tensors))
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Numbers and vectors as matrices of one row, all others as they are. A tuple for several tensors, or a list of them."""
+    """Numbers and vectors as matrices of one row, all others as they are. A tuple for several
+    tensors, or a list of them.
+    """
     return functions.atleast_2d(*_one_or_list(tensors))
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Vectors as (1, n, 1), matrices as (m, n, 1), all others as they are. A tuple for several tensors, or a list of them."""
+    """Vectors as (1, n, 1), matrices as (m, n, 1), all others as they are. A tuple for several
+    tensors, or a list of them.
+    """
     return functions.atleast_3d(*_one_or_list(tensors))
 
 
-def split(tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Consecutive views of a number of positions each, the last perhaps shorter; or of the given numbers of positions."""
+def split(
+    tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Any, ...]:
+    """Consecutive views of a number of positions each, the last perhaps shorter; or of the given
+    numbers of positions.
+    """
     return tensor.split(split_size_or_sections, dim)
 
 
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Places in a row-major tensor of `shape`, counted through, as one index tensor a dimension.
 
-    Raises TypeError for a shape that is none and for indices that are no integers, ValueError for a negative size.
+    Raises TypeError for a shape that is none and for indices that are no integers, ValueError for a
+    negative size.
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype is bool_:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
@@ -125,11 +153,14 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
-    return tuple(indices.long().div(step, rounding_mode="floor") % n for step, n in zip(steps, sizes))
+    return tuple(
+        indices.long().div(step, rounding_mode="floor") % n for step, n in zip(steps, sizes)
+    )
 
 
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one index tensor a dimension.
+    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one
+    index tensor a dimension.
 
     Raises RuntimeError for `as_tuple` together with `out`.
     """
@@ -143,13 +174,18 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 
 def where(*args: Any, **kwargs: Any) -> Any:
-    """`where(condition, input, other)`: from `input` where `condition` is true, from `other` elsewhere, broadcast together.
+    """`where(condition, input, other)`: from `input` where `condition` is true, from `other`
+    elsewhere, broadcast together.
 
-    `where(condition)` alone gives the positions of what is true, as `nonzero(condition, as_tuple=True)` does. What PyTorch
-    refuses, one argument that is neither tensor nor number, asks the source map: `where("autograd engine")`, `where(nn.Linear)`
-    (see `internals.source_map`).
+    `where(condition)` alone gives the positions of what is true, as `nonzero(condition,
+    as_tuple=True)` does. What PyTorch refuses, one argument that is neither tensor nor number, asks
+    the source map: `where("autograd engine")`, `where(nn.Linear)` (see `internals.source_map`).
     """
-    if len(args) == 1 and not kwargs and not isinstance(args[0], (TensorImpl, Number, list, tuple, type(None))):
+    if (
+        len(args) == 1
+        and not kwargs
+        and not isinstance(args[0], (TensorImpl, Number, list, tuple, type(None)))
+    ):
         from internals.source_map import where as place
 
         return place(args[0])
@@ -158,13 +194,19 @@ def where(*args: Any, **kwargs: Any) -> Any:
 
 def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:
     """The tensors of `f(a, b)`, and of `f([a, b])`."""
-    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    return (
+        list(tensors[0])
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+        else list(tensors)
+    )
 
 
 def _only_tensors(tensors: tuple[Any, ...]) -> list[Any]:
     for i, t in enumerate(tensors):
         if not isinstance(t, TensorImpl):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+            )
     return list(tensors)
 
 
@@ -174,7 +216,9 @@ def _one_or_list(tensors: tuple[Any, ...]) -> tuple[Any]:
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Operands alternating with lists of subscripts, and perhaps an output list at the end, as an equation."""
+    """Operands alternating with lists of subscripts, and perhaps an output list at the end, as an
+    equation.
+    """
     equation = ",".join("".join(map(_letter, subscripts)) for subscripts in args[1::2])
     if len(args) % 2 == 1:
         return f"{equation}->{''.join(map(_letter, args[-1]))}", args[:-1:2]
@@ -185,5 +229,7 @@ def _letter(subscript: Any) -> str:
     if subscript is Ellipsis:
         return "..."
     if not 0 <= subscript < len(_LETTERS):
-        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        raise ValueError(
+            "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+        )
     return _LETTERS[subscript]

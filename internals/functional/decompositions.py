@@ -1,8 +1,8 @@
-"""`lu`, and what is no longer there: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank` (`torch/functional.py`,
-`torch/_linalg_utils.py`).
+"""`lu`, and what is no longer there: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank`
+(`torch/functional.py`, `torch/_linalg_utils.py`).
 
-PyTorch removed five functions of linear algebra whose successors in `linalg` take their arguments in another order or give
-something else. The names are kept so that the error can say so.
+PyTorch removed five functions of linear algebra whose successors in `linalg` take their arguments
+in another order or give something else. The names are kept so that the error can say so.
 
 How the real one differs: the errors show more of the code to write instead.
 """
@@ -38,7 +38,8 @@ def _lu_with_infos(
 def _lu_no_infos(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """L and U of every matrix in one, and the pivots; with `get_infos` also `info`. The older `linalg.lu_factor_ex`.
+    """L and U of every matrix in one, and the pivots; with `get_infos` also `info`. The older
+    `linalg.lu_factor_ex`.
 
     Raises RuntimeError as that, TypeError for an `out` that does not have as many tensors.
     """
@@ -73,23 +74,26 @@ def _removed(name: str, instead: str) -> Callable[..., Any]:
 
 lstsq = _removed(
     "lstsq",
-    "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which takes A first and returns no QR decomposition.",
+    "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which takes A first and returns "
+    "no QR decomposition.",
 )
 symeig = _removed(
     "symeig",
-    "The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower "
-    "triangular portion. Use `torch.linalg.eigh` or `torch.linalg.eigvalsh`.",
+    "The default behavior has changed from using the upper triangular portion of the matrix by "
+    "default to using the lower triangular portion. Use `torch.linalg.eigh` or "
+    "`torch.linalg.eigvalsh`.",
 )
 eig = _removed(
     "eig",
-    "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex "
-    "tensors.",
+    "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real "
+    "tensors mimicking complex tensors.",
 )
 solve = _removed(
     "solve",
-    "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does not "
-    "return the LU factorization.",
+    "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its "
+    "arguments reversed and does not return the LU factorization.",
 )
 matrix_rank = _removed(
-    "matrix_rank", "Please use the `torch.linalg.matrix_rank` function instead, with `hermitian` for `symmetric`."
+    "matrix_rank",
+    "Please use the `torch.linalg.matrix_rank` function instead, with `hermitian` for `symmetric`.",
 )

@@ -1,4 +1,5 @@
-"""Norms and products: functions of the top-level namespace that choose their operator in Python (`torch/functional.py`).
+"""Norms and products: functions of the top-level namespace that choose their operator in Python
+(`torch/functional.py`).
 
 How the real one differs: each first asks its arguments for a `__torch_function__`.
 """
@@ -16,7 +17,8 @@ from internals.functional.scripting import annotate, overload
 
 @overload(
     "(Tensor, str, Optional[List[int]], bool, Optional[Tensor], Optional[int]) -> Tensor",
-    "(Tensor, Optional[number], Optional[List[int]], bool, Optional[Tensor], Optional[int]) -> Tensor",
+    "(Tensor, Optional[number], Optional[List[int]], bool, Optional[Tensor], Optional[int]) -> "
+    "Tensor",
     "(Tensor, Optional[number], Optional[int], bool, Optional[Tensor], Optional[int]) -> Tensor",
     "(Tensor, str, Optional[int], bool, Optional[Tensor], Optional[int]) -> Tensor",
 )
@@ -28,10 +30,11 @@ def norm(
     out: Any = None,
     dtype: dtype | None = None,
 ) -> Any:
-    """A norm of `input` over `dim` (all dimensions when None), as of one long vector; with p = "nuc" as of a matrix.
+    """A norm of `input` over `dim` (all dimensions when None), as of one long vector; with p =
+    "nuc" as of a matrix.
 
-    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two dimensions). Raises RuntimeError
-    for another string and for integer tensors.
+    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two
+    dimensions). Raises RuntimeError for another string and for integer tensors.
     """
     dims: list[int] | None = None
     if dim is not None:
@@ -64,8 +67,9 @@ def norm(
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """The sum of products over pairs of dimensions of `a` and `b`.
 
-    `dims` is how many: the last of `a` with the first of `b`; or two lists, of dimensions of `a` and of `b`, as a tensor if you
-    like. Raises RuntimeError for two dtypes, and for sizes that are neither equal nor 1.
+    `dims` is how many: the last of `a` with the first of `b`; or two lists, of dimensions of `a`
+    and of `b`, as a tensor if you like. Raises RuntimeError for two dtypes, and for sizes that are
+    neither equal nor 1.
     """
     dims_a: list[int] = []
     dims_b: list[int] = []
@@ -80,8 +84,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         dims_a, dims_b = _last_and_first(a, b, dims)
     else:
         raise RuntimeError(
-            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got "
-            f"dims={dims}"
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
         )
     if out is None:
         return F.tensordot(a, b, dims_a, dims_b)
@@ -97,8 +101,13 @@ def _last_and_first(a: Tensor, b: Tensor, dims: int) -> tuple[list[int], list[in
 
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of matrices, in the order that takes the fewest multiplications; `linalg.multi_dot` is its newer name.
+    """The product of matrices, in the order that takes the fewest multiplications;
+    `linalg.multi_dot` is its newer name.
 
     Raises RuntimeError for what is no matrix, two dtypes, and sizes that do not fit.
     """
-    return ops.chain_matmul(list(matrices)) if out is None else ops.chain_matmul_out(list(matrices), out)
+    return (
+        ops.chain_matmul(list(matrices))
+        if out is None
+        else ops.chain_matmul_out(list(matrices), out)
+    )

@@ -1,4 +1,5 @@
-"""The functions of the top-level namespace that are not generated (`torch/__init__.py`, `torch/functional.py`).
+"""The functions of the top-level namespace that are not generated (`torch/__init__.py`,
+`torch/functional.py`).
 
 How the real one differs: most of these are C functions there.
 """
@@ -99,7 +100,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both convert to. Raises TypeError for what is no dtype."""
     for name, value in (("type1", type1), ("type2", type2)):
         if not isinstance(value, dtype):
-            raise TypeError(f"promote_types(): argument '{name}' must be internals.dtype, not {type(value).__name__}")
+            raise TypeError(
+                f"promote_types(): argument '{name}' must be internals.dtype, not "
+                f"{type(value).__name__}"
+            )
     return promotion.promote_types(type1, type2)
 
 
@@ -118,26 +122,35 @@ def typename(obj: Any) -> str:
     if isinstance(obj, TensorImpl):
         return obj.type()  # type: ignore[attr-defined]
     kind = obj if isinstance(obj, type) else type(obj)
-    return kind.__name__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__name__}"
+    return (
+        kind.__name__
+        if kind.__module__ in ("", "builtins")
+        else f"{kind.__module__}.{kind.__name__}"
+    )
 
 
 def _tensor(value: Any, function: str) -> TensorImpl:
     if not isinstance(value, TensorImpl):
-        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(value).__name__}"
+        )
     return value
 
 
 globals().update(TENSOR_TYPES)
 globals().update(STORAGE_TYPES)
 __all__ = [
-    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cartesian_prod", "cdist", "chain_matmul", "default_generator", "e", "eig", "einsum", "enable_grad",
-    "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode",
-    "initial_seed", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "lstsq",
-    "lu", "manual_seed", "matrix_rank", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state",
-    "solve", "split", "stft", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
-    "unravel_index", "where", "Tensor", "TypedStorage", "UntypedStorage",
-    *TENSOR_TYPES, *STORAGE_TYPES,
+    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
+    "broadcast_shapes", "broadcast_tensors", "can_cast", "cartesian_prod", "cdist", "chain_matmul",
+    "default_generator", "e", "eig", "einsum", "enable_grad", "from_numpy", "frombuffer",
+    "get_device", "get_num_threads", "get_rng_state", "inf", "inference_mode", "initial_seed",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point",
+    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_same_size", "is_signed",
+    "is_storage", "is_tensor", "lstsq", "lu", "manual_seed", "matrix_rank", "meshgrid", "nan",
+    "newaxis", "no_grad", "nonzero", "norm", "numel", "pi", "promote_types", "result_type", "seed",
+    "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "solve", "split",
+    "stft", "symeig", "tensor", "tensordot", "typename", "unique", "unique_consecutive",
+    "unravel_index", "where", "Tensor", "TypedStorage", "UntypedStorage", *TENSOR_TYPES,
+    *STORAGE_TYPES,
 ]  # fmt: skip

@@ -1,10 +1,13 @@
-"""Names that mean one thing to Python and another to the compiler (`torch/_jit_internal.py`, `torch/jit/_script.py`).
+"""Names that mean one thing to Python and another to the compiler (`torch/_jit_internal.py`,
+`torch/jit/_script.py`).
 
-Run by Python, `annotate(T, value)` is `value`; compiled, it also says what type the value has, which is how an empty list gets
-one. `isinstance(x, List[int])` asks in Python for the types of the elements, as the compiler knows them. They are here, and not
-with the compiler, because `nn.functional` uses them and is imported without it.
+Run by Python, `annotate(T, value)` is `value`; compiled, it also says what type the value has,
+which is how an empty list gets one. `isinstance(x, List[int])` asks in Python for the types of the
+elements, as the compiler knows them. They are here, and not with the compiler, because
+`nn.functional` uses them and is imported without it.
 
-How the real one differs: its `isinstance` warns about empty containers; `Attribute` is needed for `ScriptModule` subclasses only.
+How the real one differs: its `isinstance` warns about empty containers; `Attribute` is needed for
+`ScriptModule` subclasses only.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ class Attribute(NamedTuple):
 
 
 def is_scripting() -> bool:
-    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what TorchScript does not have."""
+    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what
+    TorchScript does not have.
+    """
     return False
 
 
@@ -38,14 +43,18 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def unwrap_optional(x: Any) -> Any:
-    """`x`, which the compiler takes to be no None from here on. Raises AssertionError if it is None."""
+    """`x`, which the compiler takes to be no None from here on. Raises AssertionError if it is
+    None.
+    """
     if x is None:
         raise AssertionError("Unwrapping null optional")
     return x
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional[T]` and tuples of types."""
+    """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional[T]`
+    and tuples of types.
+    """
     if isinstance(target_type, tuple) and not hasattr(target_type, "_fields"):
         return any(isinstance_(obj, t) for t in target_type)
     origin, args = typing.get_origin(target_type), typing.get_args(target_type)
@@ -54,7 +63,9 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if origin is list:
         return isinstance(obj, list) and all(isinstance_(x, args[0]) for x in obj)
     if origin is dict:
-        return isinstance(obj, dict) and all(isinstance_(k, args[0]) and isinstance_(v, args[1]) for k, v in obj.items())
+        return isinstance(obj, dict) and all(
+            isinstance_(k, args[0]) and isinstance_(v, args[1]) for k, v in obj.items()
+        )
     if origin is tuple:
         return isinstance(obj, tuple) and len(obj) == len(args) and all(map(isinstance_, obj, args))
     return any(isinstance_(obj, a) for a in args)  # Optional and Union
@@ -74,11 +85,17 @@ dispatches: dict[Callable[..., Any], BooleanDispatch] = {}
 
 
 def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
-    """A function of that name which calls one or the other: their results are of different types."""
+    """A function of that name which calls one or the other: their results are of different
+    types.
+    """
 
     @functools.wraps(choice.if_true)
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = args[choice.place] if choice.place < len(args) else kwargs.get(choice.arg_name, choice.default)
+        given = (
+            args[choice.place]
+            if choice.place < len(args)
+            else kwargs.get(choice.arg_name, choice.default)
+        )
         return choice.if_true(*args, **kwargs) if given else choice.if_false(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
@@ -91,7 +108,9 @@ overloads: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 def overload(*signatures: str) -> Callable[[T], T]:
-    """For a function whose arguments may be of several types: a script's call takes the first that fits."""
+    """For a function whose arguments may be of several types: a script's call takes the first that
+    fits.
+    """
 
     def mark(function: Any) -> Any:
         overloads[function] = signatures

@@ -1,4 +1,5 @@
-"""Spectra of a signal, piece by piece: what is done in Python before the operator `stft` (`torch/functional.py`).
+"""Spectra of a signal, piece by piece: what is done in Python before the operator `stft`
+(`torch/functional.py`).
 
 How the real one differs: it asks its arguments for a `__torch_function__` first.
 """
@@ -27,12 +28,14 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """The spectra of pieces of `n_fft` points, one every `hop_length`: shape (batch?, frequencies, pieces).
+    """The spectra of pieces of `n_fft` points, one every `hop_length`: shape (batch?, frequencies,
+    pieces).
 
-    With `center` the signal is padded so that the first piece is centred on its first point. A real signal and window give the
-    first half of the frequencies, unless `onesided` is False. `return_complex` has to be said for real input: without it there
-    is a last dimension of 2. With `align_to_window` the first window, not the first piece, begins where the signal
-    does. Raises RuntimeError where lengths, dtypes or dimensions do not fit.
+    With `center` the signal is padded so that the first piece is centred on its first point. A real
+    signal and window give the first half of the frequencies, unless `onesided` is False.
+    `return_complex` has to be said for real input: without it there is a last dimension of 2. With
+    `align_to_window` the first window, not the first piece, begins where the signal does. Raises
+    RuntimeError where lengths, dtypes or dimensions do not fit.
     """
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")

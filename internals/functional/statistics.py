@@ -1,4 +1,5 @@
-"""Order and distances: functions of the top-level namespace that choose their operator in Python (`torch/functional.py`).
+"""Order and distances: functions of the top-level namespace that choose their operator in Python
+(`torch/functional.py`).
 
 How the real one differs: each first asks its arguments for a `__torch_function__`.
 """
@@ -51,8 +52,9 @@ def _return_output(
 ) -> Tensor:  # fmt: skip
     """The different elements of `input`, in order; with `dim` the different slices along it.
 
-    With `return_inverse` also, for each element, its place among them; with `return_counts` also how often each occurs. NaN
-    equals nothing, so each NaN is there. Raises NotImplementedError for complex numbers.
+    With `return_inverse` also, for each element, its place among them; with `return_counts` also
+    how often each occurs. NaN equals nothing, so each NaN is there. Raises NotImplementedError for
+    complex numbers.
     """
     return _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)[0]
 
@@ -80,14 +82,18 @@ def _consecutive_return_counts(
 def _consecutive_return_output(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor:
-    """`input` without the elements, or slices along `dim`, that equal the one before; further results as of `unique`."""
+    """`input` without the elements, or slices along `dim`, that equal the one before; further
+    results as of `unique`.
+    """
     return F.unique_consecutive(input, return_inverse, return_counts, dim)[0]
 
 
 def _by_two_flags(
     name: str, at: int, both: Any, inverse: Any, counts: Any, plain: Any
 ) -> Callable[..., Any]:
-    """The choice by `return_inverse`, at place `at`, of a choice by `return_counts`, which comes after it."""
+    """The choice by `return_inverse`, at place `at`, of a choice by `return_counts`, which comes
+    after it.
+    """
     flag, place = "return_counts", at + 1
     if_true = boolean_dispatch(name, BooleanDispatch(flag, place, False, both, inverse))
     if_false = boolean_dispatch(name, BooleanDispatch(flag, place, False, counts, plain))
@@ -104,12 +110,17 @@ unique_consecutive = _by_two_flags(
 
 
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
-    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P, R).
+    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P,
+    R).
 
-    Dimensions before these broadcast. `compute_mode` says whether Euclidean distances are taken from a matrix product, which is
-    faster and less exact: for more than 25 rows, always, or never. Raises ValueError for another word.
+    Dimensions before these broadcast. `compute_mode` says whether Euclidean distances are taken
+    from a matrix product, which is faster and less exact: for more than 25 rows, always, or never.
+    Raises ValueError for another word.
     """
     if compute_mode == "use_mm_for_euclid_dist_if_necessary":
         return F.cdist(x1, x2, p, None)

@@ -1,6 +1,8 @@
-"""The just-in-time compiler: from Python functions and modules to graphs that can be read, changed, saved and run (`torch/jit`).
+"""The just-in-time compiler: from Python functions and modules to graphs that can be read, changed,
+saved and run (`torch/jit`).
 
-Two front ends, `trace` (record what runs) and `script` (compile the source), lead to one intermediate representation.
+Two front ends, `trace` (record what runs) and `script` (compile the source), lead to one
+intermediate representation.
 
     ir/          graphs, and their text
     operators/   what the nodes of a graph call
@@ -10,14 +12,20 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
     runtime/     from graph to instructions or Python code, and running them
     fuser/       from a group of pointwise operations to one loop in machine code; `optimize`
 
-    script_function.py, script_module.py, script_methods.py   what users hold: compiled functions and modules
-    schema.py, schema_parser.py, type_variables.py            what an operator or function takes and gives
-    arguments.py, names.py                                    from Python's arguments to the graph's; qualified names
-    freezing.py, optimizing.py                `freeze`: a module and its weights as one graph; `optimize`
+    script_function.py, script_module.py, script_methods.py   what users hold: compiled functions
+                                                              and modules
+    schema.py, schema_parser.py, type_variables.py            what an operator or function takes and
+                                                              gives
+    arguments.py, names.py                                    from Python's arguments to the
+                                                              graph's; qualified names
+    freezing.py, optimizing.py                `freeze`: a module and its weights as one graph;
+                                              `optimize`
     python_print.py, python_expressions.py, python_inlining.py   a graph as readable source: `.code`
-    saving.py                                                 `save` and `load`, the door to `internals.serialization`
+    saving.py                                                 `save` and `load`, the door to
+                                                              `internals.serialization`
 
-How the real one differs: it is C++ from the tree views down; here every step is Python that can be opened.
+How the real one differs: it is C++ from the tree views down; here every step is Python that can be
+opened.
 """
 
 from __future__ import annotations
@@ -40,10 +48,14 @@ from .script_module import RecursiveScriptModule, ScriptModule
 _LATER = {
     **dict.fromkeys(("ignore", "unused", "export"), "frontend.modifiers"),
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
-    **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
+    **dict.fromkeys(
+        ("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"
+    ),
     **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "freezing"),
     "convolution_plan": "runtime.convolution_group",
-    **dict.fromkeys(("register_pass", "register_pre_pass", "register_post_pass"), "passes.registry"),
+    **dict.fromkeys(
+        ("register_pass", "register_pre_pass", "register_post_pass"), "passes.registry"
+    ),
     **dict.fromkeys(("run_pass", "verify_after_every_pass"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
@@ -56,8 +68,9 @@ _LATER = {
 _MODULES = ("frontend", "fuser", "ir", "operators", "passes", "runtime", "tracing")
 
 __all__ = [
-    "Attribute", "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule",
-    "_unwrap_optional", "annotate", "is_scripting", "isinstance", "script", *_LATER, *_MODULES,
+    "Attribute", "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod",
+    "ScriptModule", "_unwrap_optional", "annotate", "is_scripting", "isinstance", "script", *_LATER,
+    *_MODULES,
 ]  # fmt: skip
 
 

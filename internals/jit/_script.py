@@ -1,10 +1,11 @@
-"""`jit.script`: from what the user has, a function or a module, to its compiled form (`torch/jit/_script.py: script`).
+"""`jit.script`: from what the user has, a function or a module, to its compiled form
+(`torch/jit/_script.py: script`).
 
-One thread compiles at a time: what a function calls is compiled with it, and a function that is met while it is being compiled
-calls itself.
+One thread compiles at a time: what a function calls is compiled with it, and a function that is met
+while it is being compiled calls itself.
 
-How the real one differs: it also compiles classes, lists and dicts of modules, and guesses types from example inputs where
-MonkeyType is installed.
+How the real one differs: it also compiles classes, lists and dicts of modules, and guesses types
+from example inputs where MonkeyType is installed.
 """
 
 from __future__ import annotations
@@ -25,25 +26,36 @@ enabled = os.environ.get("PYTORCH_JIT", "1") != "0"
 _compiling = threading.RLock()
 
 
-def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+def script(
+    obj: Any,
+    optimize: Any = None,
+    _frames_up: int = 0,
+    _rcb: Any = None,
+    example_inputs: Any = None,
+) -> Any:
     """Compile a function or an `nn.Module`. What is compiled already is returned as it is.
 
-    Returns a `ScriptFunction` or a `RecursiveScriptModule`. With the environment variable PYTORCH_JIT=0 nothing is compiled.
-    `optimize` is deprecated and has no effect; `example_inputs` are not looked at: write annotations.
+    Returns a `ScriptFunction` or a `RecursiveScriptModule`. With the environment variable
+    PYTORCH_JIT=0 nothing is compiled. `optimize` is deprecated and has no effect; `example_inputs`
+    are not looked at: write annotations.
 
-    Raises RuntimeError, or one of the errors of `jit.frontend`, with the place in the source, for what is not TorchScript;
-    TypeError for what is neither a function nor a module; OSError where there is no source.
+    Raises RuntimeError, or one of the errors of `jit.frontend`, with the place in the source, for
+    what is not TorchScript; TypeError for what is neither a function nor a module; OSError where
+    there is no source.
     """
     if not enabled:
         return obj
     if optimize is not None:
         warnings.warn(
-            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            "`optimize` is deprecated and has no effect. Use `with "
+            "torch.jit.optimized_execution()` instead",
             FutureWarning,
             stacklevel=2,
         )
     if example_inputs is not None:
-        warnings.warn("example_inputs are not looked at: annotate the arguments instead", stacklevel=2)
+        warnings.warn(
+            "example_inputs are not looked at: annotate the arguments instead", stacklevel=2
+        )
     if isinstance(obj, (ScriptFunction, ScriptModule)):
         return obj
     with _compiling:
@@ -61,11 +73,18 @@ def _script(obj: Any) -> Any:
     if inspect.isclass(obj):
         if issubclass(obj, Module):
             raise RuntimeError(
-                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an instance instead"
+                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an "
+                "instance instead"
             )
-        raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled: classes are not compiled here")
+        raise RuntimeError(
+            f"Type '{obj.__name__}' cannot be compiled: classes are not compiled here"
+        )
     if not callable(obj) or not hasattr(obj, "__name__"):
-        raise TypeError(f"a {type(obj).__name__} cannot be scripted: give a function or an nn.Module")
+        raise TypeError(
+            f"a {type(obj).__name__} cannot be scripted: give a function or an nn.Module"
+        )
     if find_builtin(obj) is not None or inspect.isbuiltin(obj):
-        raise TypeError(f"{obj.__name__} is built in: it is not scripted, but called in functions that are")
+        raise TypeError(
+            f"{obj.__name__} is built in: it is not scripted, but called in functions that are"
+        )
     return script_function(obj)

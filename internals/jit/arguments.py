@@ -1,10 +1,12 @@
-"""From a Python call to the arguments of a compiled function (`torch/csrc/jit/python/pybind_utils.h: createStackForSchema`).
+"""From a Python call to the arguments of a compiled function
+(`torch/csrc/jit/python/pybind_utils.h: createStackForSchema`).
 
-A compiled function is typed, Python is not: every argument is checked against the schema, and lists and dicts are copied, so
-that a script never writes to a list of its caller. `ArgumentBinder(schema)(args, kwargs)` gives the values in schema order.
+A compiled function is typed, Python is not: every argument is checked against the schema, and lists
+and dicts are copied, so that a script never writes to a list of its caller.
+`ArgumentBinder(schema)(args, kwargs)` gives the values in schema order.
 
-How the real one differs: values become C++ `IValue`s here, which is where the copies come from; the last line of its error text
-names a C++ type.
+How the real one differs: values become C++ `IValue`s here, which is where the copies come from; the
+last line of its error text names a C++ type.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class CastError(Exception):
 
 
 class ArgumentBinder:
-    """Callable on `(args, kwargs)`. Raises RuntimeError, in PyTorch's words, when they don't fit the schema.
+    """Callable on `(args, kwargs)`. Raises RuntimeError, in PyTorch's words, when they don't fit
+    the schema.
 
     `leading` values, a method's module, are taken as they are.
     """
@@ -54,7 +57,9 @@ class ArgumentBinder:
         self.schema, self.leading = schema, leading
         self.arguments: Sequence[Argument] = schema.arguments[leading:]
         self.converters = [converter(a.type) for a in self.arguments]
-        self.only_tensors = all(isinstance(a.type, TensorType) and not a.kwarg_only for a in self.arguments)
+        self.only_tensors = all(
+            isinstance(a.type, TensorType) and not a.kwarg_only for a in self.arguments
+        )
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if self.only_tensors and not kwargs and len(args) == len(self.arguments):
@@ -66,14 +71,15 @@ class ArgumentBinder:
         name, arguments = self.schema.name, self.arguments
         if len(args) + len(kwargs) > len(arguments):
             raise RuntimeError(
-                f"{name}() expected at most {len(arguments) + self.leading} argument(s) but received "
-                f"{len(args) + len(kwargs) + self.leading} argument(s). Declaration: {self.schema}"
+                f"{name}() expected at most {len(arguments) + self.leading} argument(s) but "
+                f"received {len(args) + len(kwargs) + self.leading} argument(s). Declaration: "
+                f"{self.schema}"
             )
         positional = sum(not argument.kwarg_only for argument in arguments)
         if len(args) > positional:
             raise RuntimeError(
-                f"{name}() takes {positional + self.leading} positional argument(s) but {len(args) + self.leading} was/were "
-                f"given.  Declaration: {self.schema}"
+                f"{name}() takes {positional + self.leading} positional argument(s) but "
+                f"{len(args) + self.leading} was/were given.  Declaration: {self.schema}"
             )
         values = [self._convert(i, v) for i, v in enumerate(args)]
         given = set(kwargs)
@@ -81,7 +87,8 @@ class ArgumentBinder:
             if i < len(args):
                 if argument.name in given:
                     raise RuntimeError(
-                        f"Argument '{argument.name}' specified both as positional and keyword argument. Schema: {self.schema}"
+                        f"Argument '{argument.name}' specified both as positional and keyword "
+                        f"argument. Schema: {self.schema}"
                     )
                 continue
             if argument.name in given:
@@ -91,11 +98,14 @@ class ArgumentBinder:
                 values.append(_fresh(argument.default_value))
             else:
                 raise RuntimeError(
-                    f"{name}() is missing value for argument '{argument.name}'. Declaration: {self.schema}"
+                    f"{name}() is missing value for argument '{argument.name}'. Declaration: "
+                    f"{self.schema}"
                 )
         if given:
             unknown = next(k for k in kwargs if k in given)
-            raise RuntimeError(f"Unknown keyword argument '{unknown}' for operator '{name}'. Schema: {self.schema}")
+            raise RuntimeError(
+                f"Unknown keyword argument '{unknown}' for operator '{name}'. Schema: {self.schema}"
+            )
         return values
 
     def _convert(self, i: int, value: Any) -> Any:
@@ -106,13 +116,16 @@ class ArgumentBinder:
             inferred = isinstance(argument.type, TensorType) and argument.type.inferred
             wanted = argument.type.annotation_str + (" (inferred)" if inferred else "")
             because = (
-                f"Inferred '{argument.name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
+                f"Inferred '{argument.name}' to be of type 'Tensor' because it was not annotated "
+                "with an explicit type.\n"
                 if inferred
                 else ""
             )
             raise RuntimeError(
-                f"{self.schema.name}() Expected a value of type '{wanted}' for argument '{argument.name}' but instead found type "
-                f"'{type(value).__name__}'.\n{because}Position: {i + self.leading}\nValue: {value!r}\n"
+                f"{self.schema.name}() Expected a value of type '{wanted}' for argument "
+                f"'{argument.name}' but instead found type "
+                f"'{type(value).__name__}'.\n{because}Position: {i + self.leading}\nValue: "
+                f"{value!r}\n"
                 f"Declaration: {self.schema}\nCast error details: {error}"
             ) from None
 
@@ -201,8 +214,8 @@ def _none(v: Any) -> None:
 
 
 _SIMPLE: dict[type[Type], Converter] = {
-    TensorType: _tensor, IntType: _int, FloatType: _float, ComplexType: _complex, BoolType: _bool, NumberType: _number,
-    StringType: _str, DeviceObjType: _device, NoneType: _none,
+    TensorType: _tensor, IntType: _int, FloatType: _float, ComplexType: _complex, BoolType: _bool,
+    NumberType: _number, StringType: _str, DeviceObjType: _device, NoneType: _none,
 }  # fmt: skip
 
 
@@ -212,7 +225,9 @@ def _tuple_converter(type: TupleType) -> Converter:
     def convert(v: Any) -> Any:
         _instance(v, (tuple, list), type)
         if len(v) != len(parts):
-            raise CastError(f"Object {v} had a different number of elements than type {type.annotation_str}")
+            raise CastError(
+                f"Object {v} had a different number of elements than type {type.annotation_str}"
+            )
         values = [p(x) for p, x in zip(parts, v)]
         return v.__class__(*values) if hasattr(v, "_fields") else tuple(values)
 
@@ -222,7 +237,9 @@ def _tuple_converter(type: TupleType) -> Converter:
 def _object(v: Any, type: ClassType) -> Any:
     if getattr(v, "_jit_type", None) is type:
         return v
-    raise CastError(f"Could not cast attribute to type {type.annotation_str}: it is not an object of that class")
+    raise CastError(
+        f"Could not cast attribute to type {type.annotation_str}: it is not an object of that class"
+    )
 
 
 def _instance(v: Any, kinds: Any, type: Type) -> Any:

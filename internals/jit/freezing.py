@@ -3,20 +3,22 @@
 
     frozen = jit.freeze(jit.script(model.eval()))
 
-A module's graph reads parameters and attributes when it runs, because they may be others by then. Who only wants to compute
-with a trained model can promise that they won't. Then every read is a constant, and what follows from constants can be
-computed now: branches on `self.training` go, batch norm is folded into the convolution before it
-(`passes/fold_conv_bn.py`), dropout disappears.
+A module's graph reads parameters and attributes when it runs, because they may be others by then.
+Who only wants to compute with a trained model can promise that they won't. Then every read is a
+constant, and what follows from constants can be computed now: branches on `self.training` go, batch
+norm is folded into the convolution before it (`passes/fold_conv_bn.py`), dropout disappears.
 
 1. The methods kept (`forward`, and those of `preserved_attrs`) are inlined.
-2. An attribute stays an attribute if it is named in `preserved_attrs`, if a kept method sets it or may write to it, or if it
-   shares memory with one that is written to. Everything else that can be a constant becomes one.
+2. An attribute stays an attribute if it is named in `preserved_attrs`, if a kept method sets it or
+   may write to it, or if it shares memory with one that is written to. Everything else that can be
+   a constant becomes one.
 3. The new module has only the attributes that are left, and only the submodules that hold them.
 
 The new module shares the tensors that stay attributes with the old one, as in PyTorch.
 
-How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; its
-`optimize_for_inference` converts weights to the layouts that MKLDNN and cuDNN prefer.
+How the real one differs: its analysis knows the objects behind attributes and interfaces of
+submodules; its `optimize_for_inference` converts weights to the layouts that MKLDNN and cuDNN
+prefer.
 """
 
 from __future__ import annotations
@@ -57,28 +59,36 @@ def freeze(
     """A copy of the compiled module `mod` with parameters and attributes as constants of its graph.
 
     preserved_attrs: attributes (`"scale"`, `"sub.scale"`) and methods to keep besides `forward`.
-    optimize_numerics: also fold what changes results by rounding errors: batch norm and constant arithmetic into convolutions.
+    optimize_numerics: also fold what changes results by rounding errors: batch norm and constant
+    arithmetic into convolutions.
 
-    Raises RuntimeError for a module that is not compiled, is in training mode, or has no attribute of a name given.
+    Raises RuntimeError for a module that is not compiled, is in training mode, or has no attribute
+    of a name given.
     """
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
-            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
+            "torch.jit.trace to script your 'nn.Module'."
         )
     if getattr(mod, "training", False):
         raise RuntimeError(
-            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
+            "on your module before freezing."
         )
     names = list(preserved_attrs or [])
     frozen = _Freezer(mod, names).run()
-    run_frozen_optimizations(frozen, optimize_numerics, [n for n in names if mod._jit_type.findMethod(n) is not None])
+    run_frozen_optimizations(
+        frozen, optimize_numerics, [n for n in names if mod._jit_type.findMethod(n) is not None]
+    )
     return frozen
 
 
 def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
-    """Optimise the graphs of a frozen module, in place: `forward`, and the methods named. See `freeze`."""
+    """Optimise the graphs of a frozen module, in place: `forward`, and the methods named. See
+    `freeze`.
+    """
     for name in ("forward", *(preserved_methods or ())):
         function = mod._jit_type.findMethod(name)
         if function is not None:
@@ -87,7 +97,9 @@ def run_frozen_optimizations(
 
 
 def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
-    """The passes for a graph whose weights are constants. True if it changed (`frozen_graph_optimizations.cpp`)."""
+    """The passes for a graph whose weights are constants. True if it changed
+    (`frozen_graph_optimizations.cpp`).
+    """
     changed = remove_dropout(graph)
     again = optimize_numerics
     while again:
@@ -99,18 +111,20 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
 
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
-    """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already is only optimised.
+    """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already
+    is only optimised.
 
-    Convolutions and what goes with them become groups (see `passes`). When such a module is first called with inputs of
-    some sizes, kernels are chosen and compiled, with a note on stderr, which takes some seconds the first time on a machine; call
-    it once before measuring. `convolution_plan(module)` tells what was chosen.
+    Convolutions and what goes with them become groups (see `passes`). When such a module is first
+    called with inputs of some sizes, kernels are chosen and compiled, with a note on stderr, which
+    takes some seconds the first time on a machine; call it once before measuring.
+    `convolution_plan(module)` tells what was chosen.
 
     Raises RuntimeError for a module that is not compiled.
     """
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
-            "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script "
-            "your 'nn.Module'."
+            "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script "
+            "or torch.jit.trace to script your 'nn.Module'."
         )
     if hasattr(mod, "training"):
         mod = freeze(mod.eval(), preserved_attrs=other_methods)
@@ -175,14 +189,26 @@ class _Freezer:
             pass
         for graph in self.methods.values():
             self.fold_reads(graph)
-            for p in (constant_propagation, lower_simple_tuples, dce, cse, peephole, constant_pooling, dce):
+            for p in (
+                constant_propagation,
+                lower_simple_tuples,
+                dce,
+                cse,
+                peephole,
+                constant_pooling,
+                dce,
+            ):
                 p(graph)
         frozen = self.prune(self.module)
         for name, graph in self.methods.items():
             self.set_types(graph)
             old = self.module._jit_type.findMethod(name)
             function = ScriptFunction(
-                name, graph, old.schema, qualified_name=f"{frozen._jit_type.name()}.{name}", is_method=True
+                name,
+                graph,
+                old.schema,
+                qualified_name=f"{frozen._jit_type.name()}.{name}",
+                is_method=True,
             )
             frozen._jit_type.addMethod(name, function)
         return frozen
@@ -197,7 +223,9 @@ class _Freezer:
         )
 
     def find_exposed(self, graph: Graph) -> None:
-        """Modules that go somewhere else than into reads and writes of attributes stay as they are; attributes set stay too."""
+        """Modules that go somewhere else than into reads and writes of attributes stay as they are;
+        attributes set stay too.
+        """
         objects = self.objects(graph)
         for v, module in objects.items():
             for use in v.uses():
@@ -222,8 +250,16 @@ class _Freezer:
         reads = self.fold_reads(copy)
         aliases = AliasDb(copy)
         written = {slot for slot, (v, _) in reads.items() if aliases.has_writers(v)}
-        memory = {id(value._storage) for slot, (_, value) in reads.items() if slot in written and _is_tensor(value)}
-        shared = {slot for slot, (_, value) in reads.items() if _is_tensor(value) and id(value._storage) in memory}
+        memory = {
+            id(value._storage)
+            for slot, (_, value) in reads.items()
+            if slot in written and _is_tensor(value)
+        }
+        shared = {
+            slot
+            for slot, (_, value) in reads.items()
+            if _is_tensor(value) and id(value._storage) in memory
+        }
         self.kept |= written | shared
 
     # From reads to constants
@@ -238,8 +274,11 @@ class _Freezer:
                     found[node.output()] = value
         return found
 
-    def fold_reads(self, graph: Graph, only: tuple[type, ...] = (object,)) -> dict[Slot, tuple[Value, Any]]:
-        """Replace reads of attributes that do not stay by constants; returns the constants with their values.
+    def fold_reads(
+        self, graph: Graph, only: tuple[type, ...] = (object,)
+    ) -> dict[Slot, tuple[Value, Any]]:
+        """Replace reads of attributes that do not stay by constants; returns the constants with
+        their values.
 
         only: the classes of values to do that for.
         """
@@ -247,7 +286,11 @@ class _Freezer:
         names = {v: _path(v) for v in objects}
         constants: dict[Slot, tuple[Value, Any]] = {}
         for node in list(all_nodes(graph.block())):
-            if node.kind() != "prim::GetAttr" or node.input() not in objects or node.output() in objects:
+            if (
+                node.kind() != "prim::GetAttr"
+                or node.input() not in objects
+                or node.output() in objects
+            ):
                 continue
             owner, name = objects[node.input()], node.s("name")
             slot = id(owner), name
@@ -255,7 +298,10 @@ class _Freezer:
                 continue
             if slot not in constants:
                 value = get_attribute(owner, name)
-                constants[slot] = self.constant(graph, node, value, f"{names[node.input()]}.{name}"), value
+                constants[slot] = (
+                    self.constant(graph, node, value, f"{names[node.input()]}.{name}"),
+                    value,
+                )
             node.output().replaceAllUsesWith(constants[slot][0])
             node.destroy()
         return constants
@@ -265,7 +311,9 @@ class _Freezer:
         with graph.insert_point_guard(graph.param_node().next()):
             if isinstance(value, TensorImpl):
                 return graph.insertConstant(cast("Any", value).detach()).setDebugName(name)
-            return graph.insertConstant(value, node.output().type() if value is not None else None).setDebugName(name)
+            return graph.insertConstant(
+                value, node.output().type() if value is not None else None
+            ).setDebugName(name)
 
     # The new module
 
@@ -281,12 +329,19 @@ class _Freezer:
                 if self.holds_kept(value) or self.reads(value):
                     values[name] = self.prune(value)
                     new.addAttribute(name, self.types[id(value)], "module")
-            elif id(module) in self.whole or (id(module), name) in self.kept or self.read_of(module, name):
+            elif (
+                id(module) in self.whole
+                or (id(module), name) in self.kept
+                or self.read_of(module, name)
+            ):
                 values[name] = value
                 new.addAttribute(name, attribute.type, attribute.kind)
         if id(module) in self.whole:
             new.methods.update(old.methods)
-        frozen = cast(RecursiveScriptModule, RecursiveScriptModule._construct(new, module.original_name, values))
+        frozen = cast(
+            RecursiveScriptModule,
+            RecursiveScriptModule._construct(new, module.original_name, values),
+        )
         frozen.__dict__.pop("training", None)
         if "training" in values:
             frozen.__dict__["training"] = values["training"]
@@ -296,11 +351,17 @@ class _Freezer:
         if id(module) in self.whole or any(owner == id(module) for owner, _ in self.kept):
             return True
         kinds = module._jit_type.attributes.items()
-        return any(a.kind == "module" and self.holds_kept(get_attribute(module, n)) for n, a in kinds)
+        return any(
+            a.kind == "module" and self.holds_kept(get_attribute(module, n)) for n, a in kinds
+        )
 
     def reads(self, module: Any) -> bool:
         """Whether a kept method still reads an attribute of the module."""
-        return any(v.uses() and m is module for graph in self.methods.values() for v, m in self.objects(graph).items())
+        return any(
+            v.uses() and m is module
+            for graph in self.methods.values()
+            for v, m in self.objects(graph).items()
+        )
 
     def read_of(self, module: Any, name: str) -> bool:
         return any(

@@ -1,8 +1,9 @@
-"""Names of compiled things: `__torch__.N`, and `__torch__.___torch_mangle_0.N` for the next that would be called so
-(`torch/_jit_internal.py: _qualified_name`, `torch/csrc/jit/frontend/name_mangler.h`).
+"""Names of compiled things: `__torch__.N`, and `__torch__.___torch_mangle_0.N` for the next that
+would be called so (`torch/_jit_internal.py: _qualified_name`,
+`torch/csrc/jit/frontend/name_mangler.h`).
 
-How the real one differs: names are kept per compilation unit; here there is one for the process, as there is for Python code
-there.
+How the real one differs: names are kept per compilation unit; here there is one for the process, as
+there is for Python code there.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import threading
 from typing import Any
 
 _MANGLE = "___torch_mangle_"
-_THEIRS = dict.fromkeys(("internals.nn.containers", "internals.nn.parameter_containers"), "internals.nn.modules.container")
+_THEIRS = dict.fromkeys(
+    ("internals.nn.containers", "internals.nn.parameter_containers"),
+    "internals.nn.modules.container",
+)
 _lock = threading.Lock()
 _taken: set[str] = set()
 _next = 0
 
 
 def qualified_name(thing: Any) -> str:
-    """`__torch__.` and the module and name of a class or function; what `__main__` defines has no module."""
+    """`__torch__.` and the module and name of a class or function; what `__main__` defines has no
+    module.
+    """
     module = getattr(thing, "__module__", None) or "__main__"
     name = getattr(thing, "__name__", type(thing).__name__)
     if name == "<lambda>":
@@ -29,7 +35,8 @@ def qualified_name(thing: Any) -> str:
     if module.startswith("internals.nn._") and not module.endswith("_reduction"):
         module = "torch.nn.functional"  # which is one file there
     if module.startswith("internals.nn."):
-        module = "torch" + module.removeprefix("internals")  # the layers have the names they have in PyTorch
+        # the layers have the names they have in PyTorch
+        module = "torch" + module.removeprefix("internals")
     prefix = "__torch__" if module == "__main__" else f"__torch__.{module}"
     return f"{prefix}.{name}"
 

@@ -1,4 +1,5 @@
-"""`jit.optimize`: everything this package can do to make a function or a module fast, in one call (compare `torch.compile`).
+"""`jit.optimize`: everything this package can do to make a function or a module fast, in one call
+(compare `torch.compile`).
 
     @jit.optimize
     def f(x, y): ...
@@ -6,12 +7,13 @@
     fast = jit.optimize(model.eval())
 
 - The function or module is scripted, or traced if that is what example inputs are given for.
-- A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are packed
-  (`optimize_for_inference`).
+- A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are
+  packed (`optimize_for_inference`).
 - What is left is fused when it runs, forwards and backwards.
 
-How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it assumed about them and goes
-back to Python for what it cannot compile; it compiles again for other shapes. Here a whole function is compiled or none of it.
+How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it
+assumed about them and goes back to Python for what it cannot compile; it compiles again for other
+shapes. Here a whole function is compiled or none of it.
 """
 
 from __future__ import annotations
@@ -31,23 +33,29 @@ from .script_module import ScriptModule
 def optimize(fn_or_module: Any = None, example_inputs: Sequence[Any] | None = None) -> Any:
     """A fast version of a function or an `nn.Module`, called like it.
 
-    example_inputs: a tuple of arguments to trace with, for what cannot be scripted. Without them such a function is traced with
-    the arguments of its first call, and a warning says so: Python's decisions then stay as they were in that call.
+    example_inputs: a tuple of arguments to trace with, for what cannot be scripted. Without them
+    such a function is traced with the arguments of its first call, and a warning says so: Python's
+    decisions then stay as they were in that call.
 
-    Called without a function it is a decorator: `@jit.optimize(example_inputs=(x,))`. A module in training mode is not frozen;
-    one in evaluation mode is, and does not follow later changes of its parameters.
+    Called without a function it is a decorator: `@jit.optimize(example_inputs=(x,))`. A module in
+    training mode is not frozen; one in evaluation mode is, and does not follow later changes of its
+    parameters.
 
     Raises TypeError for what is neither a function nor a module, and what `jit.trace` raises.
     """
     if fn_or_module is None:
         return lambda f: optimize(f, example_inputs)
     if not callable(fn_or_module):
-        raise TypeError(f"jit.optimize expects a function or an nn.Module, but got {type(fn_or_module).__name__}")
+        raise TypeError(
+            "jit.optimize expects a function or an nn.Module, but got "
+            f"{type(fn_or_module).__name__}"
+        )
     if example_inputs is not None:
         return _ready(_traced(fn_or_module, tuple(example_inputs)))
     try:
         compiled = script(fn_or_module)
-    except Exception as why:  # TorchScript's errors are of several types, and whatever the source makes Python raise
+    except Exception as why:
+        # TorchScript's errors are of several types, and whatever the source makes Python raise
         return _TracedWhenCalled(fn_or_module, why)
     return _ready(compiled)
 
@@ -59,7 +67,9 @@ def _traced(what: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 def _ready(compiled: Any) -> Any:
-    """What is left to do: inference gets its passes; functions and training do all when they run."""
+    """What is left to do: inference gets its passes; functions and training do all when they
+    run.
+    """
     if isinstance(compiled, ScriptModule) and not getattr(compiled, "training", True):
         return optimize_for_inference(compiled)
     return compiled
@@ -75,13 +85,16 @@ class _TracedWhenCalled:
             update_wrapper(self, what)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Traces, if this is the first call; runs the trace. A traced function takes no keyword arguments."""
+        """Traces, if this is the first call; runs the trace. A traced function takes no keyword
+        arguments.
+        """
         if self.compiled is None:
             name = getattr(self.what, "__name__", type(self.what).__name__)
             warnings.warn(
-                f"{name} could not be scripted, so it was traced with the arguments of this call, and takes the same way "
-                f"through its Python code from now on; jit.optimize({name}, example_inputs=...) does so without a warning. "
-                f"The reason: {str(self.why).strip()}",
+                f"{name} could not be scripted, so it was traced with the arguments of this call, "
+                "and takes the same way through its Python code from now on; "
+                f"jit.optimize({name}, example_inputs=...) does so without a warning. The reason: "
+                f"{str(self.why).strip()}",
                 stacklevel=2,
             )
             self.compiled = _ready(_traced(self.what, inputs))

@@ -1,9 +1,10 @@
-"""The right-hand side of a node as Python: `torch.add(x, y, alpha=2)`, `xs[0]`, `(x, 1)` (`printRHS` in `python_print.cpp`).
+"""The right-hand side of a node as Python: `torch.add(x, y, alpha=2)`, `xs[0]`, `(x, 1)`
+(`printRHS` in `python_print.cpp`).
 
-A call of an operator is written `torch.name(...)` or `ops.namespace.name(...)`; keyword-only arguments by keyword, and
-arguments at the end that are constants equal to the schema's defaults not at all. What is syntax in Python has a row in the
-table `SYNTAX`. Constants that have no literal, tensors above all, are `CONSTANTS.c0`, `CONSTANTS.c1`, ... and go into a table
-beside the text.
+A call of an operator is written `torch.name(...)` or `ops.namespace.name(...)`; keyword-only
+arguments by keyword, and arguments at the end that are constants equal to the schema's defaults not
+at all. What is syntax in Python has a row in the table `SYNTAX`. Constants that have no literal,
+tensors above all, are `CONSTANTS.c0`, `CONSTANTS.c1`, ... and go into a table beside the text.
 
 How the real one differs: it also writes enums and awaitables.
 """
@@ -38,13 +39,17 @@ RESPELLED = {"aten::backward": "torch.autograd.backward", "aten::grad": "torch.a
 
 
 class Expressions:
-    """`use` says how a value is written, `spell` how a type is; `constants` is the table that grows."""
+    """`use` says how a value is written, `spell` how a type is; `constants` is the table that
+    grows.
+    """
 
     def __init__(self, use: Use, constants: list[Any], spell: Spell) -> None:
         self.use, self.constants, self.spell = use, constants, spell
 
     def of(self, node: Node) -> str:
-        """What the node computes. Raises RuntimeError for a call of Python, which cannot be written down."""
+        """What the node computes. Raises RuntimeError for a call of Python, which cannot be written
+        down.
+        """
         kind = node.kind()
         if kind.startswith("^"):
             scalars = node.attribute("scalar_args") if node.hasAttribute("scalar_args") else []
@@ -56,18 +61,24 @@ class Expressions:
 
     def _call(self, node: Node) -> str:
         namespace, _, name = node.kind().partition("::")
-        function = RESPELLED.get(node.kind()) or ("torch." if namespace == "aten" else f"ops.{namespace}.") + name
+        function = (
+            RESPELLED.get(node.kind())
+            or ("torch." if namespace == "aten" else f"ops.{namespace}.") + name
+        )
         schema, inputs = node.schema(), node.inputs()
         if schema is None:
             return f"{function}({self._list(inputs)})"
         arguments = schema.arguments
         necessary, outs = necessary_arguments(arguments, inputs)
         parts = [
-            (f"{arguments[i].name}=" if i < len(arguments) and arguments[i].kwarg_only else "") + self.use(inputs[i])
+            (f"{arguments[i].name}=" if i < len(arguments) and arguments[i].kwarg_only else "")
+            + self.use(inputs[i])
             for i in range(necessary)
         ]
         for i in range(len(arguments) - outs, len(arguments)):
-            parts.append(f"{arguments[i].name}={self.use(inputs[len(inputs) - len(arguments) + i])}")
+            parts.append(
+                f"{arguments[i].name}={self.use(inputs[len(inputs) - len(arguments) + i])}"
+            )
         return f"{function}({', '.join(parts)})"
 
     # Syntax
@@ -90,14 +101,18 @@ class Expressions:
             return f"torch.device({quoted(str(value))})"
         if isinstance(value, list):
             element = type.element if isinstance(type, ListType) else None
-            return self._annotated(f"[{', '.join(self.literal(v, element) for v in value)}]", value, type, element)
+            return self._annotated(
+                f"[{', '.join(self.literal(v, element) for v in value)}]", value, type, element
+            )
         if isinstance(value, tuple):
             elements = type.elements if isinstance(type, TupleType) else [None] * len(value)
             inside = ", ".join(self.literal(v, t) for v, t in zip(value, elements))
             return f"{self._tuple_name(type)}({inside}{',' if len(value) == 1 else ''})"
         if isinstance(value, dict):
             key, item = (type.key, type.value) if isinstance(type, DictType) else (None, None)
-            inside = ", ".join(f"{self.literal(k, key)}: {self.literal(v, item)}" for k, v in value.items())
+            inside = ", ".join(
+                f"{self.literal(k, key)}: {self.literal(v, item)}" for k, v in value.items()
+            )
             return self._annotated(f"{{{inside}}}", value, type, key, item)
         return text_literal(value) if isinstance(value, str) else value_text(value)
 
@@ -109,7 +124,11 @@ class Expressions:
 
     def _index_of(self, value: Any) -> int:
         for i, known in enumerate(self.constants):
-            if isinstance(value, TensorImpl) and isinstance(known, TensorImpl) and _same_tensor(known, value):
+            if (
+                isinstance(value, TensorImpl)
+                and isinstance(known, TensorImpl)
+                and _same_tensor(known, value)
+            ):
                 return i
         self.constants.append(value)
         return len(self.constants) - 1
@@ -155,7 +174,10 @@ class Expressions:
 
     def _isinstance(self, node: Node) -> str:
         types = [self.spell(t) for t in node.tys("types")]
-        return f"isinstance({self.use(node.input())}, {types[0] if len(types) == 1 else '(' + ', '.join(types) + ')'})"
+        return (
+            f"isinstance({self.use(node.input())}, "
+            f"{types[0] if len(types) == 1 else '(' + ', '.join(types) + ')'})"
+        )
 
     def _list(self, values: Sequence[Value]) -> str:
         return ", ".join(map(self.use, values))
@@ -185,8 +207,12 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
     "prim::CallMethod": Expressions._method_call,
     "prim::CallFunction": lambda self, node: f"{self.use(node.input(0))}({self._arguments(node)})",
     "prim::isinstance": Expressions._isinstance,
-    "prim::unchecked_cast": lambda e, n: f"unchecked_cast({e.spell(n.output().type())}, {e.use(n.input())})",
-    "prim::tolist": lambda e, n: f"annotate({e.spell(n.output().type())}, {e.use(n.input(0))}.tolist())",
+    "prim::unchecked_cast": lambda e, n: (
+        f"unchecked_cast({e.spell(n.output().type())}, {e.use(n.input())})"
+    ),
+    "prim::tolist": lambda e, n: (
+        f"annotate({e.spell(n.output().type())}, {e.use(n.input(0))}.tolist())"
+    ),
     "aten::_unwrap_optional": Expressions._unwrap,
     **dict.fromkeys(
         ("aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit"),
@@ -196,14 +222,20 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
 
 
 def necessary_arguments(arguments: Sequence[Argument], inputs: Sequence[Value]) -> tuple[int, int]:
-    """How many arguments must be written, and how many `out` arguments follow (`CalculateNecessaryArgs`)."""
+    """How many arguments must be written, and how many `out` arguments follow
+    (`CalculateNecessaryArgs`).
+    """
     outs = 0
     while outs < len(arguments) and arguments[-1 - outs].is_out:
         outs += 1
     if len(arguments) < len(inputs):
         return len(inputs), outs
     n = len(arguments) - outs
-    while n and arguments[n - 1].has_default_value() and _is_default(arguments[n - 1].default_value, inputs[n - 1]):
+    while (
+        n
+        and arguments[n - 1].has_default_value()
+        and _is_default(arguments[n - 1].default_value, inputs[n - 1])
+    ):
         n -= 1
     return n, outs
 
@@ -214,7 +246,9 @@ def is_identifier(name: str) -> bool:
 
 
 def follows_from_elements(element: Type) -> bool:
-    """Whether a list of that element type can be recognised by its elements: not one of optionals, numbers or anything."""
+    """Whether a list of that element type can be recognised by its elements: not one of optionals,
+    numbers or anything.
+    """
     return not isinstance(element, (OptionalType, NumberType, AnyType))
 
 
@@ -222,11 +256,17 @@ def _is_default(default: Any, value: Value) -> bool:
     if not value.isConstant():
         return False
     actual = value.toIValue()
-    return type(actual) is type(default) and not isinstance(actual, TensorImpl) and bool(actual == default)
+    return (
+        type(actual) is type(default)
+        and not isinstance(actual, TensorImpl)
+        and bool(actual == default)
+    )
 
 
 def text_literal(text: str) -> str:
-    """A string as code. PyTorch writes a carriage return as `\\r`, which its own parser refuses; `\\015` it reads."""
+    """A string as code. PyTorch writes a carriage return as `\\r`, which its own parser refuses;
+    `\\015` it reads.
+    """
     return "\\015".join(quoted(part)[1:-1] for part in text.split("\r")).join('""')
 
 
@@ -240,4 +280,9 @@ def _has_no_literal(value: Any) -> bool:
 
 
 def _same_tensor(a: Any, b: Any) -> bool:
-    return a.dtype is b.dtype and a.device == b.device and a.size() == b.size() and bool((a == b).all())
+    return (
+        a.dtype is b.dtype
+        and a.device == b.device
+        and a.size() == b.size()
+        and bool((a == b).all())
+    )

@@ -1,9 +1,11 @@
-"""Which nodes of a graph are written inside the expression that uses them (`scanBlock` in `python_print.cpp`).
+"""Which nodes of a graph are written inside the expression that uses them (`scanBlock` in
+`python_print.cpp`).
 
-`torch.add(torch.mm(x, w), b)` is two nodes. The first may stand inside the second because its value is used once, has no name,
-and because Python evaluates arguments from left to right: walking the operands of a node from right to left, the inlined nodes
-must be met in exactly the opposite of the order they run in. Otherwise two calls would change places, which matters when one
-of them writes to memory or prints.
+`torch.add(torch.mm(x, w), b)` is two nodes. The first may stand inside the second because its value
+is used once, has no name, and because Python evaluates arguments from left to right: walking the
+operands of a node from right to left, the inlined nodes must be met in exactly the opposite of the
+order they run in. Otherwise two calls would change places, which matters when one of them writes to
+memory or prints.
 
 How the real one differs: the same.
 """
@@ -26,7 +28,9 @@ def inlined_nodes(block: Block) -> set[Node]:
 
 
 def constants_in_order(block: Block, seen: set[Node]) -> list[Node]:
-    """The constants that a block uses, in the order of first use, without those in `seen`, which grows."""
+    """The constants that a block uses, in the order of first use, without those in `seen`, which
+    grows.
+    """
     found: list[Node] = []
     for node in (*block.nodes(), block.returnNode()):
         for value in node.inputs():
@@ -48,7 +52,9 @@ def _scan_block(block: Block, found: set[Node]) -> None:
 
 
 def _scan_node(root: Node, found: set[Node]) -> None:
-    """Mark what can be written inside `root`, by a walk of the tree of its operands, last operand first."""
+    """Mark what can be written inside `root`, by a walk of the tree of its operands, last operand
+    first.
+    """
     expected = _previous(root)
     walk = [(root, iter(reversed(root.inputs())))]
     while walk:

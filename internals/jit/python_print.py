@@ -1,4 +1,5 @@
-"""A graph as Python source: `fn.code`, `module.code` (`torch/csrc/jit/serialization/python_print.cpp`).
+"""A graph as Python source: `fn.code`, `module.code`
+(`torch/csrc/jit/serialization/python_print.cpp`).
 
     def f(x: Tensor,
         n: int) -> Tensor:
@@ -7,13 +8,15 @@
         x0 = torch.add(x0, i)
       return x0
 
-The text is TorchScript, which the compiler reads back: it is what an archive of `jit.save` holds in place of the graph. A value
-gets a name when it had one in the source, is used more than once, or would make a line too long; everything else is
-written inside the expression that uses it (`python_inlining.py`, `python_expressions.py`). The variables that a Loop carries
-are assigned before it and again at the end of its body; an If assigns its outputs in both arms.
+The text is TorchScript, which the compiler reads back: it is what an archive of `jit.save` holds in
+place of the graph. A value gets a name when it had one in the source, is used more than once, or
+would make a line too long; everything else is written inside the expression that uses it
+(`python_inlining.py`, `python_expressions.py`). The variables that a Loop carries are assigned
+before it and again at the end of its body; an If assigns its outputs in both arms.
 
-Archives hold whole classes with everything they depend on: `internals/serialization/script/class_printer.py` derives from the
-printer here and gives its own `spell`, how a type is written, and `visit`, which sees every node.
+Archives hold whole classes with everything they depend on:
+`internals/serialization/script/class_printer.py` derives from the printer here and gives its own
+`spell`, how a type is written, and `visit`, which sees every node.
 
 How the real one differs: it keeps for every piece of text the source range it came from.
 """
@@ -24,7 +27,17 @@ import keyword
 from collections.abc import Sequence
 from typing import Any
 
-from internals.jit.ir import Block, FunctionType, Graph, ListType, Node, OptionalType, Type, Value, base_name
+from internals.jit.ir import (
+    Block,
+    FunctionType,
+    Graph,
+    ListType,
+    Node,
+    OptionalType,
+    Type,
+    Value,
+    base_name,
+)
 
 from .passes.pack_convolutions import without_packed_groups
 from .python_expressions import Expressions
@@ -36,8 +49,8 @@ LONG_LINE = 40
 FOREVER = 2**63 - 1  # the trip count of a while loop
 
 RESERVED = {
-    "_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops", "__torch__",
-    "uninitialized", "unchecked_cast", *keyword.kwlist,
+    "_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj",
+    "ops", "__torch__", "uninitialized", "unchecked_cast", *keyword.kwlist,
 }  # fmt: skip
 
 
@@ -49,7 +62,9 @@ def python_print(function: Any) -> str:
 def code_with_constants(function: Any) -> tuple[str, list[Any]]:
     """The source, and the constants that it calls `CONSTANTS.c0`, `CONSTANTS.c1`, ..."""
     printer = PythonPrinter()
-    printer.function(function.name, function.graph, function.schema, first_type=not function.is_method)
+    printer.function(
+        function.name, function.graph, function.schema, first_type=not function.is_method
+    )
     return printer.text(), printer.constants
 
 
@@ -85,8 +100,12 @@ class PythonPrinter:
     def visit(self, node: Node) -> None:
         """Called with every node before it is printed."""
 
-    def function(self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True) -> None:
-        """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no type."""
+    def function(
+        self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True
+    ) -> None:
+        """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no
+        type.
+        """
         graph = without_packed_groups(graph)
         schema = schema or schema_of_graph(name, graph)
         self.used.clear()
@@ -171,7 +190,9 @@ class PythonPrinter:
         for inside, outside in zip(carried, node.outputs()):
             self.inlined_text[inside] = self.use(outside)
         for output, value in zip(node.outputs(), initial):
-            annotation = f": {self.spell(output.type())}" if self.needs_annotation(output, value) else ""
+            annotation = (
+                f": {self.spell(output.type())}" if self.needs_annotation(output, value) else ""
+            )
             self.line(f"{self.use(output)}{annotation} = {self.use(value)}")
         self.name_all([counter])
         if is_for:
@@ -212,7 +233,9 @@ class PythonPrinter:
             self.split_before(node.output())
 
     def split_before(self, value: Value) -> None:
-        """A long expression gets a line, and so must all that is evaluated before it inside the same statement."""
+        """A long expression gets a line, and so must all that is evaluated before it inside the
+        same statement.
+        """
         found: list[Value] = []
         (use,) = value.uses()
         self.collect_earlier(use.user, use.offset, found)
@@ -220,7 +243,9 @@ class PythonPrinter:
             self.define(v.node(), self.use(v))
 
     def collect_earlier(self, user: Node, offset: int, found: list[Value]) -> None:
-        """The inlined operands of `user` up to number `offset`; if it is inlined itself, those before it there; and so on."""
+        """The inlined operands of `user` up to number `offset`; if it is inlined itself, those
+        before it there; and so on.
+        """
         while True:
             was_here = user in self.split_at
             for i in range(offset, self.split_at.get(user, -1), -1):
@@ -243,7 +268,11 @@ class PythonPrinter:
         if not targets:
             return
         shown = self.list(targets)
-        if len(targets) == 1 and targets[0] not in self.inlined_text and isinstance(targets[0].type(), OptionalType):
+        if (
+            len(targets) == 1
+            and targets[0] not in self.inlined_text
+            and isinstance(targets[0].type(), OptionalType)
+        ):
             if targets[0] not in self.annotated:
                 shown += f" : {self.spell(targets[0].type())}"
                 self.annotated.add(targets[0])
@@ -273,10 +302,14 @@ class PythonPrinter:
 
     def name_all(self, values: Sequence[Value]) -> None:
         for v in values:
-            self.names[v] = self.fresh(identifier(base_name(v.debugName())) if v.hasDebugName() else "_")
+            self.names[v] = self.fresh(
+                identifier(base_name(v.debugName())) if v.hasDebugName() else "_"
+            )
 
     def fresh(self, candidate: str) -> str:
-        """`candidate`, or with a number behind it if it is taken. The numbers go on from function to function."""
+        """`candidate`, or with a number behind it if it is taken. The numbers go on from function
+        to function.
+        """
         name = candidate
         while name in self.used or name in RESERVED:
             n = self.next_suffix.get(name, 0)
@@ -307,6 +340,7 @@ def is_for_loop(node: Node) -> bool:
     counted = not limit.isConstant() or limit.toIValue() != FOREVER or bool(body.inputs()[0].uses())
     if not always and counted:
         raise RuntimeError(
-            "loop cannot be printed as python because it has gone through an optimization that combined while and for loops"
+            "loop cannot be printed as python because it has gone through an optimization that "
+            "combined while and for loops"
         )
     return counted

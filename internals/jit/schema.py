@@ -4,17 +4,19 @@
     schema.arguments[0].type            # ListType of the type variable t
     schema.arguments[0].alias_info      # (a!): the op writes to the set called a
 
-The schema is where every part of the JIT looks an operator up: the compiler matches calls against `arguments`, the verifier
-checks nodes against it, and alias analysis needs nothing but the annotations. An annotation names the sets of memory a value
-may point into: `(a)` on an argument and on a result means the result may be a view of the argument, `!` that the op writes
-there, `(a -> *)` that the value enters the set called a and leaves it for the wildcard set, which may be anything: an element
-appended to a list can be reached through any value that may be that list.
+The schema is where every part of the JIT looks an operator up: the compiler matches calls against
+`arguments`, the verifier checks nodes against it, and alias analysis needs nothing but the
+annotations. An annotation names the sets of memory a value may point into: `(a)` on an argument and
+on a result means the result may be a view of the argument, `!` that the op writes there, `(a -> *)`
+that the value enters the set called a and leaves it for the wildcard set, which may be anything: an
+element appended to a list can be reached through any value that may be that list.
 
-`str(schema)` is the text as PyTorch prints it; `schema_parser.py` reads it. `internals.core.schema` has the dispatcher's schemas,
-which know only the types that operators are declared with.
+`str(schema)` is the text as PyTorch prints it; `schema_parser.py` reads it. `internals.core.schema`
+has the dispatcher's schemas, which know only the types that operators are declared with.
 
-How the real one differs: one class serves the dispatcher and the JIT; types that print alike may be two there (`int` and
-`SymInt`), and a schema says for each argument whether it came from code generation.
+How the real one differs: one class serves the dispatcher and the JIT; types that print alike may be
+two there (`int` and `SymInt`), and a schema says for each argument whether it came from code
+generation.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ from internals.jit.ir.types import IntType, ListType, OptionalType, StringType, 
 class Argument:
     """One parameter or result.
 
-    `type` is what the IR sees. Where the text says `ScalarType`, `Layout` or `MemoryFormat` that is an int, and `enum` keeps the
-    name. `N` is the length in `int[2] stride=1`, which lets a call pass one int for all.
+    `type` is what the IR sees. Where the text says `ScalarType`, `Layout` or `MemoryFormat` that is
+    an int, and `enum` keeps the name. `N` is the length in `int[2] stride=1`, which lets a call
+    pass one int for all.
     """
 
     name: str
@@ -65,12 +68,16 @@ class Argument:
             shown = self.enum or str(type)
         shown += str(self.alias_info or "")
         shown += "?" * is_optional + (f" {self.name}" if self.name else "")
-        return shown + (f"={_show_default(self.default_value, self.type)}" if self.has_default else "")
+        return shown + (
+            f"={_show_default(self.default_value, self.type)}" if self.has_default else ""
+        )
 
 
 @dataclass(frozen=True)
 class FunctionSchema:
-    """`name` is qualified ("aten::add"), `overload_name` may be empty; `is_vararg` and `is_varret` stand for `...`."""
+    """`name` is qualified ("aten::add"), `overload_name` may be empty; `is_vararg` and `is_varret`
+    stand for `...`.
+    """
 
     name: str
     overload_name: str
@@ -130,7 +137,9 @@ def _show_default(value: Any, type: Type) -> str:
 
 
 def show_number(value: Any) -> str:
-    """A float prints as `1.`, `0.10000000000000001` or `inf`: 17 digits and always with a point (`IValue::operator<<`)."""
+    """A float prints as `1.`, `0.10000000000000001` or `inf`: 17 digits and always with a point
+    (`IValue::operator<<`).
+    """
     if not isinstance(value, float):
         return str(value)
     if isfinite(value) and abs(value) < 1e10 and value == int(value):
@@ -138,8 +147,10 @@ def show_number(value: Any) -> str:
     return f"{value:.17g}"
 
 
-_ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
-            "\t": "\\t", "\v": "\\v"}  # fmt: skip
+_ESCAPES = {
+    "\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n",
+    "\r": "\\r", "\t": "\\t", "\v": "\\v",
+}  # fmt: skip
 
 
 def quoted(text: str) -> str:

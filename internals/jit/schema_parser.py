@@ -1,7 +1,7 @@
 """Schemas with the types of the JIT (`torch/csrc/jit/frontend/function_schema_parser.cpp`).
 
-The grammar is that of `internals/core/schema_parser.py`. Types are read by `ir/type_parser.py`, with
-their annotations: `t[](a!) self`, `int[2] stride=1`, `ScalarType? dtype=None`.
+The grammar is that of `internals/core/schema_parser.py`. Types are read by `ir/type_parser.py`,
+with their annotations: `t[](a!) self`, `int[2] stride=1`, `ScalarType? dtype=None`.
 
 How the real one differs: see there.
 """
@@ -19,14 +19,16 @@ from .schema import Argument, FunctionSchema
 
 ENUMS = ("ScalarType", "Layout", "MemoryFormat")
 NAMED_DEFAULTS: dict[str, Any] = {
-    "None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan"), "Mean": 1, "Sum": 2,
-    "strided": 0, "contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "long": 4, "float": 6, "double": 7,
-    **{d.name: d.code for d in DTYPES},
+    "None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan"), "Mean": 1,
+    "Sum": 2, "strided": 0, "contiguous_format": 0, "preserve_format": 1, "channels_last": 2,
+    "long": 4, "float": 6, "double": 7, **{d.name: d.code for d in DTYPES},
 }  # fmt: skip
 
 
 def parse_schema(text: str) -> FunctionSchema:
-    """Read one schema. A name without namespace is in aten. Raises RuntimeError that shows where the text goes wrong."""
+    """Read one schema. A name without namespace is in aten. Raises RuntimeError that shows where
+    the text goes wrong.
+    """
     parts = _Parser(text).parse()
     return FunctionSchema(
         f"{parts.namespace}::{parts.name}", parts.overload, parts.arguments, parts.returns,

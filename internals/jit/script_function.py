@@ -1,13 +1,15 @@
-"""A compiled function: a graph with a name, a schema and an executor (`torch/csrc/jit/api/function_impl.h`).
+"""A compiled function: a graph with a name, a schema and an executor
+(`torch/csrc/jit/api/function_impl.h`).
 
-Both front ends make these. Calling one checks the arguments against the schema, then hands them to the `GraphExecutor`, which
-optimises the graph for arguments of this kind the first time it sees them and runs the plan. Everything on the way can be
-looked at: `graph`, `code`, `inlined_graph`, `graph_for(...)`, `bytecode`, `phases(...)`.
+Both front ends make these. Calling one checks the arguments against the schema, then hands them to
+the `GraphExecutor`, which optimises the graph for arguments of this kind the first time it sees
+them and runs the plan. Everything on the way can be looked at: `graph`, `code`, `inlined_graph`,
+`graph_for(...)`, `bytecode`, `phases(...)`.
 
 A method of a module is the same, with the module as its first argument: `ScriptMethod` binds it.
 
-How the real one differs: a function is compiled when first asked for, so that functions may refer to each other in any order; its
-`graph_for` runs the function and shows the plan last used.
+How the real one differs: a function is compiled when first asked for, so that functions may refer
+to each other in any order; its `graph_for` runs the function and shows the plan last used.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ from .names import take_name
 from .schema import Argument, FunctionSchema
 
 if TYPE_CHECKING:
-
     from .ir.graph import Graph
     from .runtime.graph_executor import GraphExecutor
 
 
 class ScriptFunction:
-    """`python_function` is what it was made from, if anything. `is_method` says that the first input is the module."""
+    """`python_function` is what it was made from, if anything. `is_method` says that the first
+    input is the module.
+    """
 
     def __init__(
         self,
@@ -47,10 +50,21 @@ class ScriptFunction:
     ) -> None:
         self.graph = graph
         schema = schema if schema is not None else schema_of_graph(name, graph)
-        self._set_up(name, schema, qualified_name or take_name(f"__torch__.{name}"), python_function, is_method)
+        self._set_up(
+            name,
+            schema,
+            qualified_name or take_name(f"__torch__.{name}"),
+            python_function,
+            is_method,
+        )
 
     def _set_up(
-        self, name: str, schema: FunctionSchema, qualified_name: str, python_function: Any, is_method: bool
+        self,
+        name: str,
+        schema: FunctionSchema,
+        qualified_name: str,
+        python_function: Any,
+        is_method: bool,
     ) -> None:
         """All but the graph, which a function from an archive does not have yet."""
         self.name = self.__name__ = name
@@ -68,10 +82,14 @@ class ScriptFunction:
         if hot.off:
             if tracer.state is not None:
                 leading = args[: int(self.is_method)]
-                return tracer.state.call_script_function(self, (*leading, *bind(args[len(leading) :], kwargs)))
+                return tracer.state.call_script_function(
+                    self, (*leading, *bind(args[len(leading) :], kwargs))
+                )
             if recording.recorder is not None:
                 with recorded(self.name, Scope.TORCHSCRIPT_FUNCTION):
-                    return self.executor(*args[: int(self.is_method)], *bind(args[int(self.is_method) :], kwargs))
+                    return self.executor(
+                        *args[: int(self.is_method)], *bind(args[int(self.is_method) :], kwargs)
+                    )
         if self.is_method:
             return self.executor(args[0], *bind(args[1:], kwargs))
         return self.executor(*bind(args, kwargs))
@@ -97,7 +115,9 @@ class ScriptFunction:
         return self.executor.graph_for(*self._arguments(args, kwargs))
 
     def phases(self, *args: Any, **kwargs: Any) -> Any:
-        """One record per optimisation phase for arguments like these: its name, the graph before and after, the time."""
+        """One record per optimisation phase for arguments like these: its name, the graph before
+        and after, the time.
+        """
         return self.executor.phases(*self._arguments(args, kwargs))
 
     def get_debug_state(self) -> Any:
@@ -106,7 +126,9 @@ class ScriptFunction:
 
     @property
     def inlined_graph(self) -> Graph:
-        """A copy of the graph with the bodies of called functions and methods in place of the calls."""
+        """A copy of the graph with the bodies of called functions and methods in place of the
+        calls.
+        """
         from .passes.inline import inline
 
         copy = self.graph.copy()
@@ -127,13 +149,17 @@ class ScriptFunction:
 
         return python_print(self)
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> None:
+    def save(
+        self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
+    ) -> None:
         """Write the function to a path or file object (`saving.py`)."""
         from .saving import save
 
         save(self, f, _extra_files, format=format)
 
-    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> bytes:
+    def save_to_buffer(
+        self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
+    ) -> bytes:
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)
@@ -182,9 +208,13 @@ for _class in (ScriptFunction, ScriptMethod):
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument names are those of the inputs."""
+    """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument
+    names are those of the inputs.
+    """
     arguments = [
-        Argument(base_name(v.debugName()) if v.hasDebugName() else f"argument_{i}", unshaped(v.type()))
+        Argument(
+            base_name(v.debugName()) if v.hasDebugName() else f"argument_{i}", unshaped(v.type())
+        )
         for i, v in enumerate(graph.inputs())
     ]
     returns = tuple(Argument("", unshaped(v.type())) for v in graph.outputs())

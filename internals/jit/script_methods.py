@@ -1,4 +1,5 @@
-"""Modules that are compiled as they are made: subclasses of `jit.ScriptModule` (`ScriptMeta` of `torch/jit/_script.py`).
+"""Modules that are compiled as they are made: subclasses of `jit.ScriptModule` (`ScriptMeta` of
+`torch/jit/_script.py`).
 
     class M(jit.ScriptModule):
         def __init__(self): ...
@@ -6,9 +7,10 @@
         @jit.script_method
         def forward(self, x): ...
 
-This is how scripting began, in the time of the talk. The decorator only marks the method; when `M()` has run all of its
-`__init__`, the module itself becomes a compiled one: its submodules are replaced by compiled ones, its marked methods by graphs.
-Methods without the mark are compiled if a marked one calls them, and stay Python for Python.
+This is how scripting began, in the time of the talk. The decorator only marks the method; when
+`M()` has run all of its `__init__`, the module itself becomes a compiled one: its submodules are
+replaced by compiled ones, its marked methods by graphs. Methods without the mark are compiled if a
+marked one calls them, and stay Python for Python.
 
 How the real one differs: the module becomes a shell around another one, which is compiled from it.
 """
@@ -33,8 +35,14 @@ def script_method(fn: Callable[..., Any]) -> Any:
 
 
 def collect_stubs(cls: type) -> None:
-    """Take the marked methods out of a class, into `_script_methods`, and have its instances compiled when they are made."""
-    stubs = {name: value.function for name, value in vars(cls).items() if isinstance(value, ScriptMethodStub)}
+    """Take the marked methods out of a class, into `_script_methods`, and have its instances
+    compiled when they are made.
+    """
+    stubs = {
+        name: value.function
+        for name, value in vars(cls).items()
+        if isinstance(value, ScriptMethodStub)
+    }
     for name in stubs:
         delattr(cls, name)
     cls._script_methods = {**getattr(cls, "_script_methods", {}), **stubs}  # type: ignore[attr-defined]
@@ -55,13 +63,19 @@ def compile_in_place(module: Any) -> None:
     from .frontend.recursive import build_submodules, compile_methods, keep_in_python
 
     concrete = concrete_type_of(module)
-    values = {name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()}
+    values = {
+        name: attribute_value(module, name, attribute.type)
+        for name, attribute in concrete.attributes.items()
+    }
     module._modules.update(build_submodules(module, concrete))
     for name, attribute in concrete.attributes.items():
         if attribute.kind == "attribute":
             module.__dict__[name] = values[name]
     module.__dict__.update(
-        _jit_type=concrete.jit_type, _concrete_type=concrete, original_name=type(module).__name__, _methods={}
+        _jit_type=concrete.jit_type,
+        _concrete_type=concrete,
+        original_name=type(module).__name__,
+        _methods={},
     )
     keep_in_python(module, module, concrete)
     compile_methods(module, concrete, sorted(type(module)._script_methods))

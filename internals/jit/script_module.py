@@ -1,13 +1,16 @@
-"""A compiled module: an `nn.Module` whose methods are graphs (`torch/jit/_script.py`, `torch/csrc/jit/api/module.h`).
+"""A compiled module: an `nn.Module` whose methods are graphs (`torch/jit/_script.py`,
+`torch/csrc/jit/api/module.h`).
 
-Its parameters, buffers and submodules live where those of every module live, so that `parameters()`, `state_dict()`, `to()`,
-`train()` and optimizers work as always. What it adds is a `ClassType`, which knows the attributes' types and has the methods.
-A graph's `prim::GetAttr[name="weight"](%self)` looks into the module's own dicts, in the one that the class type says.
+Its parameters, buffers and submodules live where those of every module live, so that
+`parameters()`, `state_dict()`, `to()`, `train()` and optimizers work as always. What it adds is a
+`ClassType`, which knows the attributes' types and has the methods. A graph's
+`prim::GetAttr[name="weight"](%self)` looks into the module's own dicts, in the one that the class
+type says.
 
 Scripted modules are `RecursiveScriptModule`s, traced ones `TopLevelTracedModule`s.
 
-How the real one differs: the values live in a C++ object, in numbered slots; the Python module is a shell around it whose dicts
-are views of it.
+How the real one differs: the values live in a C++ object, in numbered slots; the Python module is a
+shell around it whose dicts are views of it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
 
 _MEMBERS = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 _REASSIGNED = (
-    "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module '{}': {}"
+    "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace "
+    "existing module '{}': {}"
 )
 
 
@@ -42,7 +46,9 @@ class _Forward:
 
 
 class ScriptModule(Module):
-    """What scripted and traced modules have in common. `original_name` is the name of the class they were made from."""
+    """What scripted and traced modules have in common. `original_name` is the name of the class
+    they were made from.
+    """
 
     forward = _Forward()
     _script_methods: dict[str, Any] = {}
@@ -53,7 +59,9 @@ class ScriptModule(Module):
 
     @classmethod
     def _construct(cls, type: ClassType, original_name: str, values: dict[str, Any]) -> Any:
-        """A module of class `type` with these attribute values: tensors, submodules (compiled ones) and plain values."""
+        """A module of class `type` with these attribute values: tensors, submodules (compiled ones)
+        and plain values.
+        """
         module = cls._without_values(type, original_name)
         module._fill(values)
         return module
@@ -78,7 +86,9 @@ class ScriptModule(Module):
         if bound is None:
             function = self._jit_type.findMethod(name)
             if function is None:
-                raise AttributeError(f"'{self._get_name()}' object has no method '{name}' that was compiled")
+                raise AttributeError(
+                    f"'{self._get_name()}' object has no method '{name}' that was compiled"
+                )
             bound = self._methods[name] = ScriptMethod(self, function)
         return bound
 
@@ -95,30 +105,42 @@ class ScriptModule(Module):
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """What the class type has keeps its type; constants stay what they are. Other attributes are Python's business.
+        """What the class type has keeps its type; constants stay what they are. Other attributes
+        are Python's business.
 
-        Raises RuntimeError for a value of another type, for constants, and for new parameters and modules.
+        Raises RuntimeError for a value of another type, for constants, and for new parameters and
+        modules.
         """
         type = self.__dict__.get("_jit_type")
         if type is None:
             super().__setattr__(name, value)
-        elif name in type.attributes and type.attributes[name].kind == "module" and not isinstance(value, ScriptModule):
+        elif (
+            name in type.attributes
+            and type.attributes[name].kind == "module"
+            and not isinstance(value, ScriptModule)
+        ):
             raise RuntimeError(_REASSIGNED.format(name, value))
         elif name in type.attributes:
             set_attribute(self, name, cast(name, value, type.getAttribute(name)))
         elif name in type.constants:
-            raise RuntimeError(f"Can't set constant '{name}' which has value:{type.constants[name]}")
+            raise RuntimeError(
+                f"Can't set constant '{name}' which has value:{type.constants[name]}"
+            )
         elif type.findMethod(f"__{name}_setter") is not None:
             self._method(f"__{name}_setter")(value)
         elif isinstance(value, Module):
             raise RuntimeError(_REASSIGNED.format(name, value))
         elif isinstance(value, Parameter):
-            raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
+            raise RuntimeError(
+                f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}"
+            )
         else:
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """What the class type has stays. Raises RuntimeError for members, AttributeError for other attributes."""
+        """What the class type has stays. Raises RuntimeError for members, AttributeError for other
+        attributes.
+        """
         attribute = self._jit_type.attributes.get(name) if "_jit_type" in self.__dict__ else None
         if attribute is None:
             super().__delattr__(name)
@@ -128,22 +150,30 @@ class ScriptModule(Module):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def add_module(self, name: str, module: Module | None) -> None:
-        setattr(self, name, module) if "_jit_type" in self.__dict__ else super().add_module(name, module)
+        setattr(self, name, module) if "_jit_type" in self.__dict__ else super().add_module(
+            name, module
+        )
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Raises RuntimeError for a name the class type does not have."""
         if "_jit_type" not in self.__dict__:
             super().register_buffer(name, tensor, persistent)
         elif name not in self._jit_type.attributes:
-            raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
+            raise RuntimeError(
+                f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}"
+            )
         else:
             setattr(self, name, tensor)
 
     def register_parameter(self, name: str, param: Any) -> None:
-        setattr(self, name, param) if "_jit_type" in self.__dict__ else super().register_parameter(name, param)
+        setattr(self, name, param) if "_jit_type" in self.__dict__ else super().register_parameter(
+            name, param
+        )
 
     def define(self, src: str) -> None:
-        """Compile a method that is given as source: `m.define("def twice(self, x):\\n    return self.forward(x) * 2")`."""
+        """Compile a method that is given as source: `m.define("def twice(self, x):\\n    return
+        self.forward(x) * 2")`.
+        """
         from .frontend.concrete_type import ConcreteType
         from .frontend.resolution import frame_resolver
 
@@ -152,10 +182,18 @@ class ScriptModule(Module):
     # As a container, when it was made from one.
 
     def __len__(self) -> int:
-        return self._method("__len__")() if self._has_method("__len__") else self._not_a_container("__len__")
+        return (
+            self._method("__len__")()
+            if self._has_method("__len__")
+            else self._not_a_container("__len__")
+        )
 
     def __contains__(self, key: Any) -> bool:
-        return self._method("__contains__")(key) if self._has_method("__contains__") else key in list(iter(self))
+        return (
+            self._method("__contains__")(key)
+            if self._has_method("__contains__")
+            else key in list(iter(self))
+        )
 
     def __iter__(self) -> Iterator[Any]:
         kind = self._container_kind()
@@ -175,7 +213,9 @@ class ScriptModule(Module):
 
     def _container_kind(self) -> str:
         concrete = self.__dict__.get("_concrete_type")
-        return (concrete is not None and concrete.iterable_kind) or self._not_a_container("__iter__")
+        return (concrete is not None and concrete.iterable_kind) or self._not_a_container(
+            "__iter__"
+        )
 
     def _not_a_container(self, method: str) -> Any:
         raise NotImplementedError(f"a {self.original_name} has no {method}")
@@ -193,7 +233,11 @@ class ScriptModule(Module):
         copied = memo[id(self)] = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
             copied.__dict__[name] = (
-                value if name in shared else copy.deepcopy(value, memo) if name != "_methods" else {}
+                value
+                if name in shared
+                else copy.deepcopy(value, memo)
+                if name != "_methods"
+                else {}
             )
         return copied
 
@@ -223,25 +267,30 @@ class ScriptModule(Module):
     def get_debug_state(self) -> Any:
         return self._method("forward").get_debug_state()
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> None:
+    def save(
+        self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
+    ) -> None:
         """Write the module to a path or file object (`saving.py`)."""
         from .saving import save
 
         save(self, f, _extra_files, format=format)
 
-    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> bytes:
+    def save_to_buffer(
+        self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
+    ) -> bytes:
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)
 
     def extra_repr(self) -> str:
-        own = type(self).__name__ == self.__dict__.get("original_name")  # of a class of the user's own
+        # of a class of the user's own
+        own = type(self).__name__ == self.__dict__.get("original_name")
         return "" if own else f"original_name={self.original_name}"
 
     def __getstate__(self) -> dict[str, Any]:
         raise RuntimeError(
-            f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ method defined! Save "
-            "its state_dict() instead"
+            f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ "
+            "method defined! Save its state_dict() instead"
         )
 
 
@@ -253,15 +302,21 @@ def _not_supported(name: str) -> Any:
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A scripted module, made by `jit.script`. Hooks and the like belong on the module it is made from."""
+    """A scripted module, made by `jit.script`. Hooks and the like belong on the module it is made
+    from.
+    """
 
 
 def cast(name: str, value: Any, type: Type) -> Any:
-    """`value` as an attribute of this type: numbers converted, lists copied. Raises RuntimeError."""
+    """`value` as an attribute of this type: numbers converted, lists copied. Raises
+    RuntimeError.
+    """
     try:
         return converter(type)(value)
     except CastError as why:
-        raise RuntimeError(f"Could not cast attribute '{name}' to type {type.annotation_str}: {why}") from None
+        raise RuntimeError(
+            f"Could not cast attribute '{name}' to type {type.annotation_str}: {why}"
+        ) from None
 
 
 for _class in (ScriptModule, RecursiveScriptModule):

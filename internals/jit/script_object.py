@@ -1,10 +1,12 @@
-"""An object of a compiled class that is no module (`torch/csrc/jit/api/object.h`, `torch.ScriptObject`).
+"""An object of a compiled class that is no module (`torch/csrc/jit/api/object.h`,
+`torch.ScriptObject`).
 
     class no_grad:
       prev : bool
       def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType: ...
 
-They come out of archives only, which is where `with torch.no_grad()` of real PyTorch's scripts becomes such a class.
+They come out of archives only, which is where `with torch.no_grad()` of real PyTorch's scripts
+becomes such a class.
 
 How the real one differs: `jit.script` compiles the user's classes to such types as well.
 """
@@ -24,7 +26,9 @@ class ScriptObject:
         self.__dict__["_jit_type"] = type
 
     def __getattr__(self, name: str) -> Any:
-        method = self.__dict__["_jit_type"].findMethod(name) if "_jit_type" in self.__dict__ else None
+        method = (
+            self.__dict__["_jit_type"].findMethod(name) if "_jit_type" in self.__dict__ else None
+        )
         if method is None:
             raise AttributeError(f"'ScriptObject' has no attribute '{name}'")
         return ScriptMethod(self, method)

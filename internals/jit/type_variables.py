@@ -1,7 +1,9 @@
-"""Type variables of schemas: the `t` of `aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)` (`aten/src/ATen/core/type.cpp`).
+"""Type variables of schemas: the `t` of `aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)`
+(`aten/src/ATen/core/type.cpp`).
 
-Matching a call binds them, argument by argument, in an environment name → type; the types of the results are then evaluated in
-it. The first argument that mentions a variable decides; later ones need only be unifiable with it.
+Matching a call binds them, argument by argument, in an environment name → type; the types of the
+results are then evaluated in it. The first argument that mentions a variable decides; later ones
+need only be unifiable with it.
 
 How the real one differs: classes, awaitables and remote references may contain variables too.
 """
@@ -36,7 +38,8 @@ def free_variables(type: Type) -> frozenset[str]:
 def match_type_variables(formal: Type, actual: Type, env: dict[str, Type]) -> str | None:
     """Bind the variables of `formal` in `env` so that it may cover `actual` (`matchTypeVariables`).
 
-    Returns None, or why it can't be done, in PyTorch's words. It may still be that `actual` is no subtype of the result.
+    Returns None, or why it can't be done, in PyTorch's words. It may still be that `actual` is no
+    subtype of the result.
     """
     if not free_variables(formal):
         return None
@@ -52,7 +55,10 @@ def match_type_variables(formal: Type, actual: Type, env: dict[str, Type]) -> st
         if common is not None:
             return match_type_variables(formal.element, common, env)
     if type(formal) is not type(actual):
-        return f"Cannot match {NAMES.get(type(formal), formal.annotation_str)} to {actual.annotation_str}"
+        return (
+            f"Cannot match {NAMES.get(type(formal), formal.annotation_str)} to "
+            f"{actual.annotation_str}"
+        )
     if isinstance(formal, TupleType) and len(formal.elements) != len(actual.containedTypes()):
         return "Cannot match tuples of mismatched size"
     for f, a in zip(formal.containedTypes(), actual.containedTypes()):
@@ -63,7 +69,9 @@ def match_type_variables(formal: Type, actual: Type, env: dict[str, Type]) -> st
 
 
 def evaluate(type: Type, env: dict[str, Type]) -> Type | None:
-    """`type` with its variables replaced; None if one of them is not bound (`tryEvalTypeVariables`)."""
+    """`type` with its variables replaced; None if one of them is not bound
+    (`tryEvalTypeVariables`).
+    """
     if isinstance(type, VarType):
         return env.get(type.name)
     if not free_variables(type):

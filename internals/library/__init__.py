@@ -1,16 +1,18 @@
-"""Your own operators, and your own kernels for existing ones (`torch/library.py`, `aten/src/ATen/core/library.cpp`).
+"""Your own operators, and your own kernels for existing ones (`torch/library.py`,
+`aten/src/ATen/core/library.cpp`).
 
     lib = Library("demo", "DEF")
     lib.define("triple(Tensor x) -> Tensor")
     lib.impl("triple", lambda x: x * 3, "CPU")
     internals.ops.demo.triple(internals.ones(2))
 
-`Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the library is closed: all
-tensors, methods and operators go through it from then on, because a registration empties the op's table and, for the
-ops behind + - * /, closes the fast lane. Use it as a context manager to undo it in time.
+`Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the
+library is closed: all tensors, methods and operators go through it from then on, because a
+registration empties the op's table and, for the ops behind + - * /, closes the fast lane. Use it as
+a context manager to undo it in time.
 
-How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and warns when a kernel is
-overridden, as here.
+How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and
+warns when a kernel is overridden, as here.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from internals.core.hot import hot
 
 
 class Library:
-    """Registrations under one namespace. `kind` is "DEF" (may define ops), "IMPL" (kernels only) or "FRAGMENT".
+    """Registrations under one namespace. `kind` is "DEF" (may define ops), "IMPL" (kernels only) or
+    "FRAGMENT".
 
     Raises ValueError for another kind or for defining a namespace that is reserved.
     """
@@ -39,14 +42,19 @@ class Library:
         if kind not in ("DEF", "IMPL", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}; expected 'DEF', 'IMPL' or 'FRAGMENT'")
         if namespace in ("prim", "aten") and kind == "DEF":
-            raise ValueError(f"{namespace} is a reserved namespace. Please try creating a library with another name.")
+            raise ValueError(
+                f"{namespace} is a reserved namespace. Please try creating a library with another "
+                "name."
+            )
         self.namespace, self.kind, self.dispatch_key = namespace, kind, dispatch_key
         self._undo: list[Callable[[], None]] = []
 
     def define(self, schema: str) -> str:
         """Declare an op, as in native_functions but without a namespace. Returns its name."""
         if self.kind == "IMPL":
-            raise RuntimeError(f"define() needs a library of kind 'DEF' or 'FRAGMENT'; this one is {self.kind!r}")
+            raise RuntimeError(
+                f"define() needs a library of kind 'DEF' or 'FRAGMENT'; this one is {self.kind!r}"
+            )
         op = dispatcher.define(f"{self.namespace}::{schema}")
         try:
             parsed = op.schema
@@ -64,20 +72,34 @@ class Library:
         self._undo.append(lambda: dispatcher.operators.remove(op.name))
         return op.name
 
-    def impl(self, name: str, fn: Callable[..., Any] | str, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Register `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd" when empty).
+    def impl(
+        self,
+        name: str,
+        fn: Callable[..., Any] | str,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+    ) -> None:
+        """Register `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd"
+        when empty).
 
-        `fn` takes the schema's arguments, positionally and in order; with `with_keyset=True` the op and the remaining key set
-        come first, for `redispatch`. `fn` may be the string "fallthrough".
+        `fn` takes the schema's arguments, positionally and in order; with `with_keyset=True` the op
+        and the remaining key set come first, for `redispatch`. `fn` may be the string
+        "fallthrough".
         """
         key = _key(dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
         op = dispatcher.find(name if "::" in name else f"{self.namespace}::{name}")
-        kernel = FALLTHROUGH if isinstance(fn, str) and fn == "fallthrough" else KernelFunction(fn, with_keyset)
+        kernel = (
+            FALLTHROUGH
+            if isinstance(fn, str) and fn == "fallthrough"
+            else KernelFunction(fn, with_keyset)
+        )
         old = op.register(key, kernel)
         if old is not None:
             warnings.warn(
                 f"Warning only once for all operators,  other operators may also be overridden.\n"
-                f"  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+                "  Overriding a previously registered kernel for the same operator and the same "
+                "dispatch key\n"
                 f"  operator: {op.schema}\n    dispatch key: {key.name}",
                 UserWarning,
                 stacklevel=2,
@@ -102,7 +124,10 @@ class Library:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -132,7 +157,9 @@ class OpNamespace:
 
 
 class OpPacket:
-    """`internals.ops.demo.triple`: all overloads of a name; call it, or pick one by attribute (`.default`, `.Tensor`)."""
+    """`internals.ops.demo.triple`: all overloads of a name; call it, or pick one by attribute
+    (`.default`, `.Tensor`).
+    """
 
     def __init__(self, name: str, handles: list[OperatorHandle]) -> None:
         self._name, self._handles = name, handles
@@ -147,7 +174,8 @@ class OpPacket:
         found = self._overloads.get(overload)
         if found is None:
             raise AttributeError(
-                f"The underlying op of '{self._name.replace('::', '.')}' has no overload name '{overload}'"
+                f"The underlying op of '{self._name.replace('::', '.')}' has no overload name "
+                f"'{overload}'"
             )
         return found
 
@@ -162,7 +190,9 @@ class OpPacket:
 
 
 class OpOverload:
-    """`internals.ops.demo.triple.default`: one overload. Called like any function of Python; else it is its `OperatorHandle`."""
+    """`internals.ops.demo.triple.default`: one overload. Called like any function of Python; else
+    it is its `OperatorHandle`.
+    """
 
     def __init__(self, name: str, handle: OperatorHandle) -> None:
         self._handle = handle
@@ -199,7 +229,9 @@ ops = Ops()
 
 
 def _reached(*names: str) -> Any:
-    """`internals.ops.demo.triple` by the names on the way to it: how copies and pickles refer to it."""
+    """`internals.ops.demo.triple` by the names on the way to it: how copies and pickles refer to
+    it.
+    """
     return reduce(getattr, names, ops)
 
 
@@ -208,4 +240,6 @@ def _key(name: str) -> DispatchKey:
         return DispatchKey[name]
     except KeyError:
         known = ", ".join(k.name for k in DispatchKey if k)
-        raise RuntimeError(f"could not parse dispatch key: {name}; known keys are {known}") from None
+        raise RuntimeError(
+            f"could not parse dispatch key: {name}; known keys are {known}"
+        ) from None

@@ -1,16 +1,20 @@
 """Compiled code on disk, so that it is compiled once on a machine and not once in a process.
 
-A file holds the object file, the names of functions it needs from outside, and a checksum of both and of the name it is kept
-under. Several processes may start at once and find nothing: each compiles, writes to a temporary file and renames it, and the
-last one wins; they are all the same. A file that is cut short or was changed never gets as far as LLVM: a warning names it, and
-it is made anew.
+A file holds the object file, the names of functions it needs from outside, and a checksum of both
+and of the name it is kept under. Several processes may start at once and find nothing: each
+compiles, writes to a temporary file and renames it, and the last one wins; they are all the same. A
+file that is cut short or was changed never gets as far as LLVM: a warning names it, and it is made
+anew.
 
-The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept
-for this process only. `INTERNALS_CACHE_DIR` may name several, as `PATH` does: code is looked for in all and written to the first,
-so that a class finds what was compiled for it, and nobody in it writes what others run. Everyone may read what is written (0644,
-folders 0755), whatever the umask. What others might have written is not run (`trust.py`); a warning says what, and why.
+The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing
+can be written, code is kept for this process only. `INTERNALS_CACHE_DIR` may name several, as
+`PATH` does: code is looked for in all and written to the first, so that a class finds what was
+compiled for it, and nobody in it writes what others run. Everyone may read what is written (0644,
+folders 0755), whatever the umask. What others might have written is not run (`trust.py`); a warning
+says what, and why.
 
-How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared libraries, under a file lock.
+How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared
+libraries, under a file lock.
 """
 
 from __future__ import annotations
@@ -29,7 +33,8 @@ from internals.core.warn import warn_once
 from . import trust
 
 MAGIC = b"internals machine code 2\n"
-BEFORE = b"internals machine code 1\n"  # files of earlier versions, which only their owner could read
+# files of earlier versions, which only their owner could read
+BEFORE = b"internals machine code 1\n"
 
 
 class Code(NamedTuple):
@@ -58,7 +63,9 @@ def store(key: str, code: Code) -> None:
 
 
 def read(key: str, kind: str) -> bytes | None:
-    """What `write` stored under `key`, None if there is nothing, or nothing that is whole and trusted."""
+    """What `write` stored under `key`, None if there is nothing, or nothing that is whole and
+    trusted.
+    """
     start = len(MAGIC) + 32
     for folder in directories():
         names = _names(key, kind)
@@ -69,7 +76,10 @@ def read(key: str, kind: str) -> bytes | None:
         except OSError:
             pass
         else:
-            if content.startswith(MAGIC) and _checksum(key, kind, content[start:]) == content[len(MAGIC) : start]:
+            if (
+                content.startswith(MAGIC)
+                and _checksum(key, kind, content[start:]) == content[len(MAGIC) : start]
+            ):
                 return content[start:]
             if not content.startswith(BEFORE):
                 damaged(key, kind, f"the checksum in {folder.joinpath(*names)} is wrong")
@@ -77,7 +87,9 @@ def read(key: str, kind: str) -> bytes | None:
 
 
 def write(key: str, kind: str, payload: bytes) -> None:
-    """Store bytes under `key`; nothing happens where nothing can be written, or others could write as well."""
+    """Store bytes under `key`; nothing happens where nothing can be written, or others could write
+    as well.
+    """
     subfolder, name = _names(key, kind)
     try:
         folder = trust.folder(directory(), subfolder, make=True)
@@ -99,12 +111,17 @@ def write(key: str, kind: str, payload: bytes) -> None:
 
 def damaged(key: str, kind: str, why: str) -> None:
     """Warn that what is stored under `key` is not used but made anew."""
-    warn_once(f"{'.'.join(_names(key, kind)[1:])} in the cache of compiled code is damaged, and made anew: {why}")
+    warn_once(
+        f"{'.'.join(_names(key, kind)[1:])} in the cache of compiled code is damaged, and made "
+        f"anew: {why}"
+    )
 
 
 def directories() -> list[Path]:
     """Where compiled code is looked for."""
-    asked = [Path(name) for name in os.environ.get("INTERNALS_CACHE_DIR", "").split(os.pathsep) if name]
+    asked = [
+        Path(name) for name in os.environ.get("INTERNALS_CACHE_DIR", "").split(os.pathsep) if name
+    ]
     return asked or [_default_directory()]
 
 
@@ -130,8 +147,8 @@ def _checksum(key: str, kind: str, payload: bytes) -> bytes:
 
 def _say_refused(folder: Path, refused: trust.Refused) -> None:
     warn_once(
-        f"compiled code in {folder} is not used, and each process compiles its own: {refused}, or set INTERNALS_CACHE_DIR to a "
-        "folder that only you can write"
+        f"compiled code in {folder} is not used, and each process compiles its own: {refused}, or "
+        "set INTERNALS_CACHE_DIR to a folder that only you can write"
     )
 
 

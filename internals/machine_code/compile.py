@@ -1,19 +1,20 @@
 """From a kernel to LLVM code: numba infers the types of its variables and translates the loop.
 
-numba is asked for the bare function: no wrapper for Python objects, no reference counts, no exceptions, pointers that do not
-overlap. What it returns has a calling convention of its own (a place for the result, one for an error, then the arguments one by
-one), so a small C function is put in front that reads the arguments from slots:
+numba is asked for the bare function: no wrapper for Python objects, no reference counts, no
+exceptions, pointers that do not overlap. What it returns has a calling convention of its own (a
+place for the result, one for an error, then the arguments one by one), so a small C function is put
+in front that reads the arguments from slots:
 
     define void @entry(i64 %begin, i64 %end, ptr %args) {
       %p0 = load ptr, ptr %args            ; slot 0
       ...
       call i32 @_ZN...add_squares...(ptr %result, ptr %error, i64 %begin, i64 %end, ptr %p0, ...)
 
-The key under which the object file is kept says all it depends on: the source of the kernel and of everything it calls, what the
-templates were bound to, the argument types, numba, LLVM and the CPU.
+The key under which the object file is kept says all it depends on: the source of the kernel and of
+everything it calls, what the templates were bound to, the argument types, numba, LLVM and the CPU.
 
-How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton, for GPUs, reads Python as numba
-does.
+How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton,
+for GPUs, reads Python as numba does.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ from .language import Inline, Kernel, bound
 from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
 from .templates import Choice, DeviceFunction, Intrinsic
 
-CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
+# numbers as LLVM knows them; everything else is a pointer
+CALLS = {"f4": "float", "f8": "double", "i8": "i64"}
 
 
 def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
-    """The machine code of `kernel` for these argument types: from the disk, else from numba. See `Kernel.entry`."""
+    """The machine code of `kernel` for these argument types: from the disk, else from numba. See
+    `Kernel.entry`.
+    """
     key = key_of(kernel, signature, aliasing)
     symbol = f"k_{key[:24]}"
     code = stored(key, symbol)
@@ -46,7 +50,9 @@ def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
         with _lock:
             code = stored(key, symbol)  # another thread may have been at it
             if code is None:
-                code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
+                code = emit(
+                    llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False
+                )
                 cache.store(key, code)
     return Entry(kernel.name, load(code, symbol), signature, key)
 
@@ -82,7 +88,9 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
                 {},
             )
         except (NumbaError, NotImplementedError) as error:
-            raise CompileError(f"numba cannot compile the kernel {kernel.name}({signature}): {error}") from error
+            raise CompileError(
+                f"numba cannot compile the kernel {kernel.name}({signature}): {error}"
+            ) from error
         return str(result.library.get_llvm_str()) + _c_function(result.fndesc.llvm_func_name, words)
 
 
@@ -102,13 +110,17 @@ def _c_function(called: str, words: list[str]) -> str:
     for i, word in enumerate(words):
         lines.append(f"  %slot{i} = getelementptr i64, ptr %args, i64 {i}")
         if word == "f4":
-            lines += [f"  %wide{i} = load double, ptr %slot{i}", f"  %v{i} = fptrunc double %wide{i} to float"]
+            lines += [
+                f"  %wide{i} = load double, ptr %slot{i}",
+                f"  %v{i} = fptrunc double %wide{i} to float",
+            ]
         else:
             lines.append(f"  %v{i} = load {CALLS.get(word, 'ptr')}, ptr %slot{i}")
         arguments.append(f"{CALLS.get(word, 'ptr')} %v{i}")
     body = "\n".join(lines)
     return (
-        "\ndefine void @entry(i64 %begin, i64 %end, ptr %args) {\n  %result = alloca ptr\n  %error = alloca ptr\n"
+        "\ndefine void @entry(i64 %begin, i64 %end, ptr %args) {\n  %result = alloca ptr\n  %error "
+        "= alloca ptr\n"
         f"{body}\n  %status = call i32 @{called}({', '.join(arguments)})\n  ret void\n}}\n"
     )
 
@@ -117,13 +129,14 @@ def _numba_type(word: str) -> Any:
     from numba.core import types
 
     names = {
-        "f4": types.float32, "f8": types.float64, "i8": types.int64, "i4": types.int32, "i2": types.int16, "i1": types.int8,
-        "u1": types.uint8, "b1": types.boolean,
+        "f4": types.float32, "f8": types.float64, "i8": types.int64, "i4": types.int32,
+        "i2": types.int16, "i1": types.int8, "u1": types.uint8, "b1": types.boolean,
     }  # fmt: skip
     element = names.get(word.removeprefix("*"))
     if element is None or (word not in CALLS and not word.startswith("*")):
         raise CompileError(
-            f"'{word}' is no argument type of a kernel; there are i8, f4, f8 and pointers: *{', *'.join(names)}"
+            f"'{word}' is no argument type of a kernel; there are i8, f4, f8 and pointers: "
+            f"*{', *'.join(names)}"
         )
     return types.CPointer(element) if word.startswith("*") else element
 
@@ -164,14 +177,18 @@ def description(instance: DeviceFunction) -> str:
             parts.append(f"{name}: {description(value)}")
         elif isinstance(value, Intrinsic):
             parts.append(f"{name}: {value.target}")
-        elif name != "cuda" and not inspect.ismodule(value):  # `cuda` is for each executor another one
-            array = value.tobytes() if isinstance(value, np.ndarray) else b""  # of a long one repr shows a part
+        elif name != "cuda" and not inspect.ismodule(value):
+            # `cuda` is for each executor another one
+            # of a long one repr shows a part
+            array = value.tobytes() if isinstance(value, np.ndarray) else b""
             parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}{array!r}")
     return "\n".join(parts)
 
 
 def _source(instance: DeviceFunction) -> str:
-    """The source of a function; generated ones carry theirs, and of one typed at a prompt there is only the bytecode."""
+    """The source of a function; generated ones carry theirs, and of one typed at a prompt there is
+    only the bytecode.
+    """
     carried = getattr(instance.function, "__source__", None)
     if carried is not None:
         return str(carried)

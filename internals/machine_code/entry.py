@@ -1,10 +1,13 @@
-"""An `Entry` is machine code ready to be called: `entry(begin, end, *arguments)`, or `entry.parallel(n, grain, *arguments)`.
+"""An `Entry` is machine code ready to be called: `entry(begin, end, *arguments)`, or
+`entry.parallel(n, grain, *arguments)`.
 
-Behind it is a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in slots of 8 bytes, as in the kernels
-that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType totalElements, void** args)`); the call goes through ctypes, which
-lets go of the GIL, so that several threads can be at it.
+Behind it is a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in slots
+of 8 bytes, as in the kernels that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType
+totalElements, void** args)`); the call goes through ctypes, which lets go of the GIL, so that
+several threads can be at it.
 
-How the real one differs: a kernel of ATen is called by `parallel_for` as a C++ lambda that has captured its arguments.
+How the real one differs: a kernel of ATen is called by `parallel_for` as a C++ lambda that has
+captured its arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ _QUICK = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p
 
 
 class Entry:
-    """A loaded kernel. `name` is its function's, `signature` tells its arguments, `key` is its name in the cache."""
+    """A loaded kernel. `name` is its function's, `signature` tells its arguments, `key` is its name
+    in the cache.
+    """
 
     __slots__ = ("name", "address", "signature", "key", "_call", "_quick", "_pack")
 
@@ -29,10 +34,14 @@ class Entry:
         self.name, self.address, self.signature, self.key = name, address, signature, key
         self._call: Any = _FUNCTION(address)
         self._quick: Any = _QUICK(address)
-        self._pack = struct.Struct("=" + "".join("d" if word[0] == "f" else "q" for word in signature.split())).pack
+        self._pack = struct.Struct(
+            "=" + "".join("d" if word[0] == "f" else "q" for word in signature.split())
+        ).pack
 
     def __call__(self, begin: int, end: int, *args: Any) -> None:
-        """Do the part of the work from `begin` to `end`, in this thread; others may run meanwhile."""
+        """Do the part of the work from `begin` to `end`, in this thread; others may run
+        meanwhile.
+        """
         self._call(begin, end, self._pack(*args))
 
     def quick(self, begin: int, end: int, *args: Any) -> None:
@@ -51,4 +60,6 @@ class Entry:
             self._call(0, n, packed)
 
     def __repr__(self) -> str:
-        return f"<machine code of {self.name}({', '.join(('begin', 'end', *self.signature.split()))})>"
+        return (
+            f"<machine code of {self.name}({', '.join(('begin', 'end', *self.signature.split()))})>"
+        )

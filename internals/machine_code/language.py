@@ -13,24 +13,30 @@
 
     add_squares.bind(T=np.float32).entry("*f4 *f4 *f4")
 
-A kernel does the part `begin <= i < end` of a job; several threads do several parts. Pointers are indexed by elements and know no
-shape: sizes and strides are arguments. `template` names are filled in by `bind`, as in the kernels of the GPU
-(`templates.py`): a dtype to compute in, or another function.
+A kernel does the part `begin <= i < end` of a job; several threads do several parts. Pointers are
+indexed by elements and know no shape: sizes and strides are arguments. `template` names are filled
+in by `bind`, as in the kernels of the GPU (`templates.py`): a dtype to compute in, or another
+function.
 
-What may stand in a kernel is what numba compiles without Python objects: loops, branches, local numbers, calls of `inline`
-functions and of `math`. A literal 0.5 is a float64 to numba, and float32 times float64 is float64: constants are written T(0.5).
+What may stand in a kernel is what numba compiles without Python objects: loops, branches, local
+numbers, calls of `inline` functions and of `math`. A literal 0.5 is a float64 to numba, and float32
+times float64 is float64: constants are written T(0.5).
 
-Arithmetic is that of IEEE, in the order written, and + - * / and sqrt give the same bits as numpy. A sum, though, is a chain of
-additions, each waiting for the one before; to add sixteen at a time the compiler has to be allowed another order:
-`@inline(fastmath=("reassoc", "nsz", "contract"))` allows it, for the lines of that one function.
+Arithmetic is that of IEEE, in the order written, and + - * / and sqrt give the same bits as numpy.
+A sum, though, is a chain of additions, each waiting for the one before; to add sixteen at a time
+the compiler has to be allowed another order: `@inline(fastmath=("reassoc", "nsz", "contract"))`
+allows it, for the lines of that one function.
 
-An `inline` function is optimised by itself before it is put into the kernel, where alone it is known that pointers do not
-overlap. So a loop that copies or writes is better written in the kernel, even if that means twice: from a shared function it
-would test for overlaps first, and would not become a `memcpy`.
+An `inline` function is optimised by itself before it is put into the kernel, where alone it is
+known that pointers do not overlap. So a loop that copies or writes is better written in the kernel,
+even if that means twice: from a shared function it would test for overlaps first, and would not
+become a `memcpy`.
 
-Called as it stands, `add_squares(0, n, x, y, out)` runs as Python, on numpy arrays: the reference for the compiled one.
+Called as it stands, `add_squares(0, n, x, y, out)` runs as Python, on numpy arrays: the reference
+for the compiled one.
 
-How the real one differs: `Vectorized<float>` (`aten/src/ATen/cpu/vec`) spells the vectors out; here LLVM finds them in the loop.
+How the real one differs: `Vectorized<float>` (`aten/src/ATen/cpu/vec`) spells the vectors out; here
+LLVM finds them in the loop.
 """
 
 from __future__ import annotations
@@ -46,11 +52,14 @@ if TYPE_CHECKING:
     from .entry import Entry
 
 SUM_MAY_BE_REORDERED = ("reassoc", "nsz", "contract")
-ALLOWED = frozenset({"reassoc", "nsz", "contract", "arcp", "afn"})  # not nnan and ninf: NaN and inf mean something here
+# not nnan and ninf: NaN and inf mean something here
+ALLOWED = frozenset({"reassoc", "nsz", "contract", "arcp", "afn"})
 
 
 class Inline(DeviceFunction):
-    """A function that kernels call. `fastmath` says what its arithmetic may be rewritten to, in LLVM's words."""
+    """A function that kernels call. `fastmath` says what its arithmetic may be rewritten to, in
+    LLVM's words.
+    """
 
     fastmath: tuple[str, ...] = ()
     _python: Any = None
@@ -71,16 +80,20 @@ class Kernel(Inline):
 
     signature = ""
 
-    def __init__(self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()) -> None:
+    def __init__(
+        self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()
+    ) -> None:
         super().__init__(function, bindings)
         self._entries: dict[tuple[str, bool], Entry] = {}
 
     def entry(self, signature: str, aliasing: bool = False) -> Entry:
-        """Its machine code for arguments of these types: loaded, or compiled if there is none on disk.
+        """Its machine code for arguments of these types: loaded, or compiled if there is none on
+        disk.
 
-        signature: a word for each argument after `begin` and `end`: `*f4` is a pointer to float32 (`*f8 *i8 *i4 *i2 *i1 *u1 *b1`
-        likewise), `i8` an int, `f8` and `f4` numbers.
-        aliasing: what is written may lie in the same memory as what is read. Otherwise the caller promises that it does not.
+        signature: a word for each argument after `begin` and `end`: `*f4` is a pointer to float32
+        (`*f8 *i8 *i4 *i2 *i1 *u1 *b1` likewise), `i8` an int, `f8` and `f4` numbers. aliasing: what
+        is written may lie in the same memory as what is read. Otherwise the caller promises that it
+        does not.
 
         Raises CompileError if numba cannot compile it.
         """
@@ -106,9 +119,13 @@ def kernel(function: Callable[..., Any] | None = None, *, signature: str = "") -
 
 
 def inline(function: Callable[..., Any] | None = None, *, fastmath: tuple[str, ...] = ()) -> Any:
-    """Mark `function` as one that kernels call. Raises ValueError for a word in `fastmath` that would change NaN or inf."""
+    """Mark `function` as one that kernels call. Raises ValueError for a word in `fastmath` that
+    would change NaN or inf.
+    """
     if wrong := set(fastmath) - ALLOWED:
-        raise ValueError(f"fastmath may be {', '.join(sorted(ALLOWED))}, not {', '.join(sorted(wrong))}")
+        raise ValueError(
+            f"fastmath may be {', '.join(sorted(ALLOWED))}, not {', '.join(sorted(wrong))}"
+        )
 
     def mark(f: Callable[..., Any]) -> Inline:
         marked = Inline(f)
@@ -126,23 +143,29 @@ def template(name: str) -> Any:
 @cache
 def as_inline(function: DeviceFunction) -> Inline:
     """A function of the GPU's kernels as one of these."""
-    return function if isinstance(function, Inline) else Inline(function.function, function.bindings)
+    return (
+        function if isinstance(function, Inline) else Inline(function.function, function.bindings)
+    )
 
 
 def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
     """The Python function of `instance` with every name it mentions meaning what it means there.
 
-    called: what to put for a function that it calls. Raises RuntimeError for a template parameter that nothing was bound to.
+    called: what to put for a function that it calls. Raises RuntimeError for a template parameter
+    that nothing was bound to.
     """
     scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": instance.function.__module__}
     for name in instance.names():
         value = instance.meaning(name)
         if isinstance(value, Template):
             raise RuntimeError(
-                f"template parameter '{value.name}' of {instance.name} was not bound: {instance.name}.bind({name}=...)"
+                f"template parameter '{value.name}' of {instance.name} was not bound: "
+                f"{instance.name}.bind({name}=...)"
             )
         if value is not MISSING:
             scope[name] = called(as_inline(value)) if isinstance(value, DeviceFunction) else value
     function: Any = instance.function
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
-    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+    return types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, cells
+    )

@@ -1,13 +1,16 @@
-"""What this machine can do at most: bytes a second from memory, operations a second in registers. Both are measured, quickly.
+"""What this machine can do at most: bytes a second from memory, operations a second in registers.
+Both are measured, quickly.
 
-No loop over memory can be faster than its bytes divided by `bandwidth()`, none faster than its operations divided by `peak()`.
-Which of the two it runs into is told by its operations per byte: drawn over that, the two limits are a roof (Williams, Waterman,
-Patterson, "Roofline", 2009).
+No loop over memory can be faster than its bytes divided by `bandwidth()`, none faster than its
+operations divided by `peak()`. Which of the two it runs into is told by its operations per byte:
+drawn over that, the two limits are a roof (Williams, Waterman, Patterson, "Roofline", 2009).
 
-`bandwidth` adds two arrays into a third, together far larger than the caches, and counts 12 bytes an element. `peak` multiplies
-and adds in twelve vectors of 16 float32 at once: as many chains as hide how long one operation takes, none of them in memory.
+`bandwidth` adds two arrays into a third, together far larger than the caches, and counts 12 bytes
+an element. `peak` multiplies and adds in twelve vectors of 16 float32 at once: as many chains as
+hide how long one operation takes, none of them in memory.
 
-How the real one differs: nothing in PyTorch measures this; profilers of GPUs know both numbers from the data sheet.
+How the real one differs: nothing in PyTorch measures this; profilers of GPUs know both numbers from
+the data sheet.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ def add_arrays(begin: Any, end: Any, x: Any, y: Any, out: Any) -> None:
 
 
 def bandwidth(elements: int = LARGE, seconds: float = 0.2) -> float:
-    """Bytes a second that `elements` float32 additions read and write, on all threads. With small arrays, those of the caches."""
+    """Bytes a second that `elements` float32 additions read and write, on all threads. With small
+    arrays, those of the caches.
+    """
     x, y, out = (np.ones(elements, np.float32) for _ in range(3))
     entry = add_arrays.entry("*f4 *f4 *f4")
     arguments = [a.ctypes.data for a in (x, y, out)]
@@ -44,26 +49,42 @@ def peak(seconds: float = 0.1) -> float:
     """float32 multiplications and additions a second in registers, on all threads."""
     out, n = np.zeros(LANES, np.float32), 100_000 * get_num_threads()
     entry = _chains()
-    return 2 * CHAINS * LANES * n / fastest(lambda: entry.parallel(n, 10_000, out.ctypes.data), seconds)
+    return (
+        2
+        * CHAINS
+        * LANES
+        * n
+        / fastest(lambda: entry.parallel(n, 10_000, out.ctypes.data), seconds)
+    )
 
 
 def _chains() -> Entry:
-    """`begin..end` rounds of CHAINS multiply-adds on vectors; the sum is stored, or the compiler would leave them out."""
+    """`begin..end` rounds of CHAINS multiply-adds on vectors; the sum is stored, or the compiler
+    would leave them out.
+    """
     from .llvm import entry_from_ir
 
     vector, fma = f"<{LANES} x float>", f"llvm.fmuladd.v{LANES}f32"
-    phis = [f"  %v{c} = phi {vector} [ splat (float {c}.0), %start ], [ %w{c}, %round ]" for c in range(CHAINS)]
-    steps = [
-        f"  %w{c} = call {vector} @{fma}({vector} %v{c}, {vector} splat (float 0.5), {vector} splat (float 1.0))"
+    phis = [
+        f"  %v{c} = phi {vector} [ splat (float {c}.0), %start ], [ %w{c}, %round ]"
         for c in range(CHAINS)
     ]
-    sums = [f"  %s{c} = fadd {vector} %{f's{c - 1}' if c > 1 else 'w0'}, %w{c}" for c in range(1, CHAINS)]
+    steps = [
+        f"  %w{c} = call {vector} @{fma}({vector} %v{c}, {vector} splat (float 0.5), {vector} "
+        "splat (float 1.0))"
+        for c in range(CHAINS)
+    ]
+    sums = [
+        f"  %s{c} = fadd {vector} %{f's{c - 1}' if c > 1 else 'w0'}, %w{c}"
+        for c in range(1, CHAINS)
+    ]
     text = "\n".join([
         f"declare {vector} @{fma}({vector}, {vector}, {vector})",
         "define void @chains(i64 %begin, i64 %end, ptr %args) {",
         "start:", "  %out = load ptr, ptr %args", "  br label %round",
         "round:", "  %i = phi i64 [ %begin, %start ], [ %next, %round ]", *phis, *steps,
-        "  %next = add i64 %i, 1", "  %more = icmp slt i64 %next, %end", "  br i1 %more, label %round, label %store",
+        "  %next = add i64 %i, 1", "  %more = icmp slt i64 %next, %end",
+        "  br i1 %more, label %round, label %store",
         "store:", *sums, f"  store {vector} %s{CHAINS - 1}, ptr %out, align 4", "  ret void", "}",
     ])  # fmt: skip
     return entry_from_ir(text, "chains", text, "*f4")

@@ -1,13 +1,14 @@
 """LLVM: from its text to an object file, and from an object file to an address (through llvmlite).
 
-Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are loaded live in one engine,
-for the life of the process.
+Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are
+loaded live in one engine, for the life of the process.
 
-Code written by hand comes in by `entry_from_ir`. Its function has the type `void (i64 begin, i64 end, ptr args)`: a range of
-work, and the address of slots of 8 bytes with a pointer, an i64 or a double in each.
+Code written by hand comes in by `entry_from_ir`. Its function has the type `void (i64 begin, i64
+end, ptr args)`: a range of work, and the address of slots of 8 bytes with a pointer, an i64 or a
+double in each.
 
-How the real one differs: NNC drives the same JIT from C++ (`torch/csrc/jit/tensorexpr/llvm_jit.cpp`); ATen's own kernels are
-linked into the library.
+How the real one differs: NNC drives the same JIT from C++
+(`torch/csrc/jit/tensorexpr/llvm_jit.cpp`); ATen's own kernels are linked into the library.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from . import cache
 from .entry import Entry
 
 
-def entry_from_ir(text: str | Callable[[], str], symbol: str, key: str, signature: str, optimize: bool = True) -> Entry:
-    """The function `symbol` of an LLVM module, given as text or by a function that writes it, ready to be called.
+def entry_from_ir(
+    text: str | Callable[[], str], symbol: str, key: str, signature: str, optimize: bool = True
+) -> Entry:
+    """The function `symbol` of an LLVM module, given as text or by a function that writes it, ready
+    to be called.
 
-    key: tells this code from any other in the cache: everything that the text depends on, but not the CPU.
-    signature: its arguments behind the slots, as in `Kernel.entry`.
+    key: tells this code from any other in the cache: everything that the text depends on, but not
+    the CPU. signature: its arguments behind the slots, as in `Kernel.entry`.
     """
     (address,) = functions_from_ir(text, (symbol,), key, optimize)
     return Entry(symbol, address, signature, digest("ir", key, host()))
@@ -38,7 +42,9 @@ def entry_from_ir(text: str | Callable[[], str], symbol: str, key: str, signatur
 def functions_from_ir(
     text: str | Callable[[], str], symbols: tuple[str, ...], key: str, optimize: bool = True
 ) -> tuple[int, ...]:
-    """The addresses of functions of an LLVM module, which may be of any type. See `entry_from_ir`."""
+    """The addresses of functions of an LLVM module, which may be of any type. See
+    `entry_from_ir`.
+    """
     full_key = digest("ir", key, *symbols, host())
     names = {symbol: f"k_{full_key[:24]}_{symbol}" for symbol in symbols}
     code = stored(full_key, *names.values())
@@ -49,18 +55,25 @@ def functions_from_ir(
 
 
 def stored(key: str, *symbols: str) -> cache.Code | None:
-    """The object file on disk with these functions, None if there is none that can be used in this process.
+    """The object file on disk with these functions, None if there is none that can be used in this
+    process.
 
-    The checksum says that a file is as it was written. That it is an object file for this machine is looked at as well: LLVM
-    crashes where there is none, as does the call of a function that is not in it."""
+    The checksum says that a file is as it was written. That it is an object file for this machine
+    is looked at as well: LLVM crashes where there is none, as does the call of a function that is
+    not in it."""
     code = cache.load(key)
     if code is None:
         return None
     with _lock:
-        if not _is_object_file(code.object) or not all(symbol.encode() in code.object for symbol in symbols):
-            cache.damaged(key, "o", f"it is no object file for this machine with {', '.join(symbols)} in it")
+        if not _is_object_file(code.object) or not all(
+            symbol.encode() in code.object for symbol in symbols
+        ):
+            cache.damaged(
+                key, "o", f"it is no object file for this machine with {', '.join(symbols)} in it"
+            )
             return None
-        return None if _missing(code) else code  # it may have been made where numba's own functions were loaded
+        # it may have been made where numba's own functions were loaded
+        return None if _missing(code) else code
 
 
 def digest(*parts: str) -> str:
@@ -72,11 +85,15 @@ def digest(*parts: str) -> str:
 def host() -> str:
     """The CPU that code is made for, as LLVM tells it, and the LLVM that makes it."""
     ll = _binding()
-    return f"{ll.get_process_triple()} {ll.get_host_cpu_name()} {_features()} llvm {ll.llvm_version_info}"
+    return (
+        f"{ll.get_process_triple()} {ll.get_host_cpu_name()} {_features()} llvm "
+        f"{ll.llvm_version_info}"
+    )
 
 
 def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
-    """The object file of a module. `names` are its functions that can be seen from outside, and what they are called there.
+    """The object file of a module. `names` are its functions that can be seen from outside, and
+    what they are called there.
 
     Raises CompileError if the text is no valid LLVM module or has no such functions.
     """
@@ -87,7 +104,9 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
             module.verify()
             visible = {symbol: module.get_function(symbol) for symbol in names}
         except (RuntimeError, NameError) as error:
-            raise CompileError(f"no LLVM module with a function {', '.join(names)}: {error}") from error
+            raise CompileError(
+                f"no LLVM module with a function {', '.join(names)}: {error}"
+            ) from error
         for item in (*module.functions, *module.global_variables):
             if not item.is_declaration and item.name not in names:
                 item.linkage = "internal"
@@ -95,9 +114,13 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
             function.name = names[symbol]
         machine = _target_machine()
         if optimize:
-            builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=3))
+            builder = ll.create_pass_builder(
+                machine, ll.create_pipeline_tuning_options(speed_level=3)
+            )
             builder.getModulePassManager().run(module, builder)
-        externals = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+        externals = [
+            f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
+        ]
         return cache.Code(machine.emit_object(module), tuple(externals))
 
 
@@ -108,18 +131,23 @@ def assembly(text: str) -> str:
 
 
 def load(code: cache.Code, symbol: str) -> int:
-    """The address of `symbol` in an object file, which is loaded into the process if it is not yet there.
+    """The address of `symbol` in an object file, which is loaded into the process if it is not yet
+    there.
 
-    Raises CompileError if it needs a function that this process does not have, or does not have this one itself.
+    Raises CompileError if it needs a function that this process does not have, or does not have
+    this one itself.
     """
     ll = _binding()
     with _lock:
         address = _loaded.get(symbol)
         if address is None:
             if missing := _missing(code):
-                raise CompileError(f"machine code needs {', '.join(missing)}, which this process does not have")
+                raise CompileError(
+                    f"machine code needs {', '.join(missing)}, which this process does not have"
+                )
             engine = _engine()
-            address = engine.get_function_address(symbol)  # another function of a file that was loaded may be asked for
+            # another function of a file that was loaded may be asked for
+            address = engine.get_function_address(symbol)
             if not address:
                 engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
                 engine.finalize_object()
@@ -131,9 +159,13 @@ def load(code: cache.Code, symbol: str) -> int:
 
 
 def whole_at_fork(lock: Any) -> None:
-    """Have a fork wait until nobody holds the lock: the new process would find it held for ever, by a thread it does not have."""
+    """Have a fork wait until nobody holds the lock: the new process would find it held for ever, by
+    a thread it does not have.
+    """
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
 
 
 class CompileError(RuntimeError):
@@ -159,13 +191,19 @@ def _find(name: str) -> bool:
 
 
 def _is_object_file(content: bytes) -> bool:
-    """Whether it begins as those that are made here, which says for which machine it is, and LLVM can read it."""
-    return content.startswith(_beginning()) and bool(_binding().ObjectFileRef.from_data(content)._ptr)
+    """Whether it begins as those that are made here, which says for which machine it is, and LLVM
+    can read it.
+    """
+    return content.startswith(_beginning()) and bool(
+        _binding().ObjectFileRef.from_data(content)._ptr
+    )
 
 
 @once
 def _beginning() -> bytes:
-    """What tells the machine in an object file: of ELF its first 20 bytes, of Mach-O 12, of COFF 2."""
+    """What tells the machine in an object file: of ELF its first 20 bytes, of Mach-O 12, of COFF
+    2.
+    """
     length = {"darwin": 12, "win32": 2}.get(sys.platform, 20)
     return bytes(_target_machine().emit_object(_binding().parse_assembly(""))[:length])
 

@@ -1,8 +1,9 @@
 """`parallel_for`: a range of work split over threads (`aten/src/ATen/Parallel.h`).
 
-The thread that calls it does the first part itself. The others are done by threads of a pool that wait on a queue, one part each,
-and tell when they are through. Machine code runs without the GIL, so they really run at once; handing the work out costs some ten
-microseconds, so a part should be worth more than that: `grain` is the least it may be. For kernels there is a quicker way
+The thread that calls it does the first part itself. The others are done by threads of a pool that
+wait on a queue, one part each, and tell when they are through. Machine code runs without the GIL,
+so they really run at once; handing the work out costs some ten microseconds, so a part should be
+worth more than that: `grain` is the least it may be. For kernels there is a quicker way
 (`pool.py`).
 
 Work that is split inside a part runs where it is: a thread of the pool never waits for the pool.
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args: Any) -> None:
-    """`call(begin, end, args)` for parts that make up 0..n, each of at least `grain` unless n is less."""
+    """`call(begin, end, args)` for parts that make up 0..n, each of at least `grain` unless n is
+    less.
+    """
     if not may_split(n, grain):
         if n > 0:
             call(0, n, args)
@@ -40,7 +43,8 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
         call(0, size, args)
     except BaseException as raised:
         error = raised
-    for _ in others:  # whatever happened here, the memory they write to must stay until they are through
+    for _ in others:
+        # whatever happened here, the memory they write to must stay until they are through
         while True:
             try:
                 error = done.get() or error
@@ -52,12 +56,16 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
 
 
 def may_split(n: int, grain: int) -> bool:
-    """Whether there are two parts of at least `grain` in n, a thread for each, and this is not itself inside a part."""
+    """Whether there are two parts of at least `grain` in n, a thread for each, and this is not
+    itself inside a part.
+    """
     return _threads.number > 1 and n >= 2 * max(grain, 1) and not getattr(_inside, "part", False)
 
 
 def get_num_threads() -> int:
-    """How many threads an operator may use. At the start: OMP_NUM_THREADS, else the CPUs that this process may run on."""
+    """How many threads an operator may use. At the start: OMP_NUM_THREADS, else the CPUs that this
+    process may run on.
+    """
     return _threads.number
 
 
@@ -83,7 +91,9 @@ class _Threads:
         self.forget()
 
     def forget(self) -> None:
-        """No threads yet. So it is at the start, and in a process that was forked off: threads do not come along."""
+        """No threads yet. So it is at the start, and in a process that was forked off: threads do
+        not come along.
+        """
         self.work: SimpleQueue[Any] | None = None
         self.made = 0
         self.lock = threading.Lock()
@@ -96,7 +106,9 @@ class _Threads:
             with self.lock:
                 self.work = self.work or SimpleQueue()
                 while self.made < number:
-                    threading.Thread(target=_serve, args=(self.work,), daemon=True, name="internals worker").start()
+                    threading.Thread(
+                        target=_serve, args=(self.work,), daemon=True, name="internals worker"
+                    ).start()
                     self.made += 1
         return self.work
 

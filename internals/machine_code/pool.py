@@ -1,20 +1,25 @@
 """Threads that take parts of a job until none are left: what `Entry.parallel` does.
 
-Handing work to a thread that sleeps takes 10 to 50 microseconds, as long as some million additions. So, first, nobody is *given*
-a part. The job is cut into several parts a thread, and each thread, when it is there, takes the next one by an atomic addition to
-a counter; the caller begins at once, and whoever comes late finds fewer left, or none. And second, a thread that has found
-nothing more to do looks for the next job for some 300 microseconds before it goes to sleep.
+Handing work to a thread that sleeps takes 10 to 50 microseconds, as long as some million additions.
+So, first, nobody is *given* a part. The job is cut into several parts a thread, and each thread,
+when it is there, takes the next one by an atomic addition to a counter; the caller begins at once,
+and whoever comes late finds fewer left, or none. And second, a thread that has found nothing more
+to do looks for the next job for some 300 microseconds before it goes to sleep.
 
 A job is written into one place in memory, the board:
 
     number     odd while a job is open; each job adds two
-    next       the first element that nobody has taken            done      how many elements are through
-    active     how many threads are at it, besides the caller     kernel, n, size, args: the job
+    next       the first element that is not taken yet
+    done       how many elements are through
+    active     how many threads are at it, besides the caller
+    kernel, n, size, args: the job
 
-The caller may go on when everything is done, and write the next job when, moreover, no other thread is active. All of this is
-below in LLVM's language, because it runs without the GIL. Only one job runs at a time: a second caller does its own alone.
+The caller may go on when everything is done, and write the next job when, moreover, no other thread
+is active. All of this is below in LLVM's language, because it runs without the GIL. Only one job
+runs at a time: a second caller does its own alone.
 
-How the real one differs: OpenMP's threads spin and sleep in the same way; ATen gives each of them one equal part.
+How the real one differs: OpenMP's threads spin and sleep in the same way; ATen gives each of them
+one equal part.
 """
 
 from __future__ import annotations
@@ -70,7 +75,8 @@ start:
   ret void
 }
 
-; What the caller does: put the job on the board, take parts, wait until all are done and nobody looks at the board any more.
+; What the caller does: put the job on the board, take parts, wait until all are done and no thread
+; looks at the board any more.
 define void @run_job(ptr %board, ptr %kernel, i64 %n, i64 %size, ptr %args) {
 start:
   %next = getelementptr %board, ptr %board, i32 0, i32 1
@@ -141,7 +147,8 @@ return:
 
 
 def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -> bool:
-    """Call the machine code at address `kernel` for parts that make up 0..n, each of at least `grain`, on so many threads.
+    """Call the machine code at address `kernel` for parts that make up 0..n, each of at least
+    `grain`, on so many threads.
 
     False, and nothing done, if another job is running.
     """
@@ -158,13 +165,17 @@ def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -
 
 
 class Pool:
-    """The board and the threads around it. They are made when first needed, and end with the process."""
+    """The board and the threads around it. They are made when first needed, and end with the
+    process.
+    """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """No threads yet. So it is at the start, and in a process that was forked off: threads do not come along."""
+        """No threads yet. So it is at the start, and in a process that was forked off: threads do
+        not come along.
+        """
         self.board = (ctypes.c_int64 * 64)()
         self.free = threading.Lock()
         self.asleep: list[threading.Lock] = []
@@ -191,7 +202,9 @@ class Pool:
 def _functions() -> tuple[Any, Any]:
     from .llvm import functions_from_ir, host
 
-    pause = {"x86_64": '"pause"', "aarch64": '"yield"', "arm64": '"yield"'}.get(host().partition("-")[0], '""')
+    pause = {"x86_64": '"pause"', "aarch64": '"yield"', "arm64": '"yield"'}.get(
+        host().partition("-")[0], '""'
+    )
     code = (TAKE_PARTS + CODE).replace("PAUSE", f'asm sideeffect {pause}, ""()')
     run_job, serve = functions_from_ir(code, ("run_job", "serve"), code)
     word, pointer = ctypes.c_int64, ctypes.c_void_p

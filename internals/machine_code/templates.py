@@ -1,12 +1,14 @@
-"""Template parameters, and what a name in a kernel's source means in one of its instances (C++ templates).
+"""Template parameters, and what a name in a kernel's source means in one of its instances (C++
+templates).
 
-A `DeviceFunction` is a Python function and *bindings*, values for some of its names; `bind` makes another instance with more of
-them. Executors never look at its globals themselves. They go through `names()` and ask `meaning(name)` for each: a bound value, a
-variable of an enclosing function, a global of the module. Where that is another device function, it is handed on what it leaves
-open and this instance has bound, as a template that is used inside another one is given its arguments.
+A `DeviceFunction` is a Python function and *bindings*, values for some of its names; `bind` makes
+another instance with more of them. Executors never look at its globals themselves. They go through
+`names()` and ask `meaning(name)` for each: a bound value, a variable of an enclosing function, a
+global of the module. Where that is another device function, it is handed on what it leaves open and
+this instance has bound, as a template that is used inside another one is given its arguments.
 
-How the real one differs: the arguments of a C++ template are written out where it is used, `op<T>(x)`; here names do it, and a
-function that leaves `T` open gets the `T` of whoever calls it.
+How the real one differs: the arguments of a C++ template are written out where it is used,
+`op<T>(x)`; here names do it, and a function that leaves `T` open gets the `T` of whoever calls it.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ _asked = _Asked()
 
 
 class DeviceFunction:
-    """A function that kernels may call: the Python `function`, with those template parameters filled in that `bindings` name."""
+    """A function that kernels may call: the Python `function`, with those template parameters
+    filled in that `bindings` name.
+    """
 
-    def __init__(self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()) -> None:
+    def __init__(
+        self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()
+    ) -> None:
         self.function = function
         self.bindings = bindings
         self.name = function.__name__
@@ -42,7 +48,8 @@ class DeviceFunction:
         self._open: frozenset[str] | None = None
 
     def bind(self, **names: Any) -> Any:
-        """The instance of this template with `names` filled in; the same names give the same object.
+        """The instance of this template with `names` filled in; the same names give the same
+        object.
 
         Raises TypeError for a name that is no template parameter of the source.
         """
@@ -50,7 +57,9 @@ class DeviceFunction:
         found = self._bound.get(key)
         if found is None:
             for name in names:
-                known = isinstance(self.function.__globals__.get(name), Template) or name in closure(self.function)
+                known = isinstance(
+                    self.function.__globals__.get(name), Template
+                ) or name in closure(self.function)
                 if not known and name not in self.open_parameters():
                     raise TypeError(f"{self.name} has no template parameter '{name}'")
             merged = {**dict(self.bindings), **names}
@@ -61,9 +70,11 @@ class DeviceFunction:
         return type(self)(self.function, bindings)
 
     def meaning(self, name: str) -> Any:
-        """What the global or enclosing `name` means in this instance; `MISSING` if it has no meaning (a builtin).
+        """What the global or enclosing `name` means in this instance; `MISSING` if it has no
+        meaning (a builtin).
 
-        A device function that leaves template parameters open gets those of this instance that have the same names.
+        A device function that leaves template parameters open gets those of this instance that have
+        the same names.
         """
         value = self._written(name)
         if isinstance(value, Template) and value.default is not None:
@@ -79,7 +90,9 @@ class DeviceFunction:
         return called
 
     def open_parameters(self) -> frozenset[str]:
-        """The template parameters that are not bound yet, here and in the device functions called from here."""
+        """The template parameters that are not bound yet, here and in the device functions called
+        from here.
+        """
         if self._open is None:
             asked = _asked.functions
             if self in asked:  # it calls itself
@@ -114,20 +127,27 @@ class DeviceFunction:
         code = self.function.__code__
         # Not `co_names`, which has attributes too: the `exp` of math.exp is no global.
         loaded = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
-        return [n for n in dict.fromkeys((*loaded, *code.co_freevars)) if self._written(n) is not MISSING]
+        return [
+            n
+            for n in dict.fromkeys((*loaded, *code.co_freevars))
+            if self._written(n) is not MISSING
+        ]
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError(f"{self.name} is a device function: only a kernel can call it")
 
     def __repr__(self) -> str:
         filled = ", ".join(
-            f"{name}={getattr(v, '__name__', None) or getattr(v, 'name', v)}" for name, v in self.bindings
+            f"{name}={getattr(v, '__name__', None) or getattr(v, 'name', v)}"
+            for name, v in self.bindings
         )
         return f"<{type(self).__name__.lower()} {self.name}{f'[{filled}]' if filled else ''}>"
 
 
 class Template:
-    """A name in a kernel's source that `bind` gives a meaning; without one it means `default`, if that is not None."""
+    """A name in a kernel's source that `bind` gives a meaning; without one it means `default`, if
+    that is not None.
+    """
 
     def __init__(self, name: str, default: Any = None) -> None:
         self.name, self.default = name, default
@@ -140,7 +160,8 @@ class Template:
 
 
 class Choice:
-    """One of two device functions with the same meaning: `gpu` uses what only hardware has, `elsewhere` does without.
+    """One of two device functions with the same meaning: `gpu` uses what only hardware has,
+    `elsewhere` does without.
 
     Two constants may be chosen from as well; those have nothing to bind.
     """
@@ -153,7 +174,8 @@ class Choice:
 
 
 class Intrinsic:
-    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel that calls it is compiled.
+    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel
+    that calls it is compiled.
 
     `elsewhere` is the Python function that stands for it on the simulators.
     """

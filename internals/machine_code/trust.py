@@ -14,7 +14,8 @@ then is no race. What is looked at in a file is what was opened, and no link is 
 
 An access control list shows in the group's bits of the mode on Linux; those of macOS are not seen.
 Windows has no such owners and modes. A user's cache lies in the user's profile there, which Windows
-keeps from others; if INTERNALS_CACHE_DIR names another folder, see to it that only you can write it.
+keeps from others; if INTERNALS_CACHE_DIR names another folder, see to it that only you can write
+it.
 
 How the real one differs: Inductor's cache (`torch/_inductor/runtime/cache_dir_utils.py`) is in
 /tmp/torchinductor_USER, and what is in it is run, whoever wrote it.
@@ -71,12 +72,16 @@ def folder(cache: Path, *names: str, make: bool = False) -> Path:
 
 
 def _open(path: str, flags: int) -> int:
-    """Not through a link, and not waiting for whoever writes into a pipe; Windows has neither flag."""
+    """Not through a link, and not waiting for whoever writes into a pipe; Windows has neither
+    flag.
+    """
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _look(path: Path, make: bool, inside: bool) -> None:
-    """Refuse a folder that is not trusted, after all above it were; `inside`: it is in the cache."""
+    """Refuse a folder that is not trusted, after all above it were; `inside`: it is in the
+    cache.
+    """
     try:
         status = os.lstat(path)
     except PermissionError:
@@ -121,7 +126,9 @@ def _stays_in_place(path: Path, status: os.stat_result) -> None:
         return
     authors = _authors()
     if status.st_uid not in (0, os.geteuid(), authors.st_uid):
-        raise Refused(f"{path} belongs to {_user(status.st_uid)}, not to you or root; move the cache")
+        raise Refused(
+            f"{path} belongs to {_user(status.st_uid)}, not to you or root; move the cache"
+        )
     writers = status.st_mode & OTHERS_WRITE
     if writers == authors.st_mode & stat.S_IWGRP and status.st_gid == authors.st_gid:
         return
@@ -131,7 +138,9 @@ def _stays_in_place(path: Path, status: os.stat_result) -> None:
 
 @once
 def _authors() -> os.stat_result:
-    """Who can write the code of this package: the owner of its folder, and its group if that may."""
+    """Who can write the code of this package: the owner of its folder, and its group if that
+    may.
+    """
     return os.stat(Path(__file__).parent)
 
 

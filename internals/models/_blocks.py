@@ -1,8 +1,11 @@
-"""What several models are built of (`torchvision/ops/misc.py`): convolution with normalization, and the multi-layer perceptron.
+"""What several models are built of (`torchvision/ops/misc.py`): convolution with normalization, and
+the multi-layer perceptron.
 
-Both are `nn.Sequential`s, so the names in a `state_dict` are the positions: `0.weight` the convolution's, `1.weight` the norm's.
+Both are `nn.Sequential`s, so the names in a `state_dict` are the positions: `0.weight` the
+convolution's, `1.weight` the norm's.
 
-How the real one differs: torchvision has 3-d convolutions, squeeze-excitation and frozen norms as well.
+How the real one differs: torchvision has 3-d convolutions, squeeze-excitation and frozen norms as
+well.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from internals import nn
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """Convolution, normalization, activation; the padding keeps the size, and there is a bias only where no norm follows."""
+    """Convolution, normalization, activation; the padding keeps the size, and there is a bias only
+    where no norm follows.
+    """
 
     def __init__(
         self,
@@ -35,7 +40,9 @@ class Conv2dNormActivation(nn.Sequential):
         if bias is None:
             bias = norm_layer is None
         layers: list[nn.Module] = [
-            nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+            nn.Conv2d(
+                in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias
+            )
         ]
         if norm_layer is not None:
             layers.append(norm_layer(out_channels))
@@ -46,7 +53,9 @@ class Conv2dNormActivation(nn.Sequential):
 
 
 class MLP(nn.Sequential):
-    """Linear, (norm,) activation and dropout for every hidden width, then linear and dropout for the last of them."""
+    """Linear, (norm,) activation and dropout for every hidden width, then linear and dropout for
+    the last of them.
+    """
 
     def __init__(
         self,
@@ -72,7 +81,9 @@ class MLP(nn.Sequential):
 
 
 def in_place(inplace: bool | None) -> dict[str, Any]:
-    """The keyword for a layer that may write over its input; None leaves the choice to the layer, which may not have it."""
+    """The keyword for a layer that may write over its input; None leaves the choice to the layer,
+    which may not have it.
+    """
     return {} if inplace is None else {"inplace": inplace}
 
 
@@ -80,6 +91,6 @@ def no_weights(weights: Any) -> None:
     """Raise ValueError for anything but None: nothing is downloaded here."""
     if weights is not None:
         raise ValueError(
-            f"weights={weights!r}: trained weights are not downloaded here; make the model with weights=None and give it "
-            "torchvision's with model.load_state_dict(state_dict)"
+            f"weights={weights!r}: trained weights are not downloaded here; make the model with "
+            "weights=None and give it torchvision's with model.load_state_dict(state_dict)"
         )

@@ -1,12 +1,15 @@
 """A small GPT: given the tokens so far, a score for each token that could come next.
 
-Token and position vectors are added, blocks of causal self-attention and a perceptron follow, each with a norm in front and a
-short cut around it, and the last vector is compared with every token's vector: the head's weight *is* the embedding's (weight
-tying). Names in the `state_dict` are those of GPT-2 as nanoGPT writes them (https://github.com/karpathy/nanoGPT, `model.py`),
-so its checkpoints load here. PyTorch itself has no GPT; the attention is its `nn.functional.scaled_dot_product_attention`.
+Token and position vectors are added, blocks of causal self-attention and a perceptron follow, each
+with a norm in front and a short cut around it, and the last vector is compared with every token's
+vector: the head's weight *is* the embedding's (weight tying). Names in the `state_dict` are those
+of GPT-2 as nanoGPT writes them (https://github.com/karpathy/nanoGPT, `model.py`), so its
+checkpoints load here. PyTorch itself has no GPT; the attention is its
+`nn.functional.scaled_dot_product_attention`.
 
-How the real one differs: nanoGPT also configures optimizers, estimates FLOPs and imports OpenAI's weights; serving a GPT one
-keeps the keys and values of earlier tokens, where `generate` computes them again for each new one.
+How the real one differs: nanoGPT also configures optimizers, estimates FLOPs and imports OpenAI's
+weights; serving a GPT one keeps the keys and values of earlier tokens, where `generate` computes
+them again for each new one.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from internals.nn import functional as F
 
 @dataclass
 class GPTConfig:
-    """Sizes of a GPT; the defaults are those of the smallest GPT-2, with the vocabulary padded to a multiple of 64."""
+    """Sizes of a GPT; the defaults are those of the smallest GPT-2, with the vocabulary padded to a
+    multiple of 64.
+    """
 
     block_size: int = 1024
     vocab_size: int = 50304
@@ -36,8 +41,9 @@ class GPTConfig:
 class GPT(nn.Module):
     """int64 tokens `(N, T)` to scores; T is at most `config.block_size`, AssertionError otherwise.
 
-    `model(idx, targets)` gives scores `(N, T, vocab_size)` and the mean cross entropy (targets of -1 do not count);
-    `model(idx)` gives the scores of the last position alone, `(N, 1, vocab_size)`, and None.
+    `model(idx, targets)` gives scores `(N, T, vocab_size)` and the mean cross entropy (targets of
+    -1 do not count); `model(idx)` gives the scores of the last position alone, `(N, 1,
+    vocab_size)`, and None.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -57,13 +63,16 @@ class GPT(nn.Module):
         self.transformer.wte.weight = self.lm_head.weight
         self.apply(initialize)
         for name, parameter in self.named_parameters():
-            if name.endswith("c_proj.weight"):  # added to the short cut: 2 n_layer of them sum up to the usual size
+            if name.endswith("c_proj.weight"):
+                # added to the short cut: 2 n_layer of them sum up to the usual size
                 nn.init.normal_(parameter, mean=0.0, std=0.02 / math.sqrt(2 * config.n_layer))
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         length = idx.size(1)
         if length > self.block_size:
-            raise AssertionError(f"Cannot forward sequence of length {length}, block size is only {self.block_size}")
+            raise AssertionError(
+                f"Cannot forward sequence of length {length}, block size is only {self.block_size}"
+            )
         positions = torch.arange(length, dtype=torch.long, device=idx.device)
         x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(positions))
         for block in self.transformer.h:
@@ -75,10 +84,14 @@ class GPT(nn.Module):
         return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
     @torch.no_grad()
-    def generate(self, idx: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None) -> Tensor:
-        """`idx` `(N, T)` with `max_new_tokens` more, each drawn from the scores divided by `temperature`.
+    def generate(
+        self, idx: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
+    ) -> Tensor:
+        """`idx` `(N, T)` with `max_new_tokens` more, each drawn from the scores divided by
+        `temperature`.
 
-        With `top_k` only the k best are drawn from: `top_k=1` always takes the best. Call `eval()` first, or dropout is active.
+        With `top_k` only the k best are drawn from: `top_k=1` always takes the best. Call `eval()`
+        first, or dropout is active.
         """
         for _ in range(max_new_tokens):
             logits, _ = self(idx[:, -self.block_size :])
@@ -86,17 +99,23 @@ class GPT(nn.Module):
             if top_k is not None:
                 best, _ = torch.topk(logits, min(top_k, logits.size(-1)))
                 logits = logits.masked_fill(logits < best[:, -1:], -math.inf)
-            idx = torch.cat([idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)], dim=1)
+            idx = torch.cat(
+                [idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)], dim=1
+            )
         return idx
 
     def get_num_params(self, non_embedding: bool = True) -> int:
-        """How many numbers are learned; as is usual, positions are left out (token vectors count: the head has them too)."""
+        """How many numbers are learned; as is usual, positions are left out (token vectors count:
+        the head has them too).
+        """
         total = sum(p.numel() for p in self.parameters())
         return total - self.transformer.wpe.weight.numel() if non_embedding else total
 
 
 class Block(nn.Module):
-    """Attention lets the positions look at each other, the perceptron then works on each of them alone."""
+    """Attention lets the positions look at each other, the perceptron then works on each of them
+    alone.
+    """
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -111,15 +130,19 @@ class Block(nn.Module):
 
 
 class CausalSelfAttention(nn.Module):
-    """Every position looks at itself and those before it, with `n_head` heads that each see a share of the vector.
+    """Every position looks at itself and those before it, with `n_head` heads that each see a share
+    of the vector.
 
-    One linear layer makes queries, keys and values in one go. Raises AssertionError when the heads do not divide `n_embd`.
+    One linear layer makes queries, keys and values in one go. Raises AssertionError when the heads
+    do not divide `n_embd`.
     """
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         if config.n_embd % config.n_head != 0:
-            raise AssertionError(f"n_embd ({config.n_embd}) must be a multiple of n_head ({config.n_head})")
+            raise AssertionError(
+                f"n_embd ({config.n_embd}) must be a multiple of n_head ({config.n_head})"
+            )
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
         self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
         self.resid_dropout = nn.Dropout(config.dropout)
@@ -129,8 +152,12 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n, t, c = x.shape
         # (N, T, 3C) -> three of (N, heads, T, C / heads)
-        q, k, v = (y.view(n, t, self.n_head, -1).transpose(1, 2) for y in self.c_attn(x).split(c, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True)
+        q, k, v = (
+            y.view(n, t, self.n_head, -1).transpose(1, 2) for y in self.c_attn(x).split(c, dim=2)
+        )
+        y = F.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True
+        )
         y = y.transpose(1, 2).reshape(n, t, c)  # the heads' shares side by side again
         return self.resid_dropout(self.c_proj(y))
 

@@ -1,8 +1,10 @@
-"""MobileNet V2 (`torchvision/models/mobilenetv2.py`): a network for a telephone, 3.5 million parameters.
+"""MobileNet V2 (`torchvision/models/mobilenetv2.py`): a network for a telephone, 3.5 million
+parameters.
 
-Its block is a bottleneck turned inside out (Sandler et al. 2018, https://arxiv.org/abs/1801.04381): the short cut connects the
-narrow ends, and the wide middle is cheap because its 3x3 convolution is depthwise: `groups` equals the number of channels, so
-that each channel is filtered by itself and only the 1x1 convolutions around it mix channels.
+Its block is a bottleneck turned inside out (Sandler et al. 2018, https://arxiv.org/abs/1801.04381):
+the short cut connects the narrow ends, and the wide middle is cheap because its 3x3 convolution is
+depthwise: `groups` equals the number of channels, so that each channel is filtered by itself and
+only the 1x1 convolutions around it mix channels.
 
 How the real one differs: torchvision knows where trained weights are, and has a quantized version.
 """
@@ -16,7 +18,8 @@ import internals as torch
 from internals import Tensor, nn
 from internals.models._blocks import Conv2dNormActivation, no_weights
 
-# For each stage: expansion of the middle, channels at width 1, number of blocks, stride of the first one.
+# For each stage: expansion of the middle, channels at width 1, number of blocks, stride of the
+# first one.
 SETTING = [
     [1, 16, 1, 1],
     [6, 24, 2, 2],
@@ -31,8 +34,8 @@ SETTING = [
 class MobileNetV2(nn.Module):
     """Images `(N, 3, H, W)` to scores `(N, num_classes)`.
 
-    `width_mult` scales the channels of all stages, which stay multiples of `round_nearest`.
-    Raises ValueError for an `inverted_residual_setting` whose rows are not four numbers as in `SETTING`.
+    `width_mult` scales the channels of all stages, which stay multiples of `round_nearest`. Raises
+    ValueError for an `inverted_residual_setting` whose rows are not four numbers as in `SETTING`.
     Source: `torchvision.models.mobilenetv2.MobileNetV2`.
     """
 
@@ -51,7 +54,9 @@ class MobileNetV2(nn.Module):
         norm = nn.BatchNorm2d if norm_layer is None else norm_layer
         setting = SETTING if inverted_residual_setting is None else inverted_residual_setting
         if len(setting) == 0 or len(setting[0]) != 4:
-            raise ValueError(f"inverted_residual_setting should be non-empty or a 4-element list, got {setting}")
+            raise ValueError(
+                f"inverted_residual_setting should be non-empty or a 4-element list, got {setting}"
+            )
 
         channels = make_divisible(32 * width_mult, round_nearest)
         self.last_channel = make_divisible(1280 * max(1.0, width_mult), round_nearest)
@@ -62,13 +67,19 @@ class MobileNetV2(nn.Module):
             out = make_divisible(width * width_mult, round_nearest)
             for i in range(blocks):
                 stride = first_stride if i == 0 else 1
-                features.append(block(channels, out, stride, expand_ratio=expand_ratio, norm_layer=norm))
+                features.append(
+                    block(channels, out, stride, expand_ratio=expand_ratio, norm_layer=norm)
+                )
                 channels = out
         features.append(
-            Conv2dNormActivation(channels, self.last_channel, 1, norm_layer=norm, activation_layer=nn.ReLU6)
+            Conv2dNormActivation(
+                channels, self.last_channel, 1, norm_layer=norm, activation_layer=nn.ReLU6
+            )
         )
         self.features = nn.Sequential(*features)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes)
+        )
         self._initialize()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -91,13 +102,20 @@ class MobileNetV2(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """Widen with a 1x1 convolution (unless `expand_ratio` is 1), filter each channel, narrow with a 1x1 one; no activation there.
+    """Widen with a 1x1 convolution (unless `expand_ratio` is 1), filter each channel, narrow with a
+    1x1 one; no activation there.
 
-    There is a short cut where sizes and channels stay the same. Raises ValueError for a stride other than 1 and 2.
+    There is a short cut where sizes and channels stay the same. Raises ValueError for a stride
+    other than 1 and 2.
     """
 
     def __init__(
-        self, inp: int, oup: int, stride: int, expand_ratio: int, norm_layer: Callable[..., nn.Module] | None = None
+        self,
+        inp: int,
+        oup: int,
+        stride: int,
+        expand_ratio: int,
+        norm_layer: Callable[..., nn.Module] | None = None,
     ) -> None:
         super().__init__()
         if stride not in (1, 2):
@@ -106,10 +124,17 @@ class InvertedResidual(nn.Module):
         hidden = int(round(inp * expand_ratio))
         layers: list[nn.Module] = []
         if expand_ratio != 1:
-            layers.append(Conv2dNormActivation(inp, hidden, 1, norm_layer=norm, activation_layer=nn.ReLU6))
+            layers.append(
+                Conv2dNormActivation(inp, hidden, 1, norm_layer=norm, activation_layer=nn.ReLU6)
+            )
         layers += [
             Conv2dNormActivation(
-                hidden, hidden, stride=stride, groups=hidden, norm_layer=norm, activation_layer=nn.ReLU6
+                hidden,
+                hidden,
+                stride=stride,
+                groups=hidden,
+                norm_layer=norm,
+                activation_layer=nn.ReLU6,
             ),
             nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),
             norm(oup),
@@ -124,12 +149,16 @@ class InvertedResidual(nn.Module):
 
 
 def mobilenet_v2(*, weights: None = None, progress: bool = True, **kwargs: Any) -> MobileNetV2:
-    """MobileNet V2: 3,504,872 parameters. `kwargs` go to `MobileNetV2`; ValueError for `weights`, which are not downloaded."""
+    """MobileNet V2: 3,504,872 parameters. `kwargs` go to `MobileNetV2`; ValueError for `weights`,
+    which are not downloaded.
+    """
     no_weights(weights)
     return MobileNetV2(**kwargs)
 
 
 def make_divisible(channels: float, divisor: int) -> int:
-    """The multiple of `divisor` next to `channels`, but at least one, and never more than a tenth below."""
+    """The multiple of `divisor` next to `channels`, but at least one, and never more than a tenth
+    below.
+    """
     rounded = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return rounded + divisor if rounded < 0.9 * channels else rounded

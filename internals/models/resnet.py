@@ -1,9 +1,12 @@
-"""Residual networks (`torchvision/models/resnet.py`): each block adds what it computes to what it was given.
+"""Residual networks (`torchvision/models/resnet.py`): each block adds what it computes to what it
+was given.
 
-That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has nothing to add can be near
-zero, and in the backward pass the gradient takes the short way around every block, so that a hundred layers still train.
+That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has
+nothing to add can be near zero, and in the backward pass the gradient takes the short way around
+every block, so that a hundred layers still train.
 
-How the real one differs: torchvision has deeper and wider members of the family too, and knows where trained weights are.
+How the real one differs: torchvision has deeper and wider members of the family too, and knows
+where trained weights are.
 """
 
 from __future__ import annotations
@@ -19,11 +22,13 @@ Norm = Callable[..., nn.Module]
 
 
 class ResNet(nn.Module):
-    """Images `(N, 3, H, W)` to scores `(N, num_classes)`: a stem, four stages of blocks, an average over the picture, `fc`.
+    """Images `(N, 3, H, W)` to scores `(N, num_classes)`: a stem, four stages of blocks, an average
+    over the picture, `fc`.
 
-    `layers` says how many blocks each stage has. Every stage but the first halves the picture's sides, or keeps them and spreads
-    its filters instead (`replace_stride_with_dilation`, three bools; only with `Bottleneck`).
-    Raises ValueError when those are not three. Source: `torchvision.models.resnet.ResNet`.
+    `layers` says how many blocks each stage has. Every stage but the first halves the picture's
+    sides, or keeps them and spreads its filters instead (`replace_stride_with_dilation`, three
+    bools; only with `Bottleneck`). Raises ValueError when those are not three. Source:
+    `torchvision.models.resnet.ResNet`.
     """
 
     def __init__(
@@ -38,9 +43,15 @@ class ResNet(nn.Module):
         norm_layer: Norm | None = None,
     ) -> None:
         super().__init__()
-        dilate = [False, False, False] if replace_stride_with_dilation is None else replace_stride_with_dilation
+        dilate = (
+            [False, False, False]
+            if replace_stride_with_dilation is None
+            else replace_stride_with_dilation
+        )
         if len(dilate) != 3:
-            raise ValueError(f"replace_stride_with_dilation should be None or a 3-element tuple, got {dilate}")
+            raise ValueError(
+                f"replace_stride_with_dilation should be None or a 3-element tuple, got {dilate}"
+            )
         self._norm_layer: Norm = nn.BatchNorm2d if norm_layer is None else norm_layer
         self.inplanes = 64
         self.dilation = 1
@@ -76,7 +87,9 @@ class ResNet(nn.Module):
         stride: int = 1,
         dilate: bool = False,
     ) -> nn.Sequential:
-        """One stage. Its first block changes size and channels, so its short cut needs a convolution as well (`downsample`)."""
+        """One stage. Its first block changes size and channels, so its short cut needs a
+        convolution as well (`downsample`).
+        """
         first_dilation = self.dilation
         if dilate:
             self.dilation *= stride
@@ -84,16 +97,24 @@ class ResNet(nn.Module):
         outplanes = planes * block.expansion
         downsample = None
         if stride != 1 or self.inplanes != outplanes:
-            downsample = nn.Sequential(conv1x1(self.inplanes, outplanes, stride), self._norm_layer(outplanes))
+            downsample = nn.Sequential(
+                conv1x1(self.inplanes, outplanes, stride), self._norm_layer(outplanes)
+            )
         width = (self.groups, self.base_width)
-        stage = [block(self.inplanes, planes, stride, downsample, *width, first_dilation, self._norm_layer)]
+        stage = [
+            block(
+                self.inplanes, planes, stride, downsample, *width, first_dilation, self._norm_layer
+            )
+        ]
         self.inplanes = outplanes
         for _ in range(1, blocks):
             stage.append(block(outplanes, planes, 1, None, *width, self.dilation, self._norm_layer))
         return nn.Sequential(*stage)
 
     def _initialize(self, zero_init_residual: bool) -> None:
-        """He's normal weights; with `zero_init_residual` each block starts as the identity, its last scale being zero."""
+        """He's normal weights; with `zero_init_residual` each block starts as the identity, its
+        last scale being zero.
+        """
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
@@ -110,7 +131,8 @@ class ResNet(nn.Module):
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and the short cut around them; of ResNet-18 and -34.
 
-    Raises ValueError for groups or widths, NotImplementedError for dilations, which only `Bottleneck` has.
+    Raises ValueError for groups or widths, NotImplementedError for dilations, which only
+    `Bottleneck` has.
     """
 
     expansion = 1  # channels that come out, in units of `planes`
@@ -149,9 +171,11 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A 1x1 convolution to fewer channels, a 3x3 one there, a 1x1 one back to four times as many; of ResNet-50 and deeper.
+    """A 1x1 convolution to fewer channels, a 3x3 one there, a 1x1 one back to four times as many;
+    of ResNet-50 and deeper.
 
-    The stride is in the 3x3 convolution, as torchvision has it ("ResNet v1.5"); in the paper it is in the first one.
+    The stride is in the 3x3 convolution, as torchvision has it ("ResNet v1.5"); in the paper it is
+    in the first one.
     """
 
     expansion = 4
@@ -190,26 +214,45 @@ class Bottleneck(nn.Module):
 
 
 def resnet18(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """ResNet-18: 11,689,512 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    """ResNet-18: 11,689,512 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which
+    are not downloaded.
+    """
     no_weights(weights)
     return ResNet(BasicBlock, [2, 2, 2, 2], **kwargs)
 
 
 def resnet34(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """ResNet-34: 21,797,672 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    """ResNet-34: 21,797,672 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which
+    are not downloaded.
+    """
     no_weights(weights)
     return ResNet(BasicBlock, [3, 4, 6, 3], **kwargs)
 
 
 def resnet50(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """ResNet-50: 25,557,032 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    """ResNet-50: 25,557,032 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which
+    are not downloaded.
+    """
     no_weights(weights)
     return ResNet(Bottleneck, [3, 4, 6, 3], **kwargs)
 
 
-def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> nn.Conv2d:
-    """A 3x3 convolution without bias (the normalization after it has one) that keeps the size, up to the stride."""
-    return nn.Conv2d(in_planes, out_planes, 3, stride, padding=dilation, dilation=dilation, groups=groups, bias=False)
+def conv3x3(
+    in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1
+) -> nn.Conv2d:
+    """A 3x3 convolution without bias (the normalization after it has one) that keeps the size, up
+    to the stride.
+    """
+    return nn.Conv2d(
+        in_planes,
+        out_planes,
+        3,
+        stride,
+        padding=dilation,
+        dilation=dilation,
+        groups=groups,
+        bias=False,
+    )
 
 
 def conv1x1(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:

@@ -1,11 +1,13 @@
-"""The Vision Transformer (`torchvision/models/vision_transformer.py`): a picture cut into patches, read like a sentence.
+"""The Vision Transformer (`torchvision/models/vision_transformer.py`): a picture cut into patches,
+read like a sentence.
 
-One strided convolution turns each patch into a vector, a learned vector per position is added, and a Transformer's encoder
-does the rest (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A class token goes in front of the patches; having
-looked at all of them through attention, it is what the picture is classified by.
+One strided convolution turns each patch into a vector, a learned vector per position is added, and
+a Transformer's encoder does the rest (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A
+class token goes in front of the patches; having looked at all of them through attention, it is what
+the picture is classified by.
 
-How the real one differs: torchvision can put a stem of convolutions in front, interpolates positions for other picture sizes, and
-knows where trained weights are.
+How the real one differs: torchvision can put a stem of convolutions in front, interpolates
+positions for other picture sizes, and knows where trained weights are.
 """
 
 from __future__ import annotations
@@ -62,7 +64,14 @@ class VisionTransformer(nn.Module):
         self.conv_proj = nn.Conv2d(3, hidden_dim, kernel_size=patch_size, stride=patch_size)
         self.class_token = nn.Parameter(torch.zeros(1, 1, hidden_dim))
         self.encoder = Encoder(
-            self.seq_length, num_layers, num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
+            self.seq_length,
+            num_layers,
+            num_heads,
+            hidden_dim,
+            mlp_dim,
+            dropout,
+            attention_dropout,
+            norm_layer,
         )
         heads: OrderedDict[str, nn.Module] = OrderedDict()
         if representation_size is not None:
@@ -81,12 +90,16 @@ class VisionTransformer(nn.Module):
     def _process_input(self, x: Tensor) -> Tensor:
         """`(N, 3, H, W)` to `(N, patches, hidden_dim)`."""
         n, _, h, w = x.shape
-        require(h == self.image_size, f"Wrong image height! Expected {self.image_size} but got {h}!")
+        require(
+            h == self.image_size, f"Wrong image height! Expected {self.image_size} but got {h}!"
+        )
         require(w == self.image_size, f"Wrong image width! Expected {self.image_size} but got {w}!")
         return self.conv_proj(x).reshape(n, self.hidden_dim, -1).permute(0, 2, 1)
 
     def _initialize(self) -> None:
-        """Patches as a linear layer would start, the last layer at zero: at first, all classes are equally likely."""
+        """Patches as a linear layer would start, the last layer at zero: at first, all classes are
+        equally likely.
+        """
         projections = [(self.conv_proj, 3 * self.patch_size**2)]
         if self.representation_size is not None:
             projections.append((self.heads.pre_logits, self.hidden_dim))
@@ -98,7 +111,9 @@ class VisionTransformer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Positions added, then the blocks, then a last norm; `(N, seq_length, hidden_dim)` in and out."""
+    """Positions added, then the blocks, then a last norm; `(N, seq_length, hidden_dim)` in and
+    out.
+    """
 
     def __init__(
         self,
@@ -123,7 +138,9 @@ class Encoder(nn.Module):
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input: Tensor) -> Tensor:
-        require(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        require(
+            input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}"
+        )
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -142,13 +159,17 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.num_heads = num_heads
         self.ln_1 = norm_layer(hidden_dim)
-        self.self_attention = nn.MultiheadAttention(hidden_dim, num_heads, dropout=attention_dropout, batch_first=True)
+        self.self_attention = nn.MultiheadAttention(
+            hidden_dim, num_heads, dropout=attention_dropout, batch_first=True
+        )
         self.dropout = nn.Dropout(dropout)
         self.ln_2 = norm_layer(hidden_dim)
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
 
     def forward(self, input: Tensor) -> Tensor:
-        require(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        require(
+            input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}"
+        )
         x = self.ln_1(input)
         x, _ = self.self_attention(x, x, x, need_weights=False)
         x = self.dropout(x) + input
@@ -167,13 +188,17 @@ class MLPBlock(MLP):
 
 
 def vit_b_16(*, weights: None = None, progress: bool = True, **kwargs: Any) -> VisionTransformer:
-    """ViT-B/16: 86,567,656 parameters. `kwargs` go to `VisionTransformer`; ValueError for `weights`, which are not downloaded."""
+    """ViT-B/16: 86,567,656 parameters. `kwargs` go to `VisionTransformer`; ValueError for
+    `weights`, which are not downloaded.
+    """
     no_weights(weights)
     return _vit(kwargs, patch_size=16, num_layers=12, num_heads=12, hidden_dim=768, mlp_dim=3072)
 
 
 def vit_tiny(**kwargs: Any) -> VisionTransformer:
-    """ViT-Ti/16, 5,717,416 parameters, the size that can be trained at home; torchvision does not have it."""
+    """ViT-Ti/16, 5,717,416 parameters, the size that can be trained at home; torchvision does not
+    have it.
+    """
     return _vit(kwargs, patch_size=16, num_layers=12, num_heads=3, hidden_dim=192, mlp_dim=768)
 
 

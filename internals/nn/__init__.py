@@ -1,4 +1,5 @@
-"""Neural networks (`torch/nn`): modules and what they are made of, their functions, their initialization.
+"""Neural networks (`torch/nn`): modules and what they are made of, their functions, their
+initialization.
 
     module, parameter     `Module`, `Parameter`: the base of everything
     containers            `Sequential`, `ModuleList`, ...: modules made of modules
@@ -20,6 +21,7 @@ from internals.nn.parameter import Buffer, Parameter, UninitializedBuffer, Unini
 from internals.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
-    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential",
-    "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules", "utils", *modules.__all__,
+    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList",
+    "Sequential", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules",
+    "utils", *modules.__all__,
 ]  # fmt: skip

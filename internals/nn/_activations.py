@@ -37,7 +37,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """`input` clamped to [min_val, max_val]. Raises ValueError when these are the wrong way round."""
+    """`input` clamped to [min_val, max_val]. Raises ValueError when these are the wrong way
+    round.
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if inplace:
@@ -73,7 +75,9 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half of `input` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
+    """The first half of `input` along `dim`, times the sigmoid of the second half. Raises
+    RuntimeError for an odd size.
+    """
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return nn.glu(input, dim)
@@ -100,7 +104,9 @@ def softsign(input: Tensor) -> Tensor:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """exp(input) divided by its sum along `dim`, computed in `dtype` if given. Warns when `dim` is left out."""
+    """exp(input) divided by its sum along `dim`, computed in `dtype` if given. Warns when `dim` is
+    left out.
+    """
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
     if dtype is None:
@@ -137,7 +143,9 @@ def softmin(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability `p` and divide the others by 1 - p. Raises ValueError unless 0 <= p <= 1."""
+    """Zero each element with probability `p` and divide the others by 1 - p. Raises ValueError
+    unless 0 <= p <= 1.
+    """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if inplace:
@@ -150,7 +158,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension early versions took when none was given: 0 for 0, 1 or 3 dimensions, else 1."""
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
         stacklevel=stacklevel,
     )
     if ndim == 0 or ndim == 1 or ndim == 3:

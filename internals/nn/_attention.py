@@ -1,8 +1,9 @@
 """Attention with several heads (`multi_head_attention_forward` in `torch/nn/functional.py`).
 
-Query, key and value are projected; the last dimension is cut into heads, which join the batch: (L, N, E) becomes
-(N * heads, L, E / heads). Each head compares every query with every key, turns the scores into weights with softmax, and takes
-the mean of the values under them. The heads are put side by side again and projected once more.
+Query, key and value are projected; the last dimension is cut into heads, which join the batch: (L,
+N, E) becomes (N * heads, L, E / heads). Each head compares every query with every key, turns the
+scores into weights with softmax, and takes the mean of the values under them. The heads are put
+side by side again and projected once more.
 
 How the real one differs: it serves `__torch_function__` in between.
 """
@@ -25,17 +26,20 @@ def multi_head_attention_forward(
     in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
     bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
     out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
-    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+    need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
     q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
     static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """`query` (L, N, E), `key` (S, N, Ek), `value` (S, N, Ev): the output (L, N, E), and the weights (N, L, S) if needed.
+    """`query` (L, N, E), `key` (S, N, Ek), `value` (S, N, Ev): the output (L, N, E), and the
+    weights (N, L, S) if needed.
 
-    Without N everything is unbatched. `attn_mask` is (L, S) or (N * heads, L, S), `key_padding_mask` (N, S): True means "do not
-    look", numbers are added to the scores. `is_causal` is a hint that `attn_mask` is the causal mask. With
-    `average_attn_weights=False` the weights are those of each head: (N, heads, L, S).
-    Raises AssertionError or RuntimeError for shapes that do not fit.
+    Without N everything is unbatched. `attn_mask` is (L, S) or (N * heads, L, S),
+    `key_padding_mask` (N, S): True means "do not look", numbers are added to the scores.
+    `is_causal` is a hint that `attn_mask` is the causal mask. With `average_attn_weights=False` the
+    weights are those of each head: (N, heads, L, S). Raises AssertionError or RuntimeError for
+    shapes that do not fit.
     """
     is_batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:
@@ -113,7 +117,9 @@ def _attend(
 ) -> tuple[Tensor, Tensor]:
     """What every head sees, and the weights it gave: softmax(q @ k.T / sqrt(E) + mask) @ v."""
     q = q * sqrt(1.0 / q.size(-1))
-    scores = F.bmm(q, k.transpose(-2, -1)) if mask is None else F.baddbmm(mask, q, k.transpose(-2, -1))
+    scores = (
+        F.bmm(q, k.transpose(-2, -1)) if mask is None else F.baddbmm(mask, q, k.transpose(-2, -1))
+    )
     weights = scores.softmax(-1)
     if p > 0.0:
         weights = F.dropout(weights, p, True)
@@ -126,7 +132,9 @@ def _attend_fused(
 ) -> Tensor:  # fmt: skip
     """The same by `scaled_dot_product_attention`, which keeps the weights to itself."""
     if mask is not None:
-        mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(1))
+        mask = (
+            mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(1))
+        )
     q = q.view(batch, num_heads, q.size(1), q.size(2))
     k = k.view(batch, num_heads, k.size(1), k.size(2))
     v = v.view(batch, num_heads, v.size(1), v.size(2))
@@ -136,7 +144,9 @@ def _attend_fused(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v through the three matrices stacked in `w` (3E, E): in one product where they are the same tensor."""
+    """q, k, v through the three matrices stacked in `w` (3E, E): in one product where they are the
+    same tensor.
+    """
     embed_dim = q.size(-1)
     if q is k and k is v:
         q, k, v = linear(q, w, b).unflatten(-1, (3, embed_dim)).unbind(-2)
@@ -174,7 +184,9 @@ def _in_projection(
     for name, x, matrix in (("query", q, w_q), ("key", k, w_k), ("value", v, w_v)):
         expected = (embed_dim, x.size(-1))
         if matrix.shape != expected:
-            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {matrix.shape}")
+            raise AssertionError(
+                f"expecting {name} weights shape of {expected}, but got {matrix.shape}"
+            )
     if b is not None:
         b_q, b_k, b_v = b.chunk(3)
         for name, bias in (("query", b_q), ("key", b_k), ("value", b_v)):
@@ -214,12 +226,16 @@ def _canonical_masks(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, dtype: DType, is_causal: bool,
     need_weights: bool,
 ) -> tuple[Tensor | None, Tensor | None, bool]:  # fmt: skip
-    """Both masks as numbers to add, and whether the causal hint can be handed on in place of `attn_mask`."""
-    padding = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype)
+    """Both masks as numbers to add, and whether the causal hint can be handed on in place of
+    `attn_mask`.
+    """
+    padding = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype
+    )
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
         )
     if is_causal and padding is None and not need_weights:
         return None, None, True
@@ -228,16 +244,24 @@ def _canonical_masks(
 
 
 def _canonical_mask(
-    mask: Tensor | None, mask_name: str, other_type: DType | None, other_name: str, target_type: DType, check_other: bool = True
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: DType | None,
+    other_name: str,
+    target_type: DType,
+    check_other: bool = True,
 ) -> Tensor | None:
-    """A bool mask as numbers to add: -inf for True, 0 for False. Raises AssertionError for a mask of integers."""
+    """A bool mask as numbers to add: -inf for True, 0 for False. Raises AssertionError for a mask
+    of integers.
+    """
     if mask is None:
         return None
     if mask.dtype != internals.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
+            "both instead.",
             stacklevel=2,
         )
     if mask.is_floating_point():
@@ -250,7 +274,9 @@ def _none_or_dtype(input: Tensor | None) -> DType | None:
 
 
 def _unsqueeze_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """With a batch dimension of 1; the same tensor stays the same tensor, so that it is still projected at once."""
+    """With a batch dimension of 1; the same tensor stays the same tensor, so that it is still
+    projected at once.
+    """
     q = query.unsqueeze(1)
     k = q if key is query else key.unsqueeze(1)
     return q, k, k if value is key else value.unsqueeze(1)
@@ -293,11 +319,15 @@ def _check_sizes(
 ) -> None:  # fmt: skip
     embed_dim = query.size(-1)
     if embed_dim != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+        )
     if embed_dim % num_heads != 0:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if separate and key.shape[:2] != value.shape[:2]:
-        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+        raise AssertionError(
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+        )
     if not separate and key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
@@ -306,26 +336,34 @@ def _mha_shape_check(
     query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
     attn_mask: Tensor | None, num_heads: int,
 ) -> bool:  # fmt: skip
-    """Whether there is a batch dimension. Raises AssertionError when the arguments disagree about it."""
+    """Whether there is a batch dimension. Raises AssertionError when the arguments disagree about
+    it.
+    """
     dims = query.dim()
     if dims not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
+        )
     case = "For batched (3-D) `query`" if dims == 3 else "For unbatched (2-D) `query`"
     if key.dim() != dims or value.dim() != dims:
         raise AssertionError(
-            f"{case}, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
+            f"{case}, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and "
+            f"{value.dim()}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
         raise AssertionError(
-            f"{case}, expected `key_padding_mask` to be `None` or {dims - 1}-D but found {key_padding_mask.dim()}-D tensor "
-            "instead"
+            f"{case}, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None and attn_mask.dim() not in (2, 3):
         raise AssertionError(
-            f"{case}, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
+            f"{case}, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
+            "tensor instead"
         )
     if dims == 2 and attn_mask is not None and attn_mask.dim() == 3:
         expected = (num_heads, query.size(0), key.size(0))
         if attn_mask.shape != expected:
-            raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}")
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}"
+            )
     return dims == 3

@@ -1,4 +1,5 @@
-"""Activations put together from others, most with an `inplace` flag: celu, rrelu, gumbel_softmax (`torch/nn/functional.py`).
+"""Activations put together from others, most with an `inplace` flag: celu, rrelu, gumbel_softmax
+(`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -34,7 +35,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`input` where positive, alpha * (exp(input / alpha) - 1) elsewhere: continuously differentiable for any alpha but 0."""
+    """`input` where positive, alpha * (exp(input / alpha) - 1) elsewhere: continuously
+    differentiable for any alpha but 0.
+    """
     if inplace:
         result = F.celu_(input, alpha)
     else:
@@ -55,7 +58,9 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
     inplace: bool = False,
 ) -> Tensor:  # fmt: skip
-    """leaky_relu with a slope between `lower` and `upper`: their middle, or with `training` a random one for each element."""
+    """leaky_relu with a slope between `lower` and `upper`: their middle, or with `training` a
+    random one for each element.
+    """
     if inplace:
         result = F.rrelu_(input, lower, upper, training)
     else:
@@ -66,7 +71,8 @@ def rrelu(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A sample of the Gumbel-softmax distribution: softmax of `logits` with noise, over the temperature `tau`.
+    """A sample of the Gumbel-softmax distribution: softmax of `logits` with noise, over the
+    temperature `tau`.
 
     With `hard` it is one-hot, and its gradient that of the soft sample.
     """

@@ -1,11 +1,13 @@
-"""Converting a whole module: `to`, `float`, `half`, `cuda`, ... (`torch/nn/modules/module.py`, `_apply`).
+"""Converting a whole module: `to`, `float`, `half`, `cuda`, ... (`torch/nn/modules/module.py`,
+`_apply`).
 
-A module is converted in place. Parameters stay the same objects, so that an optimizer which holds them still does: they are given
-the converted memory through `.data`, also when that is on a GPU. Only on the way to "meta" or from there, where there is no
-memory, a new parameter takes the place of the old one. Buffers are simply replaced.
+A module is converted in place. Parameters stay the same objects, so that an optimizer which holds
+them still does: they are given the converted memory through `.data`, also when that is on a GPU.
+Only on the way to "meta" or from there, where there is no memory, a new parameter takes the place
+of the old one. Buffers are simply replaced.
 
-How the real one differs: flags in `torch.__future__` choose other ways (always new parameters, or swapping the insides of old
-and new); there are more device types.
+How the real one differs: flags in `torch.__future__` choose other ways (always new parameters, or
+swapping the insides of old and new); there are more device types.
 """
 
 from __future__ import annotations
@@ -25,35 +27,44 @@ class Conversion(Tree):
     """Part of `Module`."""
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """`to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, with `non_blocking=` and `memory_format=`.
+        """`to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, with `non_blocking=` and
+        `memory_format=`.
 
-        A dtype converts floating-point (and complex) parameters and buffers only; a memory format those of 4 or 5 dimensions
-        only. Returns the module. Raises TypeError for an integer dtype, RuntimeError for `copy=True`.
+        A dtype converts floating-point (and complex) parameters and buffers only; a memory format
+        those of 4 or 5 dimensions only. Returns the module. Raises TypeError for an integer dtype,
+        RuntimeError for `copy=True`.
         """
         device, dtype, non_blocking, copy, memory_format = _parse_to(args, kwargs)
         if copy:
             raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
             )
         if dtype is not None and dtype.is_complex:
             warnings.warn(
-                "Complex modules are a new feature under active development whose design may change, and some modules might not "
-                "work as expected when using complex tensors as parameters or buffers.",
+                "Complex modules are a new feature under active development whose design may "
+                "change, and some modules might not work as expected when using complex tensors "
+                "as parameters or buffers.",
                 stacklevel=2,
             )
 
         def convert(t: Any) -> Any:
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             try:
-                return t.to(device, kind, non_blocking, memory_format=memory_format if t.dim() in (4, 5) else None)
+                return t.to(
+                    device,
+                    kind,
+                    non_blocking,
+                    memory_format=memory_format if t.dim() in (4, 5) else None,
+                )
             except NotImplementedError as error:
                 if str(error) != "Cannot copy out of meta tensor; no data!":
                     raise
                 raise NotImplementedError(
-                    f"{error} Please use internals.nn.Module.to_empty() instead of internals.nn.Module.to() when moving module "
-                    "from meta to a different device."
+                    f"{error} Please use internals.nn.Module.to_empty() instead of "
+                    "internals.nn.Module.to() when moving module from meta to a different device."
                 ) from None
 
         return self._apply(convert)
@@ -83,7 +94,9 @@ class Conversion(Tree):
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Give all parameters and buffers uninitialized memory on `device`: the way from "meta" to a real one."""
+        """Give all parameters and buffers uninitialized memory on `device`: the way from "meta" to
+        a real one.
+        """
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
@@ -101,7 +114,9 @@ class Conversion(Tree):
 
 
 def _applied(fn: Callable[[Any], Any], parameter: Parameter) -> Parameter:
-    """The parameter with its memory, and its gradient's, replaced; a new parameter where that is impossible."""
+    """The parameter with its memory, and its gradient's, replaced; a new parameter where that is
+    impossible.
+    """
     with no_grad():
         data = fn(parameter)
         grad = None if parameter.grad is None else fn(parameter.grad)

@@ -1,8 +1,10 @@
-"""Dropout of whole channels, and after selu (`torch/nn/functional.py`, `aten/src/ATen/native/Dropout.cpp`).
+"""Dropout of whole channels, and after selu (`torch/nn/functional.py`,
+`aten/src/ATen/native/Dropout.cpp`).
 
-Neighbouring pixels of a feature map say nearly the same; zeroing single ones hides little. So one coin is thrown for each
-channel of each sample: the noise has shape (N, C, 1, 1, ...) and is broadcast over the rest. Alpha dropout puts selu's lowest
-value where others put 0, and keeps mean and variance.
+Neighbouring pixels of a feature map say nearly the same; zeroing single ones hides little. So one
+coin is thrown for each channel of each sample: the noise has shape (N, C, 1, 1, ...) and is
+broadcast over the rest. Alpha dropout puts selu's lowest value where others put 0, and keeps mean
+and variance.
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -22,9 +24,9 @@ def dropout1d(
     _check_probability(p)
     if input.dim() != 2 and input.dim() != 3:
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to provide "
-            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
-            "(i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     if input.dim() == 3:
         return _feature_dropout(input, p, training, inplace)
@@ -44,18 +46,20 @@ def dropout2d(
     _check_probability(p)
     if input.dim() != 3 and input.dim() != 4:
         warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in an error in a "
-            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout2d "
-            "exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and an optional "
-            "batch dimension (i.e. 3D or 4D inputs).",
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
+            "will result in an error in a future release. To retain the behavior and silence "
+            "this warning, please use dropout instead. Note that dropout2d exists to provide "
+            "channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, and "
+            "an optional batch dimension (i.e. 3D or 4D inputs).",
             stacklevel=2,
         )
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
-            "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
-            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
-            "dropout behavior, please switch to using dropout1d instead.",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+            "dropout behavior is desired - input is interpreted as shape (N, C, L), where C is "
+            "the channel dim. This behavior will change in a future release to interpret the "
+            "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+            "channel-wise dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
     return _feature_dropout(input, p, training, inplace)
@@ -64,17 +68,19 @@ def dropout2d(
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`, divide the others by 1 - p.
+    """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`, divide the others
+    by 1 - p.
 
     Other numbers of dimensions are warned of. Raises ValueError unless 0 <= p <= 1.
     """
     _check_probability(p)
     if input.dim() != 4 and input.dim() != 5:
         warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and will result in an error in a "
-            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that dropout3d "
-            "exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and an optional "
-            "batch dimension (i.e. 4D or 5D inputs).",
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and "
+            "will result in an error in a future release. To retain the behavior and silence "
+            "this warning, please use dropout instead. Note that dropout3d exists to provide "
+            "channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, and "
+            "an optional batch dimension (i.e. 4D or 5D inputs).",
             stacklevel=2,
         )
     if input.dim() == 5:

@@ -17,7 +17,8 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first, in place.
+    """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first,
+    in place.
 
     Raises AssertionError for a `padding_idx` that is no row, IndexError for such an index.
     """
@@ -43,14 +44,15 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """The "sum", "mean" or "max" of the rows of `weight` in each bag: (bags, dim).
 
-    `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`: and one more, which is N).
-    A sum can be weighted. Rows called `padding_idx` do not count. Raises ValueError for what does not fit,
-    NotImplementedError for weights of anything but a sum.
+    `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`:
+    and one more, which is N). A sum can be weighted. Rows called `padding_idx` do not count. Raises
+    ValueError for what does not fit, NotImplementedError for weights of anything but a sum.
     """
     if weight.dtype == int64 and input.is_floating_point():
         warnings.warn(
-            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
-            "and should now be `embedding_bag(input, weight, ...)`.",
+            "Argument order of nn.functional.embedding_bag was changed. Usage "
+            "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`.",
             stacklevel=2,
         )
         weight, input = input, weight
@@ -66,19 +68,21 @@ def embedding_bag(
         F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub."
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
     assert offsets is not None
     bags, _, _, _ = F.embedding_bag(
-        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset,
-        padding_idx,
+        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights,
+        include_last_offset, padding_idx,
     )  # fmt: skip
     return bags
 
 
 def _mode(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
-    """The operator's number. Raises ValueError for another word, and for what a maximum does not have."""
+    """The operator's number. Raises ValueError for another word, and for what a maximum does not
+    have.
+    """
     if mode == "sum":
         return 0
     if mode == "mean":
@@ -97,19 +101,24 @@ def _check(
 ) -> None:
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
-            f"the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
         )
     if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
     if input.dim() != 1 and input.dim() != 2:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
     if input.dim() == 2 and offsets is not None:
         kind = "<unknown>"
         if not is_scripting():
             kind = str(type(offsets))
         raise ValueError(
-            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+            "fixed length sequences. "
             f"However, found offsets of type {kind}"
         )
     if input.dim() == 1:

@@ -1,6 +1,8 @@
-"""`BackwardHookFunction`: the identity, as an operation with a node in the graph (`torch/nn/modules/_functions.py`).
+"""`BackwardHookFunction`: the identity, as an operation with a node in the graph
+(`torch/nn/modules/_functions.py`).
 
-`internals.utils.hooks.BackwardHook` passes the inputs and outputs of a module through it to have a place for hooks.
+`internals.utils.hooks.BackwardHook` passes the inputs and outputs of a module through it to have a
+place for hooks.
 
 How the real one differs: nothing; the file also has the function behind `SyncBatchNorm`.
 """

@@ -1,9 +1,11 @@
-"""Hooks for all modules at once, for debugging and profiling (`torch.nn.modules.module.register_module_*`).
+"""Hooks for all modules at once, for debugging and profiling
+(`torch.nn.modules.module.register_module_*`).
 
-They run before those of the single module. This is global state: remove a hook through its handle when it has served.
+They run before those of the single module. This is global state: remove a hook through its handle
+when it has served.
 
-How the real one differs: there are also `register_module_backward_hook`, which is deprecated, and hooks around the registration
-of modules, parameters and buffers are kept in the same way.
+How the real one differs: there are also `register_module_backward_hook`, which is deprecated, and
+hooks around the registration of modules, parameters and buffers are kept in the same way.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 backward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 backward_hooks: OrderedDict[int, Hook] = OrderedDict()
-around_calls: OrderedDict[int, bool] = OrderedDict()  # the numbers of all of the above: one look tells there are none
+# the numbers of all of the above: one look tells there are none
+around_calls: OrderedDict[int, bool] = OrderedDict()
 
 parameter_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
 buffer_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
@@ -30,31 +33,41 @@ module_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, args)` before the `forward` of every module; see `Module.register_forward_pre_hook`."""
+    """Call `hook(module, args)` before the `forward` of every module; see
+    `Module.register_forward_pre_hook`.
+    """
     return register(forward_pre_hooks, hook, [around_calls])
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the `forward` of every module; see `Module.register_forward_hook`."""
+    """Call `hook(module, args, output)` after the `forward` of every module; see
+    `Module.register_forward_hook`.
+    """
     flags = [forward_hooks_with_kwargs] if with_kwargs else []
     flags += [forward_hooks_always_called] if always_call else []
     return register(forward_hooks, hook, [around_calls, *flags])
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` for every module; see `Module.register_full_backward_pre_hook`."""
+    """Call `hook(module, grad_output)` for every module; see
+    `Module.register_full_backward_pre_hook`.
+    """
     return register(backward_pre_hooks, hook, [around_calls])
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` for every module; see `Module.register_full_backward_hook`."""
+    """Call `hook(module, grad_input, grad_output)` for every module; see
+    `Module.register_full_backward_hook`.
+    """
     return register(backward_hooks, hook, [around_calls])
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` when a parameter is registered; it may return another one."""
+    """Call `hook(module, name, parameter)` when a parameter is registered; it may return another
+    one.
+    """
     return register(parameter_registration_hooks, hook)
 
 
@@ -64,7 +77,9 @@ def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` when a module is registered; it may return another one."""
+    """Call `hook(module, name, submodule)` when a module is registered; it may return another
+    one.
+    """
     return register(module_registration_hooks, hook)
 
 

@@ -15,20 +15,24 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """(N, C, H, W) at the points (x, y) of (N, H', W', 2), or (N, C, D, H, W) at (x, y, z) of (N, D', H', W', 3).
+    """(N, C, H, W) at the points (x, y) of (N, H', W', 2), or (N, C, D, H, W) at (x, y, z) of (N,
+    D', H', W', 3).
 
-    -1 and 1 are the edges of the image, or with `align_corners` the middles of its outermost elements. `mode` is "bilinear",
-    "nearest" or "bicubic" (images only); `padding_mode` "zeros", "border" or "reflection". Raises ValueError for other words.
+    -1 and 1 are the edges of the image, or with `align_corners` the middles of its outermost
+    elements. `mode` is "bilinear", "nearest" or "bicubic" (images only); `padding_mode` "zeros",
+    "border" or "reflection". Raises ValueError for other words.
     """
     modes = {"bilinear": 0, "nearest": 1, "bicubic": 2}
     paddings = {"zeros": 0, "border": 1, "reflection": 2}
     if mode not in modes:
         raise ValueError(
-            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
         )
     if padding_mode not in paddings:
         raise ValueError(
-            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            "'reflection', but got: "
             f"'{padding_mode}'"
         )
     corners = _corners(align_corners)
@@ -36,10 +40,11 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
-    """The grid that `grid_sample` needs to map an image of `size` (N, C, H, W) by `theta` (N, 2, 3), a volume by (N, 3, 4).
+    """The grid that `grid_sample` needs to map an image of `size` (N, C, H, W) by `theta` (N, 2,
+    3), a volume by (N, 3, 4).
 
-    Raises ValueError for a `theta` that does not fit or is not of floating point and for sizes that are not positive,
-    NotImplementedError for other numbers of dimensions.
+    Raises ValueError for a `theta` that does not fit or is not of floating point and for sizes that
+    are not positive, NotImplementedError for other numbers of dimensions.
     """
     corners = _corners(align_corners)
     if not theta.is_floating_point():
@@ -47,16 +52,19 @@ def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = Non
     dims = len(size) - 2
     if dims != 2 and dims != 3:
         raise NotImplementedError(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
         )
     if theta.dim() != 3 or theta.size(-2) != dims or theta.size(-1) != dims + 1:
         raise ValueError(
-            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {size}. Got {theta.size()}."
+            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size "
+            f"{size}. Got {theta.size()}."
         )
     if corners and min(size[2:]) == 1:
         warnings.warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an "
-            "intended use case of affine_grid. See the documentation of affine_grid for details.",
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
             stacklevel=2,
         )
     elif min(size) <= 0:
@@ -68,8 +76,9 @@ def _corners(align_corners: bool | None) -> bool:
     if align_corners is not None:
         return align_corners
     warnings.warn(
-        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
-        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        "documentation of grid_sample for details.",
         stacklevel=3,
     )
     return False

@@ -1,15 +1,19 @@
-"""Hooks of modules: functions called around `forward` and around its backward (`torch/nn/modules/module.py`, `_call_impl`).
+"""Hooks of modules: functions called around `forward` and around its backward
+(`torch/nn/modules/module.py`, `_call_impl`).
 
     forward pre-hook     hook(module, args) -> None, or other arguments
     forward hook         hook(module, args, output) -> None, or another output
     backward pre-hook    hook(module, grad_output) -> None, or other gradients of the outputs
-    backward hook        hook(module, grad_input, grad_output) -> None, or other gradients of the inputs
+    backward hook        hook(module, grad_input, grad_output) -> None, or other gradients of the
+                         inputs
 
-They run in the order in which they were registered, those for all modules first (`internals.nn._global_hooks`), unless
-`prepend=True` puts a hook in front. With `with_kwargs=True` the forward hooks are also shown the keyword arguments. A forward
-hook with `always_call=True` runs even if an exception is on its way out; its own exceptions then become warnings.
+They run in the order in which they were registered, those for all modules first
+(`internals.nn._global_hooks`), unless `prepend=True` puts a hook in front. With `with_kwargs=True`
+the forward hooks are also shown the keyword arguments. A forward hook with `always_call=True` runs
+even if an exception is on its way out; its own exceptions then become warnings.
 
-How the real one differs: the older kind of backward hook (`internals.nn._last_operation`) can also be registered for all modules.
+How the real one differs: the older kind of backward hook (`internals.nn._last_operation`) can also
+be registered for all modules.
 """
 
 from __future__ import annotations
@@ -45,50 +49,68 @@ class Hooks(Tree):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`. What it returns, if not None, takes the place of the arguments.
+        """Call `hook(module, args)` before `forward`. What it returns, if not None, takes the place
+        of the arguments.
 
-        With `with_kwargs` it is `hook(module, args, kwargs)`, and it returns None or the pair of both.
+        With `with_kwargs` it is `hook(module, args, kwargs)`, and it returns None or the pair of
+        both.
         """
         flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return register(self._forward_pre_hooks, hook, flags, prepend)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`. What it returns, if not None, takes the place of the output.
+        """Call `hook(module, args, output)` after `forward`. What it returns, if not None, takes
+        the place of the output.
 
-        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is called even if `forward` raised
-        an exception; the output is None then.
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
+        called even if `forward` raised an exception; the output is None then.
         """
         flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
         flags += [self._forward_hooks_always_called] if always_call else []
         return register(self._forward_hooks, hook, flags, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` when backward reaches the module's outputs.
 
-        `grad_output` is a tuple with None for outputs that are no tensors. A tuple that the hook returns takes its place.
+        `grad_output` is a tuple with None for outputs that are no tensors. A tuple that the hook
+        returns takes its place.
         """
         return register(self._backward_pre_hooks, hook, (), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are there.
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs
+        are there.
 
-        Both are tuples, `grad_input` with an entry for every positional argument. A tuple that the hook returns takes the place
-        of `grad_input`. If no input requires a gradient, the hook is called as soon as those of the outputs are there.
+        Both are tuples, `grad_input` with an entry for every positional argument. A tuple that the
+        hook returns takes the place of `grad_input`. If no input requires a gradient, the hook is
+        called as soon as those of the outputs are there.
         """
         self._one_kind_of_backward_hooks(full=True)
         return register(self._backward_hooks, hook, (), prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Deprecated: call `hook(module, grad_input, grad_output)` with the gradients of the last operation of `forward`."""
+        """Deprecated: call `hook(module, grad_input, grad_output)` with the gradients of the last
+        operation of `forward`.
+        """
         self._one_kind_of_backward_hooks(full=False)
         return register(self._backward_hooks, hook)
 
     def _one_kind_of_backward_hooks(self, full: bool) -> None:
         if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
             )
         self._is_full_backward_hook = full
 
@@ -102,15 +124,19 @@ class Hooks(Tree):
             if backward is not None:
                 args = backward.setup_input_hook(args)
             state = tracer.state
-            result = self.forward(*args, **kwargs) if state is None else state.call_module(self, args, kwargs)
+            result = (
+                self.forward(*args, **kwargs)
+                if state is None
+                else state.call_module(self, args, kwargs)
+            )
             for key, run, _ in self._all_forward_hooks():
                 called.add(key)
                 result = run(args, kwargs, result)
             if backward is not None:
                 if not isinstance(result, (Tensor, tuple)):
                     warnings.warn(
-                        "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                        f"{type(result)}",
+                        "For backward hooks to be called, module output should be a Tensor or a "
+                        f"tuple of Tensors but received {type(result)}",
                         stacklevel=3,
                     )
                 result = backward.setup_output_hook(result)
@@ -132,7 +158,8 @@ class Hooks(Tree):
                     continue
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                        f"but got {changed}."
                     )
                 args, kwargs = changed
             else:
@@ -142,15 +169,27 @@ class Hooks(Tree):
         return args, kwargs
 
     def _all_forward_hooks(self) -> Iterator[tuple[int, Run, bool]]:
-        """Number, what runs the hook and returns the output as it is to be, whether it is always called."""
+        """Number, what runs the hook and returns the output as it is to be, whether it is always
+        called.
+        """
         for hooks, with_kwargs, always in (
-            (all_modules.forward_hooks, all_modules.forward_hooks_with_kwargs, all_modules.forward_hooks_always_called),
-            (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
+            (
+                all_modules.forward_hooks,
+                all_modules.forward_hooks_with_kwargs,
+                all_modules.forward_hooks_always_called,
+            ),
+            (
+                self._forward_hooks,
+                self._forward_hooks_with_kwargs,
+                self._forward_hooks_always_called,
+            ),
         ):
             for key, hook in list(hooks.items()):
                 yield key, partial(self._run_forward_hook, hook, key in with_kwargs), key in always
 
-    def _run_forward_hook(self, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any) -> Any:
+    def _run_forward_hook(
+        self, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any
+    ) -> Any:
         changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
         return result if changed is None else changed
 
@@ -174,8 +213,8 @@ def _run_silenced(key: int, run: Run, args: Any, kwargs: Any, result: Any) -> An
     except Exception as error:
         which = "global module" if key in all_modules.forward_hooks else "module"
         warnings.warn(
-            f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised "
-            f"in forward: {error}",
+            f"{which} forward hook with ``always_call=True`` raised an exception that was "
+            f"silenced as another error was raised in forward: {error}",
             stacklevel=4,
         )
         return result

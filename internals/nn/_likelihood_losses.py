@@ -1,4 +1,5 @@
-"""Losses that are negative log likelihoods of a distribution, or of paths (`torch/nn/functional.py`).
+"""Losses that are negative log likelihoods of a distribution, or of paths
+(`torch/nn/functional.py`).
 
 Those of classes are in `_losses.py`.
 
@@ -20,12 +21,15 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor,
     blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """-log of the probability that log-probabilities (T, N, C) or (T, C) spell `targets`, repetitions and blanks left out.
+    """-log of the probability that log-probabilities (T, N, C) or (T, C) spell `targets`,
+    repetitions and blanks left out.
 
-    `targets` are (N, S), or all in a row. A mean is one of losses that were divided by their target's length. Raises
-    RuntimeError for lengths that do not fit.
+    `targets` are (N, S), or all in a row. A mean is one of losses that were divided by their
+    target's length. Raises RuntimeError for lengths that do not fit.
     """
-    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity)
+    return F.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity
+    )
 
 
 def poisson_nll_loss(
@@ -33,7 +37,9 @@ def poisson_nll_loss(
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's approximation of log(target!)."""
+    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's
+    approximation of log(target!).
+    """
     number = get_enum(resolve(reduction, size_average, reduce))
     return F.poisson_nll_loss(input, target, log_input, full, eps, number)
 
@@ -42,7 +48,8 @@ def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """(log(var) + (input - target)² / var) / 2, `var` counting as at least `eps`; `full` adds the constant log(2π) / 2.
+    """(log(var) + (input - target)² / var) / 2, `var` counting as at least `eps`; `full` adds the
+    constant log(2π) / 2.
 
     Raises ValueError for a variance that is negative or does not fit.
     """
@@ -54,7 +61,8 @@ def gaussian_nll_loss(
         var = _fitted(var, input)
     if reduction != "none" and reduction != "mean" and reduction != "sum":
         raise ValueError(reduction + " is not valid")
-    var = var + (var.detach().clamp_min(eps) - var.detach())  # clamped for the value, not for the derivative
+    # clamped for the value, not for the derivative
+    var = var + (var.detach().clamp_min(eps) - var.detach())
     loss = 0.5 * (var.log() + (input - target).square() / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
@@ -67,7 +75,9 @@ def _filled(var: Any, input: Tensor) -> Tensor:
 
 
 def _fitted(var: Tensor, input: Tensor) -> Tensor:
-    """`var` with a last dimension of 1, unless it has one dimension of 1 where `input` has another size."""
+    """`var` with a last dimension of 1, unless it has one dimension of 1 where `input` has another
+    size.
+    """
     if input.size()[:-1] == var.size():
         return var.unsqueeze(-1)
     others = 0

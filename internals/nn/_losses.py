@@ -20,7 +20,9 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The negative log likelihood of the classes `target` (N, ...) under log-probabilities `input` (N, C, ...)."""
+    """The negative log likelihood of the classes `target` (N, ...) under log-probabilities `input`
+    (N, C, ...).
+    """
     reduction = resolve(reduction, size_average, reduce)
     return nn.nll_loss_nd(input, target, weight, get_enum(reduction), ignore_index)
 
@@ -30,29 +32,39 @@ def cross_entropy(
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """nll_loss of log_softmax(input). `target` holds class indices, or probabilities when it has the shape of `input`."""
+    """nll_loss of log_softmax(input). `target` holds class indices, or probabilities when it has
+    the shape of `input`.
+    """
     reduction = resolve(reduction, size_average, reduce)
     if not is_scripting():
         both = input.__class__ is target.__class__ is Tensor
-        if both and weight is None and ignore_index == -100 and label_smoothing == 0.0:  # nothing to parse
+        if both and weight is None and ignore_index == -100 and label_smoothing == 0.0:
+            # nothing to parse
             return ops.cross_entropy_loss(input, target, None, get_enum(reduction), -100, 0.0)
-    return nn.cross_entropy_loss(input, target, weight, get_enum(reduction), ignore_index, label_smoothing)
+    return nn.cross_entropy_loss(
+        input, target, weight, get_enum(reduction), ignore_index, label_smoothing
+    )
 
 
 def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean" divides by the batch size."""
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean"
+    divides by the batch size.
+    """
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
     word = resolve(reduction, size_average, reduce)
-    loss = F.kl_div(input, target, get_enum("sum" if word == "batchmean" else word), log_target=log_target)
+    loss = F.kl_div(
+        input, target, get_enum("sum" if word == "batchmean" else word), log_target=log_target
+    )
     if reduction == "batchmean" and input.dim() != 0:
         loss = loss / input.size(0)
     return loss
@@ -62,11 +74,14 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The cross entropy of probabilities `input` with `target`. Raises ValueError when their sizes differ."""
+    """The cross entropy of probabilities `input` with `target`. Raises ValueError when their sizes
+    differ.
+    """
     number = get_enum(resolve(reduction, size_average, reduce))
     if target.size() != input.size():
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. "
             "Please ensure they have the same size."
         )
     if weight is not None:
@@ -83,7 +98,9 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy` of sigmoid(input). Raises ValueError when the sizes differ."""
     number = get_enum(resolve(reduction, size_average, reduce))
     if target.size() != input.size():
-        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+        raise ValueError(
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+        )
     return F.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
@@ -108,7 +125,9 @@ def huber_loss(
     if weight is None:
         return nn.huber_loss(a, b, get_enum(reduction), delta)
     _check_word(reduction)
-    return reduced(_weighted(nn.huber_loss(a, b, get_enum("none"), delta), weight, input), reduction)
+    return reduced(
+        _weighted(nn.huber_loss(a, b, get_enum("none"), delta), weight, input), reduction
+    )
 
 
 def l1_loss(
@@ -138,8 +157,9 @@ def mse_loss(
 def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     if target.size() != input.size():
         warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead "
-            "to incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
             stacklevel=3,
         )
     a, b = broadcast_tensors(input, target)
@@ -162,4 +182,6 @@ def _weighted(losses: Tensor, weight: Tensor, input: Tensor) -> Tensor:
 
 def _check_word(reduction: str) -> None:
     if reduction != "none" and reduction != "mean" and reduction != "sum":
-        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
+        raise ValueError(
+            f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."
+        )

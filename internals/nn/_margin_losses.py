@@ -1,4 +1,5 @@
-"""Losses with a margin (`torch/nn/functional.py`): the operators of `internals/aten/native/margin_losses.py` and its neighbours.
+"""Losses with a margin (`torch/nn/functional.py`): the operators of
+`internals/aten/native/margin_losses.py` and its neighbours.
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -16,7 +17,9 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same number of dimensions."""
+    """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same
+    number of dimensions.
+    """
     number = get_enum(resolve(reduction, size_average, reduce))
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
@@ -31,7 +34,9 @@ def hinge_embedding_loss(
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """`input` where `target` is 1, max(0, margin - input) where it is -1."""
-    return F.hinge_embedding_loss(input, target, margin, get_enum(resolve(reduction, size_average, reduce)))
+    return F.hinge_embedding_loss(
+        input, target, margin, get_enum(resolve(reduction, size_average, reduce))
+    )
 
 
 def soft_margin_loss(
@@ -46,7 +51,8 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs (N, D) or (D).
+    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs
+    (N, D) or (D).
 
     Raises RuntimeError for other shapes.
     """
@@ -59,7 +65,8 @@ def triplet_margin_loss(
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive where that is nearer.
+    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive
+    where that is nearer.
 
     Raises ValueError unless margin > 0, RuntimeError when the numbers of dimensions differ.
     """
@@ -76,7 +83,8 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:  # fmt: skip
     """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`.
 
-    Raises ValueError unless margin > 0 and for an unknown reduction, RuntimeError when the numbers of dimensions differ.
+    Raises ValueError unless margin > 0 and for an unknown reduction, RuntimeError when the numbers
+    of dimensions differ.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -85,7 +93,8 @@ def triplet_margin_with_distance_loss(
     dims = anchor.dim(), positive.dim(), negative.dim()
     if len(set(dims)) > 1:
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
             f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
         )
     distance = distance_function or F.pairwise_distance
@@ -100,7 +109,8 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes. Inputs (N, C) or (C).
+    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes. Inputs (N,
+    C) or (C).
 
     Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
     """
@@ -116,15 +126,20 @@ def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, 1 - input[label] + input[other]) / C, summed over labels and others; a row's labels end at its first -1."""
-    return nn.multilabel_margin_loss(input, target, get_enum(resolve(reduction, size_average, reduce)))
+    """max(0, 1 - input[label] + input[other]) / C, summed over labels and others; a row's labels
+    end at its first -1.
+    """
+    return nn.multilabel_margin_loss(
+        input, target, get_enum(resolve(reduction, size_average, reduce))
+    )
 
 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds 0 and 1.
+    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds
+    0 and 1.
 
     Raises ValueError for an unknown reduction.
     """

@@ -13,7 +13,9 @@ def layer_norm(
     input: Tensor, normalized_shape: list[int], weight: Tensor | None = None,
     bias: Tensor | None = None, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`, add `bias`."""
+    """Normalize over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`,
+    add `bias`.
+    """
     return F.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -21,9 +23,13 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each sample over groups of channels. Raises ValueError when a group has a single value."""
+    """Normalize each sample over groups of channels. Raises ValueError when a group has a single
+    value.
+    """
     if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
     n, c = input.size(0), input.size(1)
     _verify_batch_size([n * c // num_groups, num_groups] + list(input.size()[2:]))
     return F.group_norm(input, num_groups, weight, bias, eps)
@@ -34,9 +40,11 @@ def batch_norm(
     weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel, by the batch's statistics in training (updating the running ones in place), else by those.
+    """Normalize each channel, by the batch's statistics in training (updating the running ones in
+    place), else by those.
 
-    Raises ValueError when there is a single value per channel to train on, RuntimeError for sizes that do not fit.
+    Raises ValueError when there is a single value per channel to train on, RuntimeError for sizes
+    that do not fit.
     """
     if training:
         _verify_batch_size(input.size())
@@ -44,7 +52,9 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+    return F.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, True
+    )
 
 
 def instance_norm(
@@ -52,24 +62,30 @@ def instance_norm(
     weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel of each sample by itself; the running statistics are averaged over the samples.
+    """Normalize each channel of each sample by itself; the running statistics are averaged over the
+    samples.
 
     Raises ValueError when a channel has a single value.
     """
     if use_input_stats:
         _verify_spatial_size(input.size())
-    return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+    return F.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
+    )
 
 
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Divide each element of (N, C, *) by (k + alpha * mean of the squares) ** beta, over `size` neighbouring channels.
+    """Divide each element of (N, C, *) by (k + alpha * mean of the squares) ** beta, over `size`
+    neighbouring channels.
 
     Channels that are not there count as zeros. Raises ValueError for fewer than 3 dimensions.
     """
     if input.dim() < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)"
+        )
     if input.numel() == 0:
         return input
     squares = input.mul(input)
@@ -88,7 +104,9 @@ def rms_norm(
     input: Tensor, normalized_shape: list[int], weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`."""
+    """Divide by the root of the mean square over the last dimensions, whose sizes are
+    `normalized_shape`; scale by `weight`.
+    """
     return F.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -107,7 +125,9 @@ def _verify_batch_size(size: list[int]) -> None:
     for i in range(len(size) - 2):
         per_channel *= size[i + 2]
     if per_channel == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}"
+        )
 
 
 def _verify_spatial_size(size: list[int]) -> None:
@@ -115,4 +135,6 @@ def _verify_spatial_size(size: list[int]) -> None:
     for i in range(2, len(size)):
         of_channel *= size[i]
     if of_channel == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {size}"
+        )

@@ -1,5 +1,5 @@
-"""Pooling in one to three dimensions, and backwards, fractional, by p-norms, as `nn.functional` offers it
-(`torch/nn/functional.py`).
+"""Pooling in one to three dimensions, and backwards, fractional, by p-norms, as `nn.functional`
+offers it (`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -25,7 +25,9 @@ from internals.functional.scripting import (
 from .modules.utils import _pair, _single, _triple
 
 
-def by_indices(place: int, if_true: Callable[..., Any], if_false: Callable[..., Any]) -> BooleanDispatch:
+def by_indices(
+    place: int, if_true: Callable[..., Any], if_false: Callable[..., Any]
+) -> BooleanDispatch:
     return BooleanDispatch("return_indices", place, False, if_true, if_false)
 
 
@@ -45,7 +47,9 @@ def _max_pool1d(
     stride: BroadcastingList1[int] | None = None, padding: BroadcastingList1[int] = 0,
     dilation: BroadcastingList1[int] = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The largest element of every window of (N, C, L) or (C, L); with `return_indices`, also where it was."""
+    """The largest element of every window of (N, C, L) or (C, L); with `return_indices`, also where
+    it was.
+    """
     if stride is None:
         stride = annotate(list[int], [])
     return F.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -129,7 +133,9 @@ def avg_pool3d(
     """The mean of every window of (N, C, D, H, W) or (C, D, H, W)."""
     if stride is None:
         stride = annotate(list[int], [])
-    return nn.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return nn.avg_pool3d(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> Tensor:
@@ -153,8 +159,12 @@ def adaptive_max_pool1d_with_indices(
     return F.adaptive_max_pool1d(input, output_size)
 
 
-def _adaptive_max_pool1d(input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False) -> Tensor:
-    """The maxima of windows that cover (N, C, L) or (C, L) evenly; with `return_indices`, also where they were."""
+def _adaptive_max_pool1d(
+    input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False
+) -> Tensor:
+    """The maxima of windows that cover (N, C, L) or (C, L) evenly; with `return_indices`, also
+    where they were.
+    """
     return adaptive_max_pool1d_with_indices(input, output_size)[0]
 
 
@@ -172,8 +182,12 @@ def adaptive_max_pool2d_with_indices(
     return nn.adaptive_max_pool2d(input, output_size)
 
 
-def _adaptive_max_pool2d(input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False) -> Tensor:
-    """The maxima of windows that cover (N, C, H, W) or (C, H, W) evenly; with `return_indices`, also where they were."""
+def _adaptive_max_pool2d(
+    input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False
+) -> Tensor:
+    """The maxima of windows that cover (N, C, H, W) or (C, H, W) evenly; with `return_indices`,
+    also where they were.
+    """
     return adaptive_max_pool2d_with_indices(input, output_size)[0]
 
 
@@ -191,8 +205,12 @@ def adaptive_max_pool3d_with_indices(
     return nn.adaptive_max_pool3d(input, output_size)
 
 
-def _adaptive_max_pool3d(input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False) -> Tensor:
-    """The maxima of windows that cover (N, C, D, H, W) or (C, D, H, W) evenly; with `return_indices`, also where they were."""
+def _adaptive_max_pool3d(
+    input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False
+) -> Tensor:
+    """The maxima of windows that cover (N, C, D, H, W) or (C, D, H, W) evenly; with
+    `return_indices`, also where they were.
+    """
     return adaptive_max_pool3d_with_indices(input, output_size)[0]
 
 
@@ -218,8 +236,8 @@ def max_unpool1d(
 ) -> Tensor:  # fmt: skip
     """Each element of (N, C, L') or (C, L') at its index in (N, C, L); zeros elsewhere.
 
-    `output_size` is the one that would be pooled to the input's with these windows, or one of several that were asked for.
-    Raises ValueError for another.
+    `output_size` is the one that would be pooled to the input's with these windows, or one of
+    several that were asked for. Raises ValueError for another.
     """
     kernel, around = _single(kernel_size), _single(padding)
     step = kernel if stride is None else _single(stride)
@@ -260,7 +278,9 @@ def fractional_max_pool2d_with_indices(
     """`fractional_max_pool2d(..., return_indices=True)`."""
     if output_size is None:
         if output_ratio is None:
-            raise ValueError("fractional_max_pool2d requires specifying either an output_size or an output_ratio")
+            raise ValueError(
+                "fractional_max_pool2d requires specifying either an output_size or an output_ratio"
+            )
         ratio = _pair(output_ratio)
         output_size = [int(input.size(d - 2) * ratio[d]) for d in range(2)]
     if _random_samples is None:
@@ -276,9 +296,11 @@ def _fractional_max_pool2d(
     output_ratio: BroadcastingList2[float] | None = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Maxima of windows at pseudo-random places, `output_size` of them or `output_ratio` times the input's size.
+    """Maxima of windows at pseudo-random places, `output_size` of them or `output_ratio` times the
+    input's size.
 
-    `_random_samples` (N, C, 2) takes the place of random numbers. Raises ValueError when neither size nor ratio is given.
+    `_random_samples` (N, C, 2) takes the place of random numbers. Raises ValueError when neither
+    size nor ratio is given.
     """
     return fractional_max_pool2d_with_indices(
         input, kernel_size, output_size, output_ratio, return_indices, _random_samples
@@ -286,7 +308,8 @@ def _fractional_max_pool2d(
 
 
 fractional_max_pool2d = boolean_dispatch(
-    "fractional_max_pool2d", by_indices(4, fractional_max_pool2d_with_indices, _fractional_max_pool2d)
+    "fractional_max_pool2d",
+    by_indices(4, fractional_max_pool2d_with_indices, _fractional_max_pool2d),
 )
 
 
@@ -299,7 +322,9 @@ def fractional_max_pool3d_with_indices(
     """`fractional_max_pool3d(..., return_indices=True)`."""
     if output_size is None:
         if output_ratio is None:
-            raise ValueError("fractional_max_pool3d requires specifying either an output_size or an output_ratio")
+            raise ValueError(
+                "fractional_max_pool3d requires specifying either an output_size or an output_ratio"
+            )
         ratio = _triple(output_ratio)
         output_size = [int(input.size(d - 3) * ratio[d]) for d in range(3)]
     if _random_samples is None:
@@ -322,7 +347,8 @@ def _fractional_max_pool3d(
 
 
 fractional_max_pool3d = boolean_dispatch(
-    "fractional_max_pool3d", by_indices(4, fractional_max_pool3d_with_indices, _fractional_max_pool3d)
+    "fractional_max_pool3d",
+    by_indices(4, fractional_max_pool3d_with_indices, _fractional_max_pool3d),
 )
 
 
@@ -330,28 +356,36 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: BroadcastingList1[int],
     stride: BroadcastingList1[int] | None = None, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The p-norm of every window of (N, C, L): (sum of x ** p) ** (1 / p), 0 where that sum is not positive."""
+    """The p-norm of every window of (N, C, L): (sum of x ** p) ** (1 / p), 0 where that sum is not
+    positive.
+    """
     kernel = _single(kernel_size)
     step = kernel if stride is None else _single(stride)
     if norm_type == float("inf"):
         return F.max_pool1d(input.abs(), kernel, step, 0, 1, ceil_mode)
     if norm_type == -float("inf"):
         return -F.max_pool1d(-input.abs(), kernel, step, 0, 1, ceil_mode)
-    return _norm_of_mean(F.avg_pool1d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type)
+    return _norm_of_mean(
+        F.avg_pool1d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type
+    )
 
 
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: BroadcastingList2[int],
     stride: BroadcastingList2[int] | None = None, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The p-norm of every window of (N, C, H, W). A window that ceil_mode cuts counts as a whole one with the same mean."""
+    """The p-norm of every window of (N, C, H, W). A window that ceil_mode cuts counts as a whole
+    one with the same mean.
+    """
     kernel = _pair(kernel_size)
     step = kernel if stride is None else _pair(stride)
     if norm_type == float("inf"):
         return F.max_pool2d(input.abs(), kernel, step, 0, 1, ceil_mode)
     if norm_type == -float("inf"):
         return -F.max_pool2d(-input.abs(), kernel, step, 0, 1, ceil_mode)
-    return _norm_of_mean(nn.avg_pool2d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type)
+    return _norm_of_mean(
+        nn.avg_pool2d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type
+    )
 
 
 def lp_pool3d(
@@ -365,7 +399,9 @@ def lp_pool3d(
         return F.max_pool3d(input.abs(), kernel, step, 0, 1, ceil_mode)
     if norm_type == -float("inf"):
         return -F.max_pool3d(-input.abs(), kernel, step, 0, 1, ceil_mode)
-    return _norm_of_mean(nn.avg_pool3d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type)
+    return _norm_of_mean(
+        nn.avg_pool3d(input.pow(norm_type), kernel, step, 0, ceil_mode), kernel, norm_type
+    )
 
 
 def _norm_of_mean(mean: Tensor, kernel: list[int], p: float) -> Tensor:
@@ -381,7 +417,9 @@ def _unpooled_size(
 ) -> list[int]:  # fmt: skip
     n = len(kernel)
     sizes = input.size()
-    default = [(sizes[len(sizes) - n + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
+    default = [
+        (sizes[len(sizes) - n + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)
+    ]
     if output_size is None:
         return default
     size = list(output_size)
@@ -389,10 +427,13 @@ def _unpooled_size(
         size = size[2:]
     if len(size) != n:
         raise ValueError(
-            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(size)}'"
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+            f"length of '{len(size)}'"
         )
     for d in range(n):
         least, most = default[d] - stride[d], default[d] + stride[d]
         if size[d] <= least or size[d] >= most:
-            raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {least} and {most})')
+            raise ValueError(
+                f'invalid output_size "{size}" (dim {d} must be between {least} and {most})'
+            )
     return size

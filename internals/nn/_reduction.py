@@ -1,7 +1,7 @@
 """`reduction="mean"` and the booleans it replaced (`torch/nn/_reduction.py`).
 
-Operators take the number of `Reduction` in C++; Python takes a word. Before 1.0 it took two booleans, `size_average` and
-`reduce`, which still work and warn.
+Operators take the number of `Reduction` in C++; Python takes a word. Before 1.0 it took two
+booleans, `size_average` and `reduce`, which still work and warn.
 
 How the real one differs: it has each function twice, for the word and for its number.
 """
@@ -20,7 +20,10 @@ def get_enum(reduction: str) -> int:
     elif reduction == "mean":
         ret = 1
     elif reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=3,
+        )
         ret = 1
     elif reduction == "sum":
         ret = 2
@@ -41,7 +44,8 @@ def resolve(reduction: str, size_average: bool | None, reduce: bool | None) -> s
     else:
         word = "mean"
     warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.", stacklevel=3
+        f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.",
+        stacklevel=3,
     )
     return word
 

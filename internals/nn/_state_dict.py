@@ -1,13 +1,16 @@
-"""`state_dict` and `load_state_dict`: a module's numbers, out and in (`torch/nn/modules/module.py`).
+"""`state_dict` and `load_state_dict`: a module's numbers, out and in
+(`torch/nn/modules/module.py`).
 
-A state dict is a flat dictionary from paths (`encoder.layers.0.weight`) to tensors: the parameters and the persistent buffers of
-the whole tree. Each module adds its own (`_save_to_state_dict`) and reads its own (`_load_from_state_dict`); subclasses override
-these two. Loading goes on after a mistake, so that one error at the end can tell everything that does not fit.
+A state dict is a flat dictionary from paths (`encoder.layers.0.weight`) to tensors: the parameters
+and the persistent buffers of the whole tree. Each module adds its own (`_save_to_state_dict`) and
+reads its own (`_load_from_state_dict`); subclasses override these two. Loading goes on after a
+mistake, so that one error at the end can tell everything that does not fit.
 
-The dictionary carries `_metadata`: for every module a version number, so that a later version of a class can read what an
-earlier one wrote.
+The dictionary carries `_metadata`: for every module a version number, so that a later version of a
+class can read what an earlier one wrote.
 
-How the real one differs: it can swap the insides of tensors instead of copying (`torch.__future__`).
+How the real one differs: it can swap the insides of tensors instead of copying
+(`torch.__future__`).
 """
 
 from __future__ import annotations
@@ -24,13 +27,13 @@ from internals.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _RETURNED = (
-    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if incompatible_keys "
-    "need to be modified, it should be done inplace."
+    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+    "values, if incompatible_keys need to be modified, it should be done inplace."
 )
 _META = (
-    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op. "
-    "(Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module "
-    "instead of copying them in place?)"
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+    "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+    "state dictionary to their corresponding key in the module instead of copying them in place?)"
 )
 
 
@@ -58,15 +61,19 @@ class StateDict(Tree):
 
     # Out
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """The tensors of the tree by path, detached but sharing memory with the module's; the tensors themselves if `keep_vars`.
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
+        """The tensors of the tree by path, detached but sharing memory with the module's; the
+        tensors themselves if `keep_vars`.
 
         They are put into `destination` if one is given. Keys begin with `prefix`.
         """
         if args:
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
-                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.state_dict for details.",
                 FutureWarning,
                 stacklevel=2,
             )
@@ -83,7 +90,9 @@ class StateDict(Tree):
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+                module.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
         for hook in self._state_dict_hooks.values():
             result = hook(self, destination, prefix, local_metadata)
             if result is None:
@@ -107,22 +116,30 @@ class StateDict(Tree):
         return {name: t for name, t in {**self._parameters, **buffers}.items() if t is not None}
 
     def get_extra_state(self) -> Any:
-        """Override it to save something besides tensors, under the key `_extra_state`. It should be picklable."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        """Override it to save something besides tensors, under the key `_extra_state`. It should be
+        picklable.
+        """
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called."
+        )
 
     def set_extra_state(self, state: Any) -> None:
         """Override it to read back what `get_extra_state` returned."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called."
+        )
 
     # In
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy the tensors of `state_dict` into this tree's; or with `assign` put them in the place of this tree's.
+        """Copy the tensors of `state_dict` into this tree's; or with `assign` put them in the place
+        of this tree's.
 
-        Returns the keys that are missing in `state_dict` and those it has too many. Raises RuntimeError for either if `strict`,
-        and always for sizes that do not fit; TypeError for what is no mapping.
+        Returns the keys that are missing in `state_dict` and those it has too many. Raises
+        RuntimeError for either if `strict`, and always for sizes that do not fit; TypeError for
+        what is no mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -138,19 +155,31 @@ class StateDict(Tree):
         _load_tree(self, state_dict, "", metadata, assign, keys, errors)
         if strict:
             told = (("Missing", missing), ("Unexpected", unexpected))
-            errors = [f"{what} key(s) in state_dict: {_quoted(keys)}. " for what, keys in told if keys] + errors
+            errors = [
+                f"{what} key(s) in state_dict: {_quoted(keys)}. " for what, keys in told if keys
+            ] + errors
         if errors:
             listing = "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listing}")
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listing}"
+            )
         return keys
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
-        unexpected_keys: list[str], error_msgs: list[str],
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         """Read this module's own state. What goes wrong is appended to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         assign = local_metadata.get("assign_to_params_buffers", False)
         local_state = self._local_state()
         for name, target in local_state.items():
@@ -179,11 +208,13 @@ class StateDict(Tree):
                         unexpected_keys.append(key)
 
     def _load_one(self, name: str, key: str, target: Any, source: Any, assign: bool) -> str | None:
-        """Load `source` into `target`, which is called `name` here. Returns what went wrong, or None."""
+        """Load `source` into `target`, which is called `name` here. Returns what went wrong, or
+        None.
+        """
         if not isinstance(source, Tensor):
             return (
-                f'While copying the parameter named "{key}", expected internals.Tensor or Tensor-like object from checkpoint but '
-                f"received {type(source)}"
+                f'While copying the parameter named "{key}", expected internals.Tensor or '
+                f"Tensor-like object from checkpoint but received {type(source)}"
             )
         if is_lazy(target):
             return None  # the source has no sizes either, or the target would have got them from it
@@ -191,8 +222,8 @@ class StateDict(Tree):
             source = source[0]  # before 0.4 there were no tensors without dimensions
         if source.shape != target.shape:
             return (
-                f"size mismatch for {key}: copying a param with shape {source.shape} from checkpoint, the shape in current model "
-                f"is {target.shape}."
+                f"size mismatch for {key}: copying a param with shape {source.shape} from "
+                f"checkpoint, the shape in current model is {target.shape}."
             )
         if target.is_meta and not source.is_meta and not assign:
             warnings.warn(_META.format(key), stacklevel=5)
@@ -204,15 +235,18 @@ class StateDict(Tree):
                     target.copy_(source)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {target.size()} and whose '
-                f"dimensions in the checkpoint are {source.size()}, an exception occurred : {error.args}."
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{target.size()} and whose dimensions in the checkpoint are {source.size()}, an "
+                f"exception occurred : {error.args}."
             )
         return None
 
     # Hooks
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change the dictionary in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change
+        the dictionary in place.
+        """
         hook._from_public_api = True
         return register(self._state_dict_hooks, hook)
 
@@ -220,8 +254,8 @@ class StateDict(Tree):
         """The older form: the hook of the root module may also return another dictionary."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
-                "register_state_dict_post_hook"
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
             )
         return register(self._state_dict_hooks, hook)
 
@@ -230,21 +264,35 @@ class StateDict(Tree):
         return register(self._state_dict_pre_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` first."""
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` first.
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Any, with_module: bool = False
+    ) -> RemovableHandle:
         from internals.utils.hooks import WrappedHook
 
-        return register(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))
+        return register(
+            self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None)
+        )
 
     def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place, but return nothing."""
+        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in
+        place, but return nothing.
+        """
         return register(self._load_state_dict_post_hooks, hook)
 
 
 def _load_tree(
-    module: Any, state: Any, prefix: str, metadata: Any, assign: bool, keys: _IncompatibleKeys, errors: list[str]
+    module: Any,
+    state: Any,
+    prefix: str,
+    metadata: Any,
+    assign: bool,
+    keys: _IncompatibleKeys,
+    errors: list[str],
 ) -> None:
     """Load `module`, whose keys in `state` begin with `prefix`, and the modules below it."""
     local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})

@@ -1,10 +1,12 @@
 """A module is a tree: walking it, and finding things in it (`torch/nn/modules/module.py`).
 
-Every module holds three dictionaries: its parameters, its buffers, and its children, which are modules again. Names are paths
-through the tree with dots between the steps: `encoder.layers.0.weight`. A module or parameter that is reachable by several
-paths is met once, under the first of them, unless `remove_duplicate=False`.
+Every module holds three dictionaries: its parameters, its buffers, and its children, which are
+modules again. Names are paths through the tree with dots between the steps:
+`encoder.layers.0.weight`. A module or parameter that is reachable by several paths is met once,
+under the first of them, unless `remove_duplicate=False`.
 
-How the real one differs: the methods are the same; they are methods of `Module` itself, which is here made of several files.
+How the real one differs: the methods are the same; they are methods of `Module` itself, which is
+here made of several files.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ class Tree:
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[Any]:
-        """Pairs of path and module, in order of the walk: the module itself (its path is `prefix`), then every child with all
-        that is below it. Modules in `memo` are left out, and those met are put in.
+        """Pairs of path and module, in order of the walk: the module itself (its path is `prefix`),
+        then every child with all that is below it. Modules in `memo` are left out, and those met
+        are put in.
         """
         if memo is None:
             memo = set()
@@ -64,8 +67,12 @@ class Tree:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Pairs of path and parameter; only the module's own, not those of modules below, if `recurse` is False."""
-        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+        """Pairs of path and parameter; only the module's own, not those of modules below, if
+        `recurse` is False.
+        """
+        yield from self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of `named_parameters`: what an optimizer wants."""
@@ -76,7 +83,9 @@ class Tree:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Pairs of path and buffer."""
-        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
+        yield from self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         for _, buffer in self.named_buffers(recurse=recurse):
@@ -91,7 +100,11 @@ class Tree:
     ) -> Iterator[Any]:
         """Pairs of path and whatever `get_members_fn` finds in each module; Nones are left out."""
         memo = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        modules = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
         for module_prefix, module in modules:
             for name, member in get_members_fn(module):
                 if member is None or member in memo:
@@ -115,9 +128,11 @@ class Tree:
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put `module` at the path `target`, in the place of another if there is one; with `strict` there must be one.
+        """Put `module` at the path `target`, in the place of another if there is one; with `strict`
+        there must be one.
 
-        Raises ValueError for an empty path and for what is no module, AttributeError like `get_submodule`.
+        Raises ValueError for an empty path and for what is no module, AttributeError like
+        `get_submodule`.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -149,14 +164,18 @@ class Tree:
     # Doing something everywhere
 
     def apply(self, fn: Callable[[Any], Any]) -> Self:
-        """Call `fn` with every module of the tree, children first, the module itself last. Returns the module."""
+        """Call `fn` with every module of the tree, children first, the module itself last. Returns
+        the module.
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` everywhere in the tree: dropout and batch normalization ask for it. Returns the module."""
+        """Set `training` everywhere in the tree: dropout and batch normalization ask for it.
+        Returns the module.
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -169,13 +188,17 @@ class Tree:
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say of all parameters whether their gradients are wanted: False freezes a module. Returns the module."""
+        """Say of all parameters whether their gradients are wanted: False freezes a module. Returns
+        the module.
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is False."""
+        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is
+        False.
+        """
         for parameter in self.parameters():
             grad = parameter.grad
             if grad is None:

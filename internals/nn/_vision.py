@@ -1,7 +1,7 @@
 """Padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
 
-How the real one differs: its `interpolate` has an overload for each kind of `size` and `scale_factor`, and makes no list of a
-number for the compiler.
+How the real one differs: its `interpolate` has an overload for each kind of `size` and
+`scale_factor`, and makes no list of a number for the compiler.
 """
 
 # mypy: disable-error-code="assignment,arg-type"
@@ -43,7 +43,9 @@ def fold(
     dilation: BroadcastingList2[int] = 1, padding: BroadcastingList2[int] = 0,
     stride: BroadcastingList2[int] = 1,
 ) -> Tensor:  # fmt: skip
-    """The columns of `unfold` put back as (N, C, *output_size); where windows overlapped, their elements are added."""
+    """The columns of `unfold` put back as (N, C, *output_size); where windows overlapped, their
+    elements are added.
+    """
     size, kernel = _pair(output_size), _pair(kernel_size)
     return nn.col2im(input, size, kernel, _pair(dilation), _pair(padding), _pair(stride))
 
@@ -54,7 +56,10 @@ def upsample(
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The old name of `interpolate`."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -63,7 +68,10 @@ def upsample_nearest(
     scale_factor: BroadcastingList2[float] | None = None,
 ) -> Tensor:  # fmt: skip
     """The old name of `interpolate(mode="nearest")`."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
@@ -72,7 +80,10 @@ def upsample_bilinear(
     scale_factor: BroadcastingList2[float] | None = None,
 ) -> Tensor:  # fmt: skip
     """The old name of `interpolate(mode="bilinear", align_corners=True)`."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -84,16 +95,19 @@ def interpolate(
 ) -> Tensor:  # fmt: skip
     """Resample the spatial dimensions to `size`, or by `scale_factor`.
 
-    `mode`: "nearest", "nearest-exact", "area" for (N, C, L), (N, C, H, W) and (N, C, D, H, W); "linear" for the first, "bilinear"
-    and "bicubic" for the second, "trilinear" for the third. `antialias` averages when an image gets smaller.
+    `mode`: "nearest", "nearest-exact", "area" for (N, C, L), (N, C, H, W) and (N, C, D, H, W);
+    "linear" for the first, "bilinear" and "bicubic" for the second, "trilinear" for the third.
+    `antialias` averages when an image gets smaller.
 
-    With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors themselves. Raises ValueError
-    for contradicting arguments, NotImplementedError for a mode that does not go with the number of dimensions.
+    With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors
+    themselves. Raises ValueError for contradicting arguments, NotImplementedError for a mode that
+    does not go with the number of dimensions.
     """
     if align_corners is not None:
         if mode == "nearest" or mode == "area" or mode == "nearest-exact":
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+                "align_corners option can only be set with the interpolating modes: linear | "
+                "bilinear | bicubic | trilinear"
             )
     corners = align_corners is not None and align_corners
     recomputed = recompute_scale_factor is not None and recompute_scale_factor
@@ -113,7 +127,8 @@ def interpolate(
     if antialias:
         if input.dim() != 4 or (mode != "bilinear" and mode != "bicubic" and mode != "lanczos"):
             raise ValueError(
-                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
+                "requires a 4-D tensor as input"
             )
         return _antialiased(input, mode, sizes, factors, corners)
     return _resample(input, mode, sizes, factors, corners)
@@ -168,8 +183,9 @@ def _resample(
     if dims >= 3 and dims <= 5 and needed != 0:
         raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {needed}D input")
     raise NotImplementedError(
-        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: nearest | linear | bilinear | "
-        f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: "
+        "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got "
+        f"{mode})"
     )
 
 
@@ -178,7 +194,10 @@ def _one_for_each(size: list[int] | None, input: Tensor) -> list[int] | None:
     if size is None or len(size) == input.dim() - 2:
         return size
     if len(size) != 2 or size[0] != size[1]:
-        raise ValueError(f"Expected one number for each spatial dimension of {input.size()[2:]} and output size of {size}.")
+        raise ValueError(
+            f"Expected one number for each spatial dimension of {input.size()[2:]} and output size "
+            f"of {size}."
+        )
     return [size[0]] * (input.dim() - 2)
 
 
@@ -186,38 +205,47 @@ def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] 
     if factors is None or len(factors) == input.dim() - 2:
         return factors
     if len(factors) != 2 or factors[0] != factors[1]:
-        raise ValueError(f"Expected one number for each spatial dimension of {input.size()[2:]} and scale_factor of {factors}.")
+        raise ValueError(
+            f"Expected one number for each spatial dimension of {input.size()[2:]} and "
+            f"scale_factor of {factors}."
+        )
     return [factors[0]] * (input.dim() - 2)
 
 
 def _lists(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension, of what Python may be given."""
+    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension, of what
+    Python may be given.
+    """
     dim = input.dim() - 2
     if size is not None:
         if not isinstance(size, (list, tuple)):
             return [size] * dim, None
         if len(size) != dim:
             raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                f"{list(input.shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
-                "format and output size in (o1, o2, ...,oK) format."
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(input.shape[2:])} and output size of {size}. "
+                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in "
+                "(o1, o2, ...,oK) format."
             )
         if not all(_is_integer(n) for n in size):
             raise TypeError(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
-                f"types {[type(n) for n in size]}"
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+                f"int, int], but got size with types {[type(n) for n in size]}"
             )
         return size, None
     if not isinstance(scale_factor, (list, tuple)):
         return None, [scale_factor] * dim
     if len(scale_factor) != dim:
         raise ValueError(
-            "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
-            f"of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "
-            "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+            "Input and scale_factor must have the same number of spatial dimensions, but got "
+            f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape "
+            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            "scale_factor in (s1, s2, ...,sK) format."
         )
     return None, scale_factor
 
 
 def _is_integer(n: Any) -> bool:
-    return isinstance(n, (int, np.integer)) or (isinstance(n, TensorImpl) and not n.is_floating_point())
+    return isinstance(n, (int, np.integer)) or (
+        isinstance(n, TensorImpl) and not n.is_floating_point()
+    )

@@ -1,8 +1,10 @@
-"""Modules made of modules: `Sequential`, `ModuleList`, `ModuleDict` (`torch/nn/modules/container.py`).
+"""Modules made of modules: `Sequential`, `ModuleList`, `ModuleDict`
+(`torch/nn/modules/container.py`).
 
-A plain Python list of layers, assigned to a module, would hide them: the module only takes note of modules and parameters.
-These are lists and dictionaries that are modules themselves. Their members are children named "0", "1", ... or by their keys;
-`Sequential` also knows what to do with them: call one after the other.
+A plain Python list of layers, assigned to a module, would hide them: the module only takes note of
+modules and parameters. These are lists and dictionaries that are modules themselves. Their members
+are children named "0", "1", ... or by their keys; `Sequential` also knows what to do with them:
+call one after the other.
 
 How the real one differs: `ParameterList` and `ParameterDict` are in the same file there.
 """
@@ -29,7 +31,8 @@ class _Numbered(Module):
         keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
         for key in keys:
             delattr(self, key)
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}  # close the gaps
+        # close the gaps
+        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -57,7 +60,9 @@ class _Numbered(Module):
         self._modules[str(index)] = module
 
     def _key(self, idx: Any) -> str:
-        """The name of the child at a position, which may be counted from the end. Raises IndexError if there is none."""
+        """The name of the child at a position, which may be counted from the end. Raises IndexError
+        if there is none.
+        """
         idx, n = operator.index(idx), len(self)
         if not -n <= idx < n:
             raise IndexError(f"index {idx} is out of range")
@@ -67,7 +72,8 @@ class _Numbered(Module):
 class Sequential(_Numbered):
     """Modules to be called one after the other, each with the result of the one before.
 
-    `Sequential(a, b)` names its children "0" and "1", `Sequential(OrderedDict(first=a, second=b))` by the keys.
+    `Sequential(a, b)` names its children "0" and "1", `Sequential(OrderedDict(first=a, second=b))`
+    by the keys.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -84,13 +90,17 @@ class Sequential(_Numbered):
         return input
 
     def __getitem__(self, idx: int | slice) -> Any:
-        """The module at a position; for a slice a `Sequential` of several, which keep their names."""
+        """The module at a position; for a slice a `Sequential` of several, which keep their
+        names.
+        """
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._key(idx)]
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at `index`. Raises IndexError beyond the ends. Returns the container."""
+        """Put a module before the one at `index`. Raises IndexError beyond the ends. Returns the
+        container.
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         n = len(self)
@@ -110,7 +120,10 @@ class Sequential(_Numbered):
 
     def __iadd__(self, other: Any) -> Self:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given."
+            )
         return self.extend(list(other))
 
     def __mul__(self, other: int) -> Sequential:
@@ -148,7 +161,10 @@ class ModuleList(_Numbered):
     def extend(self, modules: Iterable[Any]) -> Self:
         """Append several modules. Raises TypeError for what cannot be iterated over."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                f"{type(modules).__name__}"
+            )
         for module in list(modules):
             self.append(module)
         return self
@@ -224,14 +240,17 @@ class ModuleDict(Module):
         """
         if not isinstance(modules, Iterable):
             raise TypeError(
-                f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}"
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
             )
         for key, module in pairs("ModuleDict", modules):
             self[key] = module
 
 
 def pairs(container: str, entries: Any) -> Iterator[Any]:
-    """The pairs in the argument of `update`. Raises TypeError or ValueError, naming the container, for elements that are none."""
+    """The pairs in the argument of `update`. Raises TypeError or ValueError, naming the container,
+    for elements that are none.
+    """
     if hasattr(entries, "items"):
         yield from entries.items()
         return

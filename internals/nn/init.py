@@ -1,11 +1,12 @@
 """Where weights start: filling tensors with numbers (`torch/nn/init.py`).
 
-A layer multiplies and adds. If its weights are too large, signals grow from layer to layer, if too small they fade. Xavier's
-and Kaiming's rules choose the spread of random weights by the number of terms in each sum, `fan_in` forwards and `fan_out`
-backwards, so that the variance stays about the same; `calculate_gain` corrects for the nonlinearity in between.
+A layer multiplies and adds. If its weights are too large, signals grow from layer to layer, if too
+small they fade. Xavier's and Kaiming's rules choose the spread of random weights by the number of
+terms in each sum, `fan_in` forwards and `fan_out` backwards, so that the variance stays about the
+same; `calculate_gain` corrects for the nonlinearity in between.
 
-All functions work in place, unseen by autograd, and return the tensor; tensors without memory are left alone. With the same seed
-the numbers are PyTorch's.
+All functions work in place, unseen by autograd, and return the tensor; tensors without memory are
+left alone. With the same seed the numbers are PyTorch's.
 
 How the real one differs: `orthogonal_` calls `torch.linalg.qr`, we numpy's; both are LAPACK's.
 """
@@ -24,7 +25,15 @@ import internals
 from internals import empty_like, no_grad, randperm, where
 from internals.core.tensor_impl import array, from_array
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+)
 
 
 # Random numbers
@@ -44,7 +53,12 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
 
 @no_grad()
 def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Any,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
 ) -> Any:
     """Normally distributed numbers between `a` and `b`: those outside are drawn again.
 
@@ -54,7 +68,8 @@ def trunc_normal_(
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
             stacklevel=3,
         )
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
@@ -63,7 +78,9 @@ def trunc_normal_(
 
 
 def _redraw_normal(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
-    """For intervals that hold a good part of the distribution: draw from it until everything is inside."""
+    """For intervals that hold a good part of the distribution: draw from it until everything is
+    inside.
+    """
     low, high = tensor.new_tensor(a, device="cpu").item(), tensor.new_tensor(b, device="cpu").item()
     result = tensor.normal_(mean, std, generator=generator)
     while (outside := (result < low) | (result > high)).any():
@@ -71,8 +88,12 @@ def _redraw_normal(tensor: Any, mean: float, std: float, a: float, b: float, gen
     return tensor if result is tensor else tensor.copy_(result)
 
 
-def _redraw_uniform(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
-    """For intervals out in the tail: draw evenly, and keep a number with the probability of the density there."""
+def _redraw_uniform(
+    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
+) -> Any:
+    """For intervals out in the tail: draw evenly, and keep a number with the probability of the
+    density there.
+    """
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
     chance = empty_like(tensor)
@@ -115,7 +136,9 @@ def zeros_(tensor: Any) -> Any:
 
 @no_grad()
 def eye_(tensor: Any) -> Any:
-    """The identity matrix: a linear layer that passes on as many inputs as it can. Raises ValueError for what is no matrix."""
+    """The identity matrix: a linear layer that passes on as many inputs as it can. Raises
+    ValueError for what is no matrix.
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(internals.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
@@ -123,10 +146,11 @@ def eye_(tensor: Any) -> Any:
 
 @no_grad()
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """The identity for convolutions, of weights with 3, 4 or 5 dimensions: a one at the centre of each channel's own kernel.
+    """The identity for convolutions, of weights with 3, 4 or 5 dimensions: a one at the centre of
+    each channel's own kernel.
 
-    Each of the `groups` of channels passes on its own. Raises ValueError for other dimensions, and for groups that do not divide
-    the channels.
+    Each of the `groups` of channels passes on its own. Raises ValueError for other dimensions, and
+    for groups that do not divide the channels.
     """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -148,7 +172,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights before this nonlinearity should be larger; `param` is the slope of "leaky_relu".
+    """By how much weights before this nonlinearity should be larger; `param` is the slope of
+    "leaky_relu".
 
     Raises ValueError for a function it does not know.
     """
@@ -169,22 +194,32 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2 dimensions."""
+    """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
+    dimensions.
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2 dimensions."""
+    """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
+    dimensions.
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
 def kaiming_uniform_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Any,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
 ) -> Any:
-    """Uniform numbers with variance `gain**2 / fan`, where `mode` says which fan and the gain is that of `nonlinearity`.
+    """Uniform numbers with variance `gain**2 / fan`, where `mode` says which fan and the gain is
+    that of `nonlinearity`.
 
-    `a` is the slope of "leaky_relu". Raises ValueError for modes and functions it does not know, and below 2 dimensions.
+    `a` is the slope of "leaky_relu". Raises ValueError for modes and functions it does not know,
+    and below 2 dimensions.
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -194,7 +229,11 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Any,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
 ) -> Any:
     """Normal numbers with variance `gain**2 / fan`; see `kaiming_uniform_`."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
@@ -223,9 +262,13 @@ def _calculate_correct_fan(tensor: Any, mode: str) -> int:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
-    """How many inputs each output of a layer with this weight depends on, and how many outputs each input reaches."""
+    """How many inputs each output of a layer with this weight depends on, and how many outputs each
+    input reaches.
+    """
     if tensor.dim() < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
     maps_out, maps_in, *kernel = tensor.shape
     receptive_field = math.prod(kernel)
     return maps_in * receptive_field, maps_out * receptive_field
@@ -236,7 +279,8 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
 
 @no_grad()
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
-    """A random matrix with orthonormal rows or columns, times `gain`; dimensions after the first count as one.
+    """A random matrix with orthonormal rows or columns, times `gain`; dimensions after the first
+    count as one.
 
     Lengths and angles pass through it unchanged. Raises ValueError below 2 dimensions.
     """
@@ -256,7 +300,9 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 @no_grad()
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
-    """Normal numbers in a matrix, but the part `sparsity` of each column zero. Raises ValueError for what is no matrix."""
+    """Normal numbers in a matrix, but the part `sparsity` of each column zero. Raises ValueError
+    for what is no matrix.
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     if tensor.is_meta:
@@ -277,7 +323,11 @@ def _deprecated(new: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(new)
     def old(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
+            FutureWarning,
+            stacklevel=2,
+        )
         return new(*args, **kwargs)
 
     old.__name__ = name

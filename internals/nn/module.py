@@ -1,12 +1,15 @@
 """`Module`: what every layer and every model is (`torch/nn/modules/module.py`).
 
-A module is a tree of modules with tensors in it, and a `forward`. The tree grows by assignment: `self.weight = Parameter(...)`
-enters a parameter, `self.layer = Linear(2, 3)` a child. `__setattr__` looks at what is assigned and puts it into one of three
-dictionaries, `_parameters`, `_buffers`, `_modules`, instead of the object's own; `__getattr__`, which Python calls when it finds
-nothing there, looks into them. This file has these rules, the call, and how a module prints. The rest is by idea: walking the
-tree (`_tree`), converting (`_conversion`), saving and loading (`_state_dict`), hooks (`_hooks`).
+A module is a tree of modules with tensors in it, and a `forward`. The tree grows by assignment:
+`self.weight = Parameter(...)` enters a parameter, `self.layer = Linear(2, 3)` a child.
+`__setattr__` looks at what is assigned and puts it into one of three dictionaries, `_parameters`,
+`_buffers`, `_modules`, instead of the object's own; `__getattr__`, which Python calls when it finds
+nothing there, looks into them. This file has these rules, the call, and how a module prints. The
+rest is by idea: walking the tree (`_tree`), converting (`_conversion`), saving and loading
+(`_state_dict`), hooks (`_hooks`).
 
-How the real one differs: one class of 3000 lines, most of them documentation; calls can also be compiled (`torch.compile`).
+How the real one differs: one class of 3000 lines, most of them documentation; calls can also be
+compiled (`torch.compile`).
 """
 
 from __future__ import annotations
@@ -26,12 +29,17 @@ _hooks_for_all = all_modules.around_calls
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """The computation of the module. Subclasses define it; users call the module, so that hooks run."""
-    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    """The computation of the module. Subclasses define it; users call the module, so that hooks
+    run.
+    """
+    raise NotImplementedError(
+        f'Module [{type(self).__name__}] is missing the required "forward" function'
+    )
 
 
 class Module(Conversion, StateDict, Hooks):
-    """Base class of layers and models. Subclasses call `super().__init__()` first, assign their parts, define `forward`.
+    """Base class of layers and models. Subclasses call `super().__init__()` first, assign their
+    parts, define `forward`.
 
         class Model(nn.Module):
             def __init__(self):
@@ -100,7 +108,11 @@ class Module(Conversion, StateDict, Hooks):
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        parameters, buffers, modules = own.get("_parameters", {}), own.get("_buffers", {}), own.get("_modules", {})
+        parameters, buffers, modules = (
+            own.get("_parameters", {}),
+            own.get("_buffers", {}),
+            own.get("_modules", {}),
+        )
         if isinstance(value, Parameter):
             self._ready("parameters")
             _remove(name, own, buffers, modules)
@@ -115,9 +127,15 @@ class Module(Conversion, StateDict, Hooks):
             if value is not None:
                 _remove(name, own, parameters, buffers)
                 self._non_persistent_buffers_set.discard(name)
-            modules[name] = all_modules.registered(all_modules.module_registration_hooks, self, name, value)
+            modules[name] = all_modules.registered(
+                all_modules.module_registration_hooks, self, name, value
+            )
         elif name in buffers or isinstance(value, Buffer):
-            _expect(value, Tensor, f"buffer '{name}' (internals.nn.Buffer, internals.Tensor or None expected)")
+            _expect(
+                value,
+                Tensor,
+                f"buffer '{name}' (internals.nn.Buffer, internals.Tensor or None expected)",
+            )
             stays = name not in own.get("_non_persistent_buffers_set", ())
             self.register_buffer(name, value, getattr(value, "persistent", stays))
         else:
@@ -140,48 +158,60 @@ class Module(Conversion, StateDict, Hooks):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Enter a parameter under `name`, or None for one that is left out.
 
-        Raises KeyError for a name that is taken or no name, TypeError for what is no parameter, ValueError for the result of a
-        computation, AttributeError before `Module.__init__`.
+        Raises KeyError for a name that is taken or no name, TypeError for what is no parameter,
+        ValueError for the result of a computation, AttributeError before `Module.__init__`.
         """
         self._ready("parameter")
         self._check_name("parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{typename(param)}' object to parameter '{name}' (internals.nn.Parameter or None required)"
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
+                    "(internals.nn.Parameter or None required)"
                 )
             if param.grad_fn:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
-                    f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must "
+                    f"be created explicitly. To express '{name}' as a function of another Tensor, "
+                    "compute the value in the forward() method."
                 )
-            param = all_modules.registered(all_modules.parameter_registration_hooks, self, name, param)
+            param = all_modules.registered(
+                all_modules.parameter_registration_hooks, self, name, param
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Enter a buffer under `name`: state that is not trained. It is part of `state_dict` if `persistent`.
+        """Enter a buffer under `name`: state that is not trained. It is part of `state_dict` if
+        `persistent`.
 
-        Raises KeyError for a name that is taken or no name, TypeError for what is no tensor, AttributeError before
-        `Module.__init__`.
+        Raises KeyError for a name that is taken or no name, TypeError for what is no tensor,
+        AttributeError before `Module.__init__`.
         """
         self._ready("buffer")
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (internals Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (internals Tensor "
+                "or None required)"
             )
-        self._buffers[name] = all_modules.registered(all_modules.buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = all_modules.registered(
+            all_modules.buffer_registration_hooks, self, name, tensor
+        )
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Enter a child under `name`. Raises KeyError for a name that is taken or no name, TypeError for what is no module."""
+        """Enter a child under `name`. Raises KeyError for a name that is taken or no name,
+        TypeError for what is no module.
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = all_modules.registered(all_modules.module_registration_hooks, self, name, module)
+        self._modules[name] = all_modules.registered(
+            all_modules.module_registration_hooks, self, name, module
+        )
 
     def register_module(self, name: str, module: Module | None) -> None:
         """`add_module`."""
@@ -198,7 +228,9 @@ class Module(Conversion, StateDict, Hooks):
         if what == "module" and taken:
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
-            raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
+            raise KeyError(
+                f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else "")
+            )
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
         if taken:
@@ -230,16 +262,22 @@ class Module(Conversion, StateDict, Hooks):
 
 
 def indented(text: str) -> str:
-    """`text` with every line but the first two columns further right; lines without anything in them stay empty."""
+    """`text` with every line but the first two columns further right; lines without anything in
+    them stay empty.
+    """
     first, *rest = text.split("\n")
     return "\n".join([first, *("  " + line if line.strip() else "" for line in rest)])
 
 
 def _no_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if kwargs:
-        raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise TypeError(
+            f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+        )
     if args:
-        raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+        raise TypeError(
+            f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+        )
 
 
 def _remove(name: str, *places: dict[str, Any]) -> None:

@@ -1,13 +1,16 @@
 """`Parameter` and `Buffer`: tensors that a module takes note of (`torch/nn/parameter.py`).
 
-A `Parameter` is a tensor in every respect. It is a class of its own for one reason: assigned to an attribute of a module, it is
-entered among the module's parameters, and what an optimizer should change is told from what merely happens to be a tensor. A
-`Buffer` is entered among the module's buffers: state that is saved with the module but not trained, like a running mean.
+A `Parameter` is a tensor in every respect. It is a class of its own for one reason: assigned to an
+attribute of a module, it is entered among the module's parameters, and what an optimizer should
+change is told from what merely happens to be a tensor. A `Buffer` is entered among the module's
+buffers: state that is saved with the module but not trained, like a running mean.
 
-Uninitialized ones have a dtype and a device, but no sizes yet: lazy layers (`LazyLinear`) learn these from their first input.
+Uninitialized ones have a dtype and a device, but no sizes yet: lazy layers (`LazyLinear`) learn
+these from their first input.
 
-How the real one differs: `Parameter` also takes tensors of foreign classes, which it marks instead of converting
-(`_is_param`); and every operation on an uninitialized one is refused, where here only those that ask for its shape are.
+How the real one differs: `Parameter` also takes tensors of foreign classes, which it marks instead
+of converting (`_is_param`); and every operation on an uninitialized one is refused, where here only
+those that ask for its shape are.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from internals.core.tensor_impl import with_grad
 
 
 class Parameter(Tensor):
-    """A parameter on the memory of `data`, an empty one if there is none. It requires a gradient unless told otherwise.
+    """A parameter on the memory of `data`, an empty one if there is none. It requires a gradient
+    unless told otherwise.
 
-    Being under `no_grad` makes no difference to that. Raises RuntimeError for integers and bools, which have no gradients,
-    unless `requires_grad=False`.
+    Being under `no_grad` makes no difference to that. Raises RuntimeError for integers and bools,
+    which have no gradients, unless `requires_grad=False`.
     """
 
     __module__ = "internals.nn.parameter"
@@ -41,7 +45,9 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A parameter on a copy of the elements. The gradient stays behind."""
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.data.clone(memory_format=preserve_format), self.requires_grad)
+            memo[id(self)] = type(self)(
+                self.data.clone(memory_format=preserve_format), self.requires_grad
+            )
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -59,9 +65,11 @@ class _BufferMeta(type):
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor on the memory of `data`, marked as a buffer; `persistent` ones are part of a module's `state_dict`.
+    """A tensor on the memory of `data`, marked as a buffer; `persistent` ones are part of a
+    module's `state_dict`.
 
-    The class of what is returned is plain `Tensor`: the mark is an attribute, and `isinstance(t, Buffer)` looks at it.
+    The class of what is returned is plain `Tensor`: the mark is an attribute, and `isinstance(t,
+    Buffer)` looks at it.
     """
 
     __module__ = "internals.nn.parameter"
@@ -82,16 +90,19 @@ class UninitializedTensorMixin:
     cls_to_become: type[Tensor]
 
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become an ordinary parameter or buffer of this shape, its elements undefined; device and dtype stay unless given."""
+        """Become an ordinary parameter or buffer of this shape, its elements undefined; device and
+        dtype stay unless given.
+        """
         self.data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
 
     @property
     def shape(self) -> Any:
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
-            "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
-            "parameters before accessing their attributes."
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
         )
 
     def detach(self) -> Any:
@@ -131,7 +142,11 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     cls_to_become = Tensor
 
     def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
     ) -> Any:
         buffer: Any = empty(0, device=device, dtype=dtype)
         buffer.persistent = persistent

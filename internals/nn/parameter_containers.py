@@ -1,7 +1,8 @@
-"""`ParameterList` and `ParameterDict`: parameters in a list or a dictionary (`torch/nn/modules/container.py`).
+"""`ParameterList` and `ParameterDict`: parameters in a list or a dictionary
+(`torch/nn/modules/container.py`).
 
-They are modules, so that the module that holds them finds their parameters. Tensors put in become parameters; other things may
-be put in too, and are simply kept.
+They are modules, so that the module that holds them finds their parameters. Tensors put in become
+parameters; other things may be put in too, and are simply kept.
 
 How the real one differs: nothing but the place; there they are in the file of `Sequential`.
 """
@@ -20,7 +21,9 @@ from internals.nn.parameter import Parameter
 
 
 class ParameterList(Module):
-    """A list of parameters, which are attributes "0", "1", ... Tensors become parameters when they are put in."""
+    """A list of parameters, which are attributes "0", "1", ... Tensors become parameters when they
+    are put in.
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -56,15 +59,22 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Append several elements. A tensor is no list of elements here: it raises TypeError, as what cannot be iterated over."""
+        """Append several elements. A tensor is no list of elements here: it raises TypeError, as
+        what cannot be iterated over.
+        """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                f"{type(values).__name__}"
+            )
         for value in list(values):
             self.append(value)
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_described(p, lambda t: repr(t.dtype))}" for i, p in enumerate(self))
+        return "\n".join(
+            f"  ({i}): {_described(p, lambda t: repr(t.dtype))}" for i, p in enumerate(self)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -77,7 +87,9 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters, which are attributes named by their keys. Tensors become parameters when they are put in."""
+    """A dictionary of parameters, which are attributes named by their keys. Tensors become
+    parameters when they are put in.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -166,14 +178,15 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Enter values from a mapping or from pairs; those with the same keys are replaced. A plain dict is sorted by its keys.
+        """Enter values from a mapping or from pairs; those with the same keys are replaced. A plain
+        dict is sorted by its keys.
 
         Raises TypeError or ValueError for what is neither.
         """
         if not isinstance(parameters, Iterable):
             raise TypeError(
-                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
-                f"{type(parameters).__name__}"
+                "ParametersDict.update should be called with an iterable of key/value pairs, but "
+                f"got {type(parameters).__name__}"
             )
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             parameters = sorted(parameters.items())
@@ -188,7 +201,11 @@ class ParameterDict(Module):
 
 
 def _as_parameter(value: Any) -> Any:
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+    return (
+        Parameter(value)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter)
+        else value
+    )
 
 
 def _string(key: Any) -> str:

@@ -1,7 +1,8 @@
 """Optimizers and learning rate schedules (`torch/optim`).
 
-`Optimizer` has what all share, a file per algorithm has its update, `lr_scheduler` changes the options of an optimizer from epoch
-to epoch, `swa_utils` averages the parameters that it passes through.
+`Optimizer` has what all share, a file per algorithm has its update, `lr_scheduler` changes the
+options of an optimizer from epoch to epoch, `swa_utils` averages the parameters that it passes
+through.
 
 How the real one differs: `torch.optim` also has Adafactor, Muon and SparseAdam.
 """
@@ -26,7 +27,7 @@ from internals.optim.rprop import Rprop
 from internals.optim.sgd import SGD
 
 __all__ = [
-    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
-    "Rprop", "lr_scheduler", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
-    "swa_utils",
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer",
+    "RAdam", "RMSprop", "Rprop", "lr_scheduler", "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook", "swa_utils",
 ]  # fmt: skip

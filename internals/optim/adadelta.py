@@ -1,7 +1,8 @@
 """Adadelta (`torch/optim/adadelta.py`): Zeiler, "Adadelta: an adaptive learning rate method", 2012.
 
-As in RMSprop the gradient is divided by the root of the average of its squares, and then multiplied by that of the steps that
-were taken: so a step is measured as parameters are, and no learning rate has to be chosen.
+As in RMSprop the gradient is divided by the root of the average of its squares, and then multiplied
+by that of the steps that were taken: so a step is measured as parameters are, and no learning rate
+has to be chosen.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -22,7 +23,8 @@ from internals.optim.options import (
 
 
 class Adadelta(Optimizer):
-    """`p -= lr * sqrt(average(step ** 2) + eps) / sqrt(average(grad ** 2) + eps) * grad`, element by element.
+    """`p -= lr * sqrt(average(step ** 2) + eps) / sqrt(average(grad ** 2) + eps) * grad`, element
+    by element.
 
     Raises ValueError for negative options, and for `rho` outside [0, 1].
     """
@@ -63,7 +65,9 @@ class Adadelta(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         lr, rho, eps = number(group["lr"]), group["rho"], group["eps"]
         for p, grad, state in self._gradients(group):
-            p, grad, square_avg, acc_delta = as_real(p, grad, state["square_avg"], state["acc_delta"])
+            p, grad, square_avg, acc_delta = as_real(
+                p, grad, state["square_avg"], state["acc_delta"]
+            )
             square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
             step = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
             acc_delta.mul_(rho).addcmul_(step, step, value=1 - rho)

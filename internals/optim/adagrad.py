@@ -1,7 +1,9 @@
-"""Adagrad (`torch/optim/adagrad.py`): Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011.
+"""Adagrad (`torch/optim/adagrad.py`): Duchi, Hazan and Singer, "Adaptive subgradient methods",
+2011.
 
-The gradient is divided by the root of the sum of all its squares so far: elements that saw large gradients move ever less, rare
-ones keep moving. The sum never shrinks, so neither do the divisors; RMSprop's average is the answer to that.
+The gradient is divided by the root of the sum of all its squares so far: elements that saw large
+gradients move ever less, rare ones keep moving. The sum never shrinks, so neither do the divisors;
+RMSprop's average is the answer to that.
 
 How the real one differs: see `internals.optim.adam`. It also takes sparse gradients.
 """
@@ -23,9 +25,11 @@ from internals.optim.options import (
 
 
 class Adagrad(Optimizer):
-    """`p -= lr * grad / (sqrt(sum of grad ** 2) + eps)`, element by element. Raises ValueError for negative options.
+    """`p -= lr * grad / (sqrt(sum of grad ** 2) + eps)`, element by element. Raises ValueError for
+    negative options.
 
-    `lr_decay` divides the learning rate of step n by `1 + (n - 1) * lr_decay`. The state exists from the beginning.
+    `lr_decay` divides the learning rate of step n by `1 + (n - 1) * lr_decay`. The state exists
+    from the beginning.
     """
 
     added_later = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
@@ -76,7 +80,9 @@ class Adagrad(Optimizer):
             count = state["step"].item()
             p, grad, total = as_real(p, grad, state["sum"])
             total.addcmul_(grad, grad, value=1)
-            p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr / (1 + (count - 1) * lr_decay))
+            p.addcdiv_(
+                grad, total.sqrt().add_(group["eps"]), value=-lr / (1 + (count - 1) * lr_decay)
+            )
 
     def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
         first = group["initial_accumulator_value"]

@@ -1,14 +1,16 @@
 """Adam (`torch/optim/adam.py`): Kingma and Ba, "Adam: A method for stochastic optimization", 2014.
 
-Two running averages per element: of the gradient (`exp_avg`) and of its square (`exp_avg_sq`). A step is the first divided by the
-root of the second: about `lr` for an element whose gradient keeps its sign, whatever its size, and less where it fluctuates. Both
-averages begin at zero and would be too small at first; dividing by `1 - beta ** step` makes up for it.
+Two running averages per element: of the gradient (`exp_avg`) and of its square (`exp_avg_sq`). A
+step is the first divided by the root of the second: about `lr` for an element whose gradient keeps
+its sign, whatever its size, and less where it fluctuates. Both averages begin at zero and would be
+too small at first; dividing by `1 - beta ** step` makes up for it.
 
-AMSGrad (Reddi, Kale and Kumar, "On the convergence of Adam and beyond", 2018) divides by the largest second average so far.
-`weight_decay` is an L2 penalty in the gradient, or with `decoupled_weight_decay` AdamW's.
+AMSGrad (Reddi, Kale and Kumar, "On the convergence of Adam and beyond", 2018) divides by the
+largest second average so far. `weight_decay` is an L2 penalty in the gradient, or with
+`decoupled_weight_decay` AdamW's.
 
-How the real one differs: see `internals.optim.optimizer`. Its `differentiable=True` lets gradients flow through the step; here
-that raises.
+How the real one differs: see `internals.optim.optimizer`. Its `differentiable=True` lets gradients
+flow through the step; here that raises.
 """
 
 from __future__ import annotations
@@ -31,12 +33,13 @@ from internals.optim.options import (
 class Adam(Optimizer):
     """`p -= lr * average(grad) / sqrt(average(grad ** 2))`, element by element.
 
-    Raises ValueError for negative options, for betas outside [0, 1), and for one beta a float and the other a tensor.
+    Raises ValueError for negative options, for betas outside [0, 1), and for one beta a float and
+    the other a tensor.
     """
 
     added_later = {
-        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
-        "decoupled_weight_decay": False, "fused": None,
+        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
+        "differentiable": False, "decoupled_weight_decay": False, "fused": None,
     }  # fmt: skip
     counts_steps = True
 
@@ -57,7 +60,9 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
         check_rate(lr)
         check_not_negative(epsilon=eps)
         check_betas(betas, foreach and not capturable)
@@ -100,10 +105,14 @@ class Adam(Optimizer):
 def check_betas(betas: tuple[Any, Any], no_tensors: bool | None) -> None:
     """Raises ValueError for what cannot be Adam's betas."""
     check_beta_range(betas)
-    if not any(isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)):
+    if not any(
+        isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)
+    ):
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas[:2]):
         if isinstance(beta, Tensor) and no_tensors:
-            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError(
+                f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
+            )
         if isinstance(beta, Tensor) and beta.numel() != 1:
             raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -1,7 +1,9 @@
-"""AdamW (`torch/optim/adamw.py`): Loshchilov and Hutter, "Decoupled weight decay regularization", 2017.
+"""AdamW (`torch/optim/adamw.py`): Loshchilov and Hutter, "Decoupled weight decay regularization",
+2017.
 
-In Adam an L2 penalty becomes part of the gradient and is divided like the rest of it, so that weights with large gradients hardly
-decay. AdamW takes it out of the gradient: before each step every weight shrinks by the factor `1 - lr * weight_decay`.
+In Adam an L2 penalty becomes part of the gradient and is divided like the rest of it, so that
+weights with large gradients hardly decay. AdamW takes it out of the gradient: before each step
+every weight shrinks by the factor `1 - lr * weight_decay`.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -33,8 +35,9 @@ class AdamW(Adam):
         fused: bool | None = None,
     ) -> None:
         super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
-            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+            capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=True,
         )  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
-"""ASGD (`torch/optim/asgd.py`): Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
+"""ASGD (`torch/optim/asgd.py`): Polyak and Juditsky, "Acceleration of stochastic approximation by
+averaging", 1992.
 
-Gradient descent with steps that shrink, and beside it the average of the parameters from step `t0` on, `ax` in the state: it lies
-nearer the minimum than the last point of a path that noise drives around it.
+Gradient descent with steps that shrink, and beside it the average of the parameters from step `t0`
+on, `ax` in the state: it lies nearer the minimum than the last point of a path that noise drives
+around it.
 
 How the real one differs: see `internals.optim.adam`.
 """

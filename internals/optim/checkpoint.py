@@ -1,8 +1,9 @@
 """`state_dict` and `load_state_dict` of optimizers (the second half of `torch/optim/optimizer.py`).
 
-A state dict must mean the same in another process, so parameters become numbers: the position in which the optimizer got them.
-`{"state": {0: {...}, 1: {...}}, "param_groups": [{"lr": 0.1, ..., "params": [0, 1]}]}`. Loading pairs the numbers with the
-parameters of this optimizer in order, and casts what belongs to a parameter to its dtype.
+A state dict must mean the same in another process, so parameters become numbers: the position in
+which the optimizer got them. `{"state": {0: {...}, 1: {...}}, "param_groups": [{"lr": 0.1, ...,
+"params": [0, 1]}]}`. Loading pairs the numbers with the parameters of this optimizer in order, and
+casts what belongs to a parameter to its dtype.
 
 How the real one differs: nothing but the language.
 """
@@ -27,7 +28,9 @@ class Checkpoint:
     state: defaultdict[Any, Any]
 
     def state_dict(self) -> StateDict:
-        """The options and the state, with numbers in place of parameters. Tensors are not copied."""
+        """The options and the state, with numbers in place of parameters. Tensors are not
+        copied.
+        """
         for before in self._optimizer_state_dict_pre_hooks.values():
             before(self)
         numbers: dict[int, int] = {}
@@ -61,10 +64,17 @@ class Checkpoint:
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(ours["params"]) != len(theirs["params"]) for ours, theirs in zip(groups, saved)):
             raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
             )
-        parameters = {i: p for ours, theirs in zip(groups, saved) for i, p in zip(theirs["params"], ours["params"])}
-        counts_there = {i: bool(g.get("capturable") or g.get("fused")) for g in saved for i in g["params"]}
+        parameters = {
+            i: p
+            for ours, theirs in zip(groups, saved)
+            for i, p in zip(theirs["params"], ours["params"])
+        }
+        counts_there = {
+            i: bool(g.get("capturable") or g.get("fused")) for g in saved for i in g["params"]
+        }
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in parameters:
@@ -79,19 +89,27 @@ class Checkpoint:
         for after in self._optimizer_load_state_dict_post_hooks.values():
             after(self)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """`hook(optimizer)` runs before `state_dict`."""
         return register(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """`hook(optimizer, state_dict)` runs after `state_dict`, and may return another one."""
         return register(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """`hook(optimizer, state_dict)` runs before loading, and may return another one to load."""
         return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """`hook(optimizer)` runs after loading."""
         return register(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)
 
@@ -101,14 +119,20 @@ class Checkpoint:
     def _make_hooks(self) -> None:
         self._optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-        self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = (
+            OrderedDict()
+        )
+        self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]] = (
+            OrderedDict()
+        )
 
 
 def cast_like(p: Tensor, value: Any, cast_step: bool, key: Any = None) -> Any:
-    """`value` with its tensors on the device, and if `p` is floating in the dtype, of parameter `p`.
+    """`value` with its tensors on the device, and if `p` is floating in the dtype, of parameter
+    `p`.
 
-    The step count keeps its dtype, since half precision cannot count to 2049; with `cast_step` it becomes float32.
+    The step count keeps its dtype, since half precision cannot count to 2049; with `cast_step` it
+    becomes float32.
     """
     if isinstance(value, Tensor):
         if key == "step":

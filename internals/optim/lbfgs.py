@@ -1,10 +1,11 @@
 """L-BFGS (`torch/optim/lbfgs.py`): Liu and Nocedal, "On the limited memory BFGS method", 1989.
 
-Newton's method divides the gradient by the second derivatives. Here they are guessed from the last steps: how the gradient
-changed (`y`) when the parameters did (`s`). The inverse of that guess is never written down; the two loops in `_direction`
-multiply with it, from `history_size` pairs.
+Newton's method divides the gradient by the second derivatives. Here they are guessed from the last
+steps: how the gradient changed (`y`) when the parameters did (`s`). The inverse of that guess is
+never written down; the two loops in `_direction` multiply with it, from `history_size` pairs.
 
-All parameters are one vector, and the closure is called several times a step, so it has to compute the same loss each time.
+All parameters are one vector, and the closure is called several times a step, so it has to compute
+the same loss each time.
 
 How the real one differs: it also takes sparse gradients.
 """
@@ -20,11 +21,13 @@ from internals.optim.options import as_real, check_rate, number
 
 
 class LBFGS(Optimizer):
-    """Up to `max_iter` iterations a step, and `max_eval` calls of the closure (a quarter more, unless told).
+    """Up to `max_iter` iterations a step, and `max_eval` calls of the closure (a quarter more,
+    unless told).
 
-    `line_search_fn` is None, for steps of length `lr`, or "strong_wolfe". Iterations end early where no gradient is larger than
-    `tolerance_grad`, or where neither loss nor parameters change by `tolerance_change`.
-    Raises ValueError for a negative learning rate, and for more than one group of parameters.
+    `line_search_fn` is None, for steps of length `lr`, or "strong_wolfe". Iterations end early
+    where no gradient is larger than `tolerance_grad`, or where neither loss nor parameters change
+    by `tolerance_change`. Raises ValueError for a negative learning rate, and for more than one
+    group of parameters.
     """
 
     def __init__(
@@ -55,11 +58,19 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Any) -> Any:
-        """Iterate, and return the loss that `closure` computed first. It has to call `backward` every time."""
+        """Iterate, and return the loss that `closure` computed first. It has to call `backward`
+        every time.
+        """
         closure = enable_grad()(closure)
         group = self.param_groups[0]
-        lr, max_iter, max_eval, change = number(group["lr"]), group["max_iter"], group["max_eval"], group["tolerance_change"]
-        state = self.state[self._params[0]]  # there it is cast to the dtype of the parameters when it is loaded
+        lr, max_iter, max_eval, change = (
+            number(group["lr"]),
+            group["max_iter"],
+            group["max_eval"],
+            group["tolerance_change"],
+        )
+        # there it is cast to the dtype of the parameters when it is loaded
+        state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = closure()
@@ -107,7 +118,9 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _direction(self, state: dict[str, Any], grad: Any, history_size: int) -> Any:
-        """Minus the gradient, at first; later multiplied by the guessed inverse of the second derivatives."""
+        """Minus the gradient, at first; later multiplied by the guessed inverse of the second
+        derivatives.
+        """
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return grad.neg()

@@ -1,8 +1,10 @@
-"""How far to go along a direction (`_strong_wolfe` in `torch/optim/lbfgs.py`): Nocedal and Wright, "Numerical optimization", 3.5.
+"""How far to go along a direction (`_strong_wolfe` in `torch/optim/lbfgs.py`): Nocedal and Wright,
+"Numerical optimization", 3.5.
 
-A step is good if the loss has fallen as its slope at the start promised, a ten-thousandth of that at least, and if the slope is
-flatter than nine tenths of what it was: the strong Wolfe conditions. First steps grow until such a point must lie in between;
-then the bracket is narrowed, by the minimum of the cubic through its ends, until the point is found.
+A step is good if the loss has fallen as its slope at the start promised, a ten-thousandth of that
+at least, and if the slope is flatter than nine tenths of what it was: the strong Wolfe conditions.
+First steps grow until such a point must lie in between; then the bracket is narrowed, by the
+minimum of the cubic through its ends, until the point is found.
 
 How the real one differs: there a point is four lists, of steps, losses, gradients and slopes.
 """
@@ -16,7 +18,9 @@ from typing import Any
 
 @dataclass
 class Trial:
-    """A point of the line: how far from the start, the loss there, its gradient, and the gradient's part along the line."""
+    """A point of the line: how far from the start, the loss there, its gradient, and the gradient's
+    part along the line.
+    """
 
     t: Any
     loss: float
@@ -25,11 +29,18 @@ class Trial:
 
 
 def strong_wolfe(
-    evaluate: Callable[[Any], Trial], start: Trial, t: Any, longest: Any, tolerance_change: float, max_ls: int
+    evaluate: Callable[[Any], Trial],
+    start: Trial,
+    t: Any,
+    longest: Any,
+    tolerance_change: float,
+    max_ls: int,
 ) -> tuple[Trial, int]:
-    """A good point of the line, or the best that was found, and how many were tried: at most `max_ls` after the first, `t`.
+    """A good point of the line, or the best that was found, and how many were tried: at most
+    `max_ls` after the first, `t`.
 
-    `longest` is how far the line moves a parameter in one unit. A bracket that moves none by `tolerance_change` is small enough.
+    `longest` is how far the line moves a parameter in one unit. A bracket that moves none by
+    `tolerance_change` is small enough.
     """
 
     def is_too_high(trial: Trial) -> bool:
@@ -87,7 +98,9 @@ def _order(bracket: list[Trial]) -> tuple[int, int]:
 
 
 def _minimum_of_cubic(a: Trial, b: Trial, bounds: tuple[Any, Any] | None = None) -> Any:
-    """Where the cubic with the losses and slopes of two points is lowest, within `bounds` or between them."""
+    """Where the cubic with the losses and slopes of two points is lowest, within `bounds` or
+    between them.
+    """
     low, high = bounds if bounds is not None else (a.t, b.t) if a.t <= b.t else (b.t, a.t)
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope

@@ -1,7 +1,8 @@
 """NAdam (`torch/optim/nadam.py`): Dozat, "Incorporating Nesterov momentum into Adam", 2016.
 
-As Adam, but the step looks ahead: it uses the average of gradients that the next step will have, as far as it is known now. How
-much of the average counts grows slowly from half of `beta1` to all of it; `mu_product` is the product of these shares.
+As Adam, but the step looks ahead: it uses the average of gradients that the next step will have, as
+far as it is known now. How much of the average counts grows slowly from half of `beta1` to all of
+it; `mu_product` is the product of these shares.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -24,10 +25,13 @@ from internals.optim.options import (
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum. Raises ValueError for negative options, and for betas outside [0, 1)."""
+    """Adam with Nesterov's momentum. Raises ValueError for negative options, and for betas outside
+    [0, 1).
+    """
 
     added_later = {
-        "maximize": False, "foreach": None, "capturable": False, "differentiable": False, "decoupled_weight_decay": False,
+        "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+        "decoupled_weight_decay": False,
     }  # fmt: skip
     counts_steps = True
 
@@ -69,7 +73,10 @@ class NAdam(Optimizer):
         lr, (beta1, beta2) = number(group["lr"]), group["betas"]
         for p, grad, state in self._gradients(group):
             count = state["step"].item()
-            mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"])) for n in (count, count + 1))
+            mu, mu_next = (
+                beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"]))
+                for n in (count, count + 1)
+            )
             product = state["mu_product"].mul_(mu).item()
             p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
             exp_avg.lerp_(grad, 1 - beta1)

@@ -1,15 +1,18 @@
 """`Optimizer`: what all optimizers share (`torch/optim/optimizer.py`).
 
-An optimizer holds parameters in groups; a group is a dict with the parameters and the options that apply to them (`lr`, ...).
-What an algorithm remembers from one step to the next is in `state`, one dict per parameter, filled when the parameter first has a
-gradient. `step` reads `p.grad` and writes `p`, in place and with gradients off: an update is no part of what is differentiated.
+An optimizer holds parameters in groups; a group is a dict with the parameters and the options that
+apply to them (`lr`, ...). What an algorithm remembers from one step to the next is in `state`, one
+dict per parameter, filled when the parameter first has a gradient. `step` reads `p.grad` and writes
+`p`, in place and with gradients off: an update is no part of what is differentiated.
 
-A subclass gives its `defaults`, and either `update(group)` (the optimizers of this package) or a `step` of its own.
+A subclass gives its `defaults`, and either `update(group)` (the optimizers of this package) or a
+`step` of its own.
 
-How the real one differs: it wraps the `step` of a class in hooks when the first optimizer of the class is made, by
-replacing it; here a class gets its wrapper when it is defined. PyTorch has every algorithm three times: parameter by
-parameter, which is what it runs on the CPU and the only form here; operator by operator over lists of parameters (`foreach`);
-and as one kernel (`fused`). These options, and `capturable` (for CUDA graphs), are accepted and choose nothing here.
+How the real one differs: it wraps the `step` of a class in hooks when the first optimizer of the
+class is made, by replacing it; here a class gets its wrapper when it is defined. PyTorch has every
+algorithm three times: parameter by parameter, which is what it runs on the CPU and the only form
+here; operator by operator over lists of parameters (`foreach`); and as one kernel (`fused`). These
+options, and `capturable` (for CUDA graphs), are accepted and choose nothing here.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ _global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step` with the optimizer's hooks around it. A step that calls the step of its base class runs them once."""
+    """`step` with the optimizer's hooks around it. A step that calls the step of its base class
+    runs them once.
+    """
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -57,7 +62,10 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             if changed is None:
                 continue
             if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                raise RuntimeError(
+                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                    f"{changed}."
+                )
             (_, *args), kwargs = changed
         result = step(self, *args, **kwargs)
         self._opt_called = True  # a learning rate scheduler asks
@@ -69,24 +77,26 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Optimizer(Checkpoint):
-    """Base class. `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts, one for each group.
+    """Base class. `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts, one for
+    each group.
 
-    Raises TypeError for a single tensor or what is no tensor, ValueError for no parameters, for a tensor that is the result of
-    an operation, and for a parameter in two groups.
+    Raises TypeError for a single tensor or what is no tensor, ValueError for no parameters, for a
+    tensor that is the result of an operation, and for a parameter in two groups.
     """
 
     param_groups: list[dict[str, Any]]
     state: defaultdict[Any, Any]
     defaults: dict[str, Any]
-    added_later: dict[str, Any] = {}  # options that old state dicts lack, with the value to give them
+    # options that old state dicts lack, with the value to give them
+    added_later: dict[str, Any] = {}
     counts_steps = False  # whether state["step"] is a tensor
     _opt_called = False  # whether a step was taken
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + params.type()
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                "but got " + params.type()
             )
         self.defaults = defaults
         self.state = defaultdict(dict)
@@ -105,7 +115,9 @@ class Optimizer(Checkpoint):
 
     @with_hooks
     def step(self, closure: Closure | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure`, if given, computes the loss anew; its result is returned."""
+        """Update every parameter that has a gradient. `closure`, if given, computes the loss anew;
+        its result is returned.
+        """
         if type(self).update is Optimizer.update:
             raise NotImplementedError
         was = set_grad_mode(True)
@@ -123,11 +135,11 @@ class Optimizer(Checkpoint):
         raise NotImplementedError
 
     def _gradients(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """Each parameter of `group` that has a gradient, with the gradient to go by and the state, in
-        which this step is counted.
+        """Each parameter of `group` that has a gradient, with the gradient to go by and the state,
+        in which this step is counted.
 
-        The gradient is negated if `maximize` says so. Weight decay is done: as an L2 penalty, that is
-        a part of the gradient, or decoupled from it, by shrinking the parameter.
+        The gradient is negated if `maximize` says so. Weight decay is done: as an L2 penalty, that
+        is a part of the gradient, or decoupled from it, by shrinking the parameter.
         """
         weight_decay, decoupled = group.get("weight_decay"), group.get("decoupled_weight_decay")
         for p in group["params"]:
@@ -145,7 +157,9 @@ class Optimizer(Checkpoint):
             yield p, grad, state
 
     def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
-        """What the algorithm remembers of `p`, besides the number of steps, before the first one."""
+        """What the algorithm remembers of `p`, besides the number of steps, before the first
+        one.
+        """
         raise NotImplementedError
 
     def _begin(self, p: Any, group: dict[str, Any]) -> None:
@@ -167,7 +181,9 @@ class Optimizer(Checkpoint):
                 p.grad.zero_()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Optimize more parameters: `param_group["params"]`, with the other entries as options and `defaults` for the rest."""
+        """Optimize more parameters: `param_group["params"]`, with the other entries as options and
+        `defaults` for the rest.
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         _unpack_names(param_group)
@@ -176,19 +192,25 @@ class Optimizer(Checkpoint):
             self._check_parameter(p)
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
+                )
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-                "github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
                 stacklevel=3,
             )
         self._check_group(param_group)
         self.param_groups.append(param_group)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs before each step; it may return other `(args, kwargs)` for the step."""
+        """`hook(optimizer, args, kwargs)` runs before each step; it may return other `(args,
+        kwargs)` for the step.
+        """
         return register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -199,7 +221,9 @@ class Optimizer(Checkpoint):
         text = f"{type(self).__name__} ("
         for i, group in enumerate(self.param_groups):
             text += f"\nParameter Group {i}\n"
-            text += "".join(f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params")
+            text += "".join(
+                f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"
+            )
         return text + ")"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -231,7 +255,9 @@ class Optimizer(Checkpoint):
         if not isinstance(p, Tensor):
             from internals import typename
 
-            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
+            raise TypeError(
+                f"optimizer can only optimize Tensors, but one of the params is {typename(p)}"
+            )
         if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
@@ -242,8 +268,8 @@ class Optimizer(Checkpoint):
             seen.update(group["params"])
             if ("param_names" in group) != named:
                 raise ValueError(
-                    "all optimizer param groups should be with/without names. cannot add param group "
-                    f"{'with' if named else 'without'} names to the optimizer"
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    f"group {'with' if named else 'without'} names to the optimizer"
                 )
         if not seen.isdisjoint(added["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -260,17 +286,21 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _unpack_names(group: dict[str, Any]) -> None:
-    """`group["params"]` as a list of tensors; the names of (name, tensor) pairs go to `group["param_names"]`."""
+    """`group["params"]` as a list of tensors; the names of (name, tensor) pairs go to
+    `group["param_names"]`.
+    """
     params = group["params"]
     if isinstance(params, set):
         raise TypeError(
-            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
-            "between runs. Please use a list instead."
+            "optimizer parameters need to be organized in ordered collections, but the ordering of "
+            "tensors in sets will change between runs. Please use a list instead."
         )
     params = [params] if isinstance(params, Tensor) else list(params)
     names = [p[0] for p in params if isinstance(p, tuple)]
     group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
     if names and len(names) != len(params):
-        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing"
+        )
     if names:
         group["param_names"] = names

@@ -2,8 +2,8 @@
 
 Mirrors the first part of `torch/optim/optimizer.py`.
 
-How the real one differs: an option that is a tensor stays one there, so that a CUDA graph can be replayed with another
-value, or a gradient reach it. Here updates see its value.
+How the real one differs: an option that is a tensor stays one there, so that a CUDA graph can be
+replayed with another value, or a gradient reach it. Here updates see its value.
 """
 
 from __future__ import annotations
@@ -62,5 +62,7 @@ def step_dtype() -> dtype:
 
 
 def as_real(*tensors: Tensor) -> list[Any]:
-    """The tensors; complex ones as views with a last dimension for real and imaginary parts, which are optimized apart."""
+    """The tensors; complex ones as views with a last dimension for real and imaginary parts, which
+    are optimized apart.
+    """
     return [view_as_real(t) if t.is_complex() else t for t in tensors]

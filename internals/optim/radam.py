@@ -1,7 +1,9 @@
-"""RAdam (`torch/optim/radam.py`): Liu et al., "On the variance of the adaptive learning rate and beyond", 2020.
+"""RAdam (`torch/optim/radam.py`): Liu et al., "On the variance of the adaptive learning rate and
+beyond", 2020.
 
-In Adam's first steps the average of squares is of few gradients and says little, so the steps are of random length. Here they are
-shortened by what the variance of that average ought to be, and while that is not known (about five steps) nothing is divided.
+In Adam's first steps the average of squares is of few gradients and says little, so the steps are
+of random length. Here they are shortened by what the variance of that average ought to be, and
+while that is not known (about five steps) nothing is divided.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -26,7 +28,8 @@ class RAdam(Optimizer):
     """Adam, rectified. Raises ValueError for negative options, and for betas outside [0, 1)."""
 
     added_later = {
-        "foreach": None, "maximize": False, "differentiable": False, "decoupled_weight_decay": False, "capturable": False,
+        "foreach": None, "maximize": False, "differentiable": False,
+        "decoupled_weight_decay": False, "capturable": False,
     }  # fmt: skip
     counts_steps = True
 
@@ -72,7 +75,11 @@ class RAdam(Optimizer):
             step = exp_avg / (1 - beta1**count) * lr
             shorter = _rectification(count, beta2)
             if shorter is not None:
-                step = step * ((1 - beta2**count) ** 0.5 / exp_avg_sq.sqrt().add_(group["eps"])) * shorter
+                step = (
+                    step
+                    * ((1 - beta2**count) ** 0.5 / exp_avg_sq.sqrt().add_(group["eps"]))
+                    * shorter
+                )
             p.add_(step, alpha=-1.0)
 
     def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +87,9 @@ class RAdam(Optimizer):
 
 
 def _rectification(count: float, beta2: float) -> float | None:
-    """By what a step is shortened; None while there is no saying. `length` is of how many gradients the average is made."""
+    """By what a step is shortened; None while there is no saying. `length` is of how many gradients
+    the average is made.
+    """
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * count * beta2**count / (1 - beta2**count)
     if length <= 5:

@@ -1,7 +1,9 @@
-"""RMSprop (`torch/optim/rmsprop.py`): Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012.
+"""RMSprop (`torch/optim/rmsprop.py`): Tieleman and Hinton, lecture 6.5 of "Neural networks for
+machine learning", 2012.
 
-The gradient is divided by the root of a running average of its square. `centered` (Graves, "Generating sequences with recurrent
-neural networks", 2013) subtracts the square of the average, which makes it an estimate of the standard deviation.
+The gradient is divided by the root of a running average of its square. `centered` (Graves,
+"Generating sequences with recurrent neural networks", 2013) subtracts the square of the average,
+which makes it an estimate of the standard deviation.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -22,10 +24,13 @@ from internals.optim.options import (
 
 
 class RMSprop(Optimizer):
-    """`p -= lr * grad / (sqrt(average(grad ** 2)) + eps)`, element by element. Raises ValueError for negative options."""
+    """`p -= lr * grad / (sqrt(average(grad ** 2)) + eps)`, element by element. Raises ValueError
+    for negative options.
+    """
 
     added_later = {
-        "momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
+        "momentum": 0, "centered": False, "foreach": None, "maximize": False,
+        "differentiable": False, "capturable": False,
     }  # fmt: skip
     counts_steps = True
 
@@ -68,7 +73,9 @@ class RMSprop(Optimizer):
             if group["centered"]:
                 (grad_avg,) = as_real(state["grad_avg"])
                 grad_avg.lerp_(grad, 1 - alpha)
-                denominator = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_().add_(group["eps"])
+                denominator = (
+                    square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_().add_(group["eps"])
+                )
             else:
                 denominator = square_avg.sqrt().add_(group["eps"])
             if momentum > 0:

@@ -1,7 +1,8 @@
 """Rprop (`torch/optim/rprop.py`): Riedmiller and Braun, "RPROP", 1993.
 
-Only the sign of the gradient counts: every element has a step size of its own, which grows while the sign stays and shrinks when
-it changes. Then the element has jumped over a minimum, and stays where it is for one step.
+Only the sign of the gradient counts: every element has a step size of its own, which grows while
+the sign stays and shrinks when it changes. Then the element has jumped over a minimum, and stays
+where it is for one step.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -21,9 +22,11 @@ from internals.optim.options import (
 
 
 class Rprop(Optimizer):
-    """`p -= step_size * sign(grad)`, element by element. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
+    """`p -= step_size * sign(grad)`, element by element. Raises ValueError unless 0 < etas[0] < 1 <
+    etas[1].
 
-    `etas` are the factors by which a step size shrinks and grows, `step_sizes` the smallest and the largest.
+    `etas` are the factors by which a step size shrinks and grows, `step_sizes` the smallest and the
+    largest.
     """
 
     added_later = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
@@ -69,4 +72,7 @@ class Rprop(Optimizer):
 
     def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
         lr = number(group["lr"])
-        return {"prev": zeros_like(p), "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr)}
+        return {
+            "prev": zeros_like(p),
+            "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr),
+        }

@@ -1,12 +1,14 @@
 """Stochastic gradient descent, with momentum if wanted (`torch/optim/sgd.py`).
 
-The plain method (Robbins and Monro, "A stochastic approximation method", 1951) walks downhill: `p -= lr * grad`. Momentum
-(Polyak, "Some methods of speeding up the convergence of iteration methods", 1964) walks along a running sum of gradients:
-`v = momentum * v + grad`. Nesterov's variant, in the form of Sutskever, Martens, Dahl and Hinton ("On the importance of
-initialization and momentum in deep learning", 2013), looks one step of momentum ahead.
+The plain method (Robbins and Monro, "A stochastic approximation method", 1951) walks downhill: `p
+-= lr * grad`. Momentum (Polyak, "Some methods of speeding up the convergence of iteration methods",
+1964) walks along a running sum of gradients: `v = momentum * v + grad`. Nesterov's variant, in the
+form of Sutskever, Martens, Dahl and Hinton ("On the importance of initialization and momentum in
+deep learning", 2013), looks one step of momentum ahead.
 
-The learning rate multiplies `v` when it is used, not the gradient when it is added, as in Sutskever et al.: after a change of
-the learning rate the two differ. `v` begins as the first gradient, without dampening.
+The learning rate multiplies `v` when it is used, not the gradient when it is added, as in Sutskever
+et al.: after a change of the learning rate the two differ. `v` begins as the first gradient,
+without dampening.
 
 How the real one differs: see `internals.optim.optimizer`.
 """
@@ -21,12 +23,19 @@ from internals.optim.options import check_implementation, check_not_negative, ch
 
 
 class SGD(Optimizer):
-    """`p -= lr * grad`, with momentum, L2 penalty (`weight_decay`) and Nesterov's look ahead as options.
+    """`p -= lr * grad`, with momentum, L2 penalty (`weight_decay`) and Nesterov's look ahead as
+    options.
 
     Raises ValueError for negative options, and for `nesterov` without momentum or with dampening.
     """
 
-    added_later = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+    added_later = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
 
     def __init__(
         self,
@@ -62,7 +71,11 @@ class SGD(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         step = -number(group["lr"])
-        weight_decay, momentum, maximize = number(group["weight_decay"]), group["momentum"], group["maximize"]
+        weight_decay, momentum, maximize = (
+            number(group["weight_decay"]),
+            group["momentum"],
+            group["maximize"],
+        )
         for p in group["params"]:
             grad = p.grad
             if grad is None:
@@ -73,7 +86,8 @@ class SGD(Optimizer):
                 grad = grad.add(p, alpha=weight_decay)
             if momentum:
                 grad = self._with_momentum(p, grad, momentum, group)
-            ops.add__Tensor(p, grad, step)  # p.add_(grad, alpha=step), without parsing the arguments
+            # p.add_(grad, alpha=step), without parsing the arguments
+            ops.add__Tensor(p, grad, step)
 
     def _with_momentum(self, p: Any, grad: Any, momentum: float, group: dict[str, Any]) -> Any:
         state = self.state[p]

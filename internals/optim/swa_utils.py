@@ -1,10 +1,11 @@
 """The average of a model's parameters over its training (`torch/optim/swa_utils.py`).
 
-Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018: the model that is trained circles
-around a minimum, an average of where it was lies inside. Either all points count alike (SWA), or the latest most (EMA, the
-exponential moving average).
+Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018: the
+model that is trained circles around a minimum, an average of where it was lies inside. Either all
+points count alike (SWA), or the latest most (EMA, the exponential moving average).
 
-How the real one differs: it also has `SWALR`, a schedule; and updates all parameters by one call of a `_foreach` operator.
+How the real one differs: it also has `SWALR`, a schedule; and updates all parameters by one call of
+a `_foreach` operator.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ AverageAll = Callable[[Sequence[Any], Sequence[Any], Any], None]
 
 
 class AveragedModel(Module):
-    """A copy of `model`, on `device` if given, whose parameters are averages; `update_parameters` adds those of another step.
+    """A copy of `model`, on `device` if given, whose parameters are averages; `update_parameters`
+    adds those of another step.
 
-    `avg_fn(average, value, n)` gives the average of one parameter after n were averaged, `multi_avg_fn` changes lists of them in
-    place. Without either all count alike. Buffers are copied, or averaged as well with `use_buffers`.
-    Raises AssertionError for both functions at once.
+    `avg_fn(average, value, n)` gives the average of one parameter after n were averaged,
+    `multi_avg_fn` changes lists of them in place. Without either all count alike. Buffers are
+    copied, or averaged as well with `use_buffers`. Raises AssertionError for both functions at
+    once.
     """
 
     n_averaged: Tensor
@@ -58,7 +61,10 @@ class AveragedModel(Module):
     @no_grad()
     def update_parameters(self, model: Module) -> None:
         """Count the parameters of `model` in. The first time they are copied."""
-        averages, values = _tensors(self.module, self.use_buffers), _tensors(model, self.use_buffers)
+        averages, values = (
+            _tensors(self.module, self.use_buffers),
+            _tensors(model, self.use_buffers),
+        )
         values = [v.to(a.device) for a, v in zip(averages, values)]
         if self.n_averaged == 0:
             for average, value in zip(averages, values):
@@ -66,7 +72,9 @@ class AveragedModel(Module):
         elif self.multi_avg_fn is not None:
             for kind in dict.fromkeys((a.device, a.dtype) for a in averages):
                 chosen = [i for i, a in enumerate(averages) if (a.device, a.dtype) == kind]
-                self.multi_avg_fn([averages[i] for i in chosen], [values[i] for i in chosen], self.n_averaged)
+                self.multi_avg_fn(
+                    [averages[i] for i in chosen], [values[i] for i in chosen], self.n_averaged
+                )
         else:
             average_of = self.avg_fn or get_swa_avg_fn()
             for average, value in zip(averages, values):
@@ -79,10 +87,11 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of the batch normalizations of `model` anew, from the inputs that `loader` yields.
+    """Compute the running statistics of the batch normalizations of `model` anew, from the inputs
+    that `loader` yields.
 
-    The averaged parameters were never trained with the statistics that they have. A batch that is a list or tuple begins with
-    the inputs.
+    The averaged parameters were never trained with the statistics that they have. A batch that is a
+    list or tuple begins with the inputs.
     """
     layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not layers:
@@ -116,7 +125,9 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(ema_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any) -> None:
+    def ema_update(
+        ema_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any
+    ) -> None:
         for average, value in zip(ema_param_list, current_param_list):
             if average.is_floating_point() or average.is_complex():
                 average.lerp_(value, 1 - decay)
@@ -140,7 +151,9 @@ def get_swa_multi_avg_fn() -> AverageAll:
     """As `get_swa_avg_fn`, in place."""
 
     @no_grad()
-    def swa_update(averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any) -> None:
+    def swa_update(
+        averaged_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any
+    ) -> None:
         for average, value in zip(averaged_param_list, current_param_list):
             if average.is_floating_point() or average.is_complex():
                 average.lerp_(value, float(1 / (num_averaged + 1)))
@@ -151,9 +164,16 @@ def get_swa_multi_avg_fn() -> AverageAll:
 
 
 def _tensors(model: Module, with_buffers: bool) -> list[Any]:
-    return [t.detach() for t in (chain(model.parameters(), model.buffers()) if with_buffers else model.parameters())]
+    return [
+        t.detach()
+        for t in (
+            chain(model.parameters(), model.buffers()) if with_buffers else model.parameters()
+        )
+    ]
 
 
 def _check_decay(decay: float) -> None:
     if decay < 0.0 or decay > 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )

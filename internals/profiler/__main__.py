@@ -1,12 +1,15 @@
-"""`python -m internals.profiler PROGRAM [arguments]`: runs a program, prints where its time went, and writes the trace.
+"""`python -m internals.profiler PROGRAM [arguments]`: runs a program, prints where its time went,
+and writes the trace.
 
     python -m internals.profiler --memory train.py --epochs 1
     python -m internals.profiler --sort-by cpu_time_total package.module:function 64
 
-PROGRAM is a Python file, or MODULE:FUNCTION, which is called with the arguments: those that read as Python literals as such, the
-others as text. Options of the profiler stand before it. The program is recorded from beginning to end, its failure included.
+PROGRAM is a Python file, or MODULE:FUNCTION, which is called with the arguments: those that read as
+Python literals as such, the others as text. Options of the profiler stand before it. The program is
+recorded from beginning to end, its failure included.
 
-How the real one differs: `python -m torch.utils.bottleneck` ran a script under Python's profiler and autograd's; it is gone.
+How the real one differs: `python -m torch.utils.bottleneck` ran a script under Python's profiler
+and autograd's; it is gone.
 """
 
 from __future__ import annotations
@@ -50,18 +53,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             status = 1
     averages = prof.key_averages(options.shapes, options.stack_depth if options.stack else 0)
-    print(averages.table(sort_by=options.sort_by, row_limit=options.row_limit) or "no operator was called", end="")
+    print(
+        averages.table(sort_by=options.sort_by, row_limit=options.row_limit)
+        or "no operator was called",
+        end="",
+    )
     path = Path(options.trace or f"{stem}.trace.json")
     prof.export_chrome_trace(path)
     print(f"trace: {path} (open it at https://ui.perfetto.dev or chrome://tracing)")
-    cost = overhead(record_shapes=options.shapes, profile_memory=options.memory, with_stack=options.stack)
-    print(f"being recorded took each call about {cost.added:.1f} us longer, which is in the times above")
+    cost = overhead(
+        record_shapes=options.shapes, profile_memory=options.memory, with_stack=options.stack
+    )
+    print(
+        f"being recorded took each call about {cost.added:.1f} us longer, which is in the times "
+        "above"
+    )
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m internals.profiler", description="Runs a program and tells where its time went."
+        prog="python -m internals.profiler",
+        description="Runs a program and tells where its time went.",
     )
     for flag, words in OPTIONS.items():
         parser.add_argument(flag, **words)
@@ -71,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 SORTABLE = (
-    "self_cpu_time_total", "cpu_time_total", "cpu_time", "self_cuda_time_total", "cuda_time_total", "count",
-    "self_cpu_memory_usage", "cpu_memory_usage", "self_cuda_memory_usage", "flops",
+    "self_cpu_time_total", "cpu_time_total", "cpu_time", "self_cuda_time_total", "cuda_time_total",
+    "count", "self_cpu_memory_usage", "cpu_memory_usage", "self_cuda_memory_usage", "flops",
 )  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "--trace": {

@@ -1,6 +1,8 @@
-"""Events together: `events()`, and what `key_averages()` makes of them (`torch/autograd/profiler_util.py`).
+"""Events together: `events()`, and what `key_averages()` makes of them
+(`torch/autograd/profiler_util.py`).
 
-An `EventList` is a list of events, or of averages of events with the same key; both kinds can be printed as a table.
+An `EventList` is a list of events, or of averages of events with the same key; both kinds can be
+printed as a table.
 
 How the real one differs: legacy and asynchronous events, whose times have rules of their own.
 """
@@ -17,11 +19,17 @@ METRICS = ("self_cpu_time_total", "self_cuda_time_total", "self_device_time_tota
 
 
 class FunctionEventAvg(Times):
-    """Events of one key: `count` of them, with their measures added up. `cpu_time` and `device_time` are per call."""
+    """Events of one key: `count` of them, with their measures added up. `cpu_time` and
+    `device_time` are per call.
+    """
 
     def __init__(self, first: Any) -> None:
         self.key, self.name = first.key, first.key
-        self.overload_name, self.scope, self.node_id = first.overload_name, first.scope, first.node_id
+        self.overload_name, self.scope, self.node_id = (
+            first.overload_name,
+            first.scope,
+            first.node_id,
+        )
         self.device_type, self.use_device = first.device_type, first.use_device
         self.input_shapes: Any = first.input_shapes
         self.stack: list[str] = first.stack
@@ -29,16 +37,18 @@ class FunctionEventAvg(Times):
         self.is_async = self.is_remote = self.is_legacy = False
         self.cpu_parent, self.cpu_children = first.cpu_parent, first.cpu_children
         self.count = self.flops = self.bytes_allocated = self.bytes_freed = 0
-        self.cpu_time_total = self.self_cpu_time_total = self.device_time_total = self.self_device_time_total = 0.0
+        self.cpu_time_total = self.self_cpu_time_total = self.device_time_total = (
+            self.self_device_time_total
+        ) = 0.0
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.device_memory_usage = self.self_device_memory_usage = 0
 
     def add(self, other: Any) -> FunctionEventAvg:
         """Count one more event, or the events of another average."""
         for name in (
-            "count", "flops", "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total",
-            "bytes_allocated", "bytes_freed", "cpu_memory_usage", "self_cpu_memory_usage", "device_memory_usage",
-            "self_device_memory_usage",
+            "count", "flops", "cpu_time_total", "self_cpu_time_total", "device_time_total",
+            "self_device_time_total", "bytes_allocated", "bytes_freed", "cpu_memory_usage",
+            "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage",
         ):  # fmt: skip
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
@@ -47,7 +57,8 @@ class FunctionEventAvg(Times):
 
     def __repr__(self) -> str:
         return (
-            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} "
             f" self_cuda_time={self.self_device_time_total_str} cuda_time={self.device_time_str} "
             f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
             f"cuda_memory_usage={self.device_memory_usage}>"
@@ -92,21 +103,28 @@ class EventList(list[Any]):
     ) -> str:
         """The events as text, a line each, with the columns of PyTorch.
 
-        `sort_by`: an attribute, as "self_cpu_time_total", "cpu_time_total", "cpu_time", "cpu_memory_usage",
-        "self_cpu_memory_usage", "count", or one with "cuda" for "cpu"; the largest come first. Without it the order is that of
-        the events. `times=False`, which PyTorch does not have, leaves out what another run would show otherwise.
+        `sort_by`: an attribute, as "self_cpu_time_total", "cpu_time_total", "cpu_time",
+        "cpu_memory_usage", "self_cpu_memory_usage", "count", or one with "cuda" for "cpu"; the
+        largest come first. Without it the order is that of the events. `times=False`, which PyTorch
+        does not have, leaves out what another run would show otherwise.
 
         Raises AttributeError for an attribute that does not exist.
         """
         return build_table(
-            self, sort_by, header, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width,
-            self.with_flops, self.profile_memory, top_level_events_only, time_unit, times,
+            self, sort_by, header, row_limit, max_src_column_width, max_name_column_width,
+            max_shapes_column_width, self.with_flops, self.profile_memory, top_level_events_only,
+            time_unit, times,
         )  # fmt: skip
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList:
-        """One average for each name, and, where asked for, sizes of inputs, innermost frames of the stack, overload."""
+        """One average for each name, and, where asked for, sizes of inputs, innermost frames of the
+        stack, overload.
+        """
         groups: dict[tuple[Any, ...], FunctionEventAvg] = {}
         for event in self:
             key: tuple[Any, ...] = event.key, event.device_type, event.is_user_annotation
@@ -125,7 +143,9 @@ class EventList(list[Any]):
                 average.input_shapes = ""
             if not group_by_overload_name:
                 average.overload_name = ""
-        return EventList(groups.values(), self.use_device, self.profile_memory, self.with_flops, self.with_stack)
+        return EventList(
+            groups.values(), self.use_device, self.profile_memory, self.with_flops, self.with_stack
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """Everything added up, under the key "Total". Raises ValueError if there is nothing."""
@@ -138,7 +158,8 @@ class EventList(list[Any]):
         return total
 
     def stacks(self, metric: str = "self_cpu_time_total") -> list[str]:
-        """Lines "outermost frame;...;innermost frame value" for flame graph tools, one for each event with a stack.
+        """Lines "outermost frame;...;innermost frame value" for flame graph tools, one for each
+        event with a stack.
 
         Raises ValueError for a metric that is none.
         """
@@ -149,9 +170,14 @@ class EventList(list[Any]):
         for event in self:
             value = int(getattr(event, metric.replace("cuda", "device")))
             if event.stack and value > 0:
-                lines.append(";".join(frame.translate(plain) for frame in reversed(event.stack)) + f" {value}")
+                lines.append(
+                    ";".join(frame.translate(plain) for frame in reversed(event.stack))
+                    + f" {value}"
+                )
         return lines
 
     def roots(self) -> list[FunctionEvent]:
         """The events of the CPU that lie in no other: where a walk through the tree begins."""
-        return [e for e in self if e.cpu_parent is None and e.device_type is DeviceType.CPU and e.id > 0]
+        return [
+            e for e in self if e.cpu_parent is None and e.device_type is DeviceType.CPU and e.id > 0
+        ]

@@ -1,8 +1,10 @@
-"""A profile in the format of chrome://tracing, which https://ui.perfetto.dev opens too (`torch/profiler`, Kineto's JSON output).
+"""A profile in the format of chrome://tracing, which https://ui.perfetto.dev opens too
+(`torch/profiler`, Kineto's JSON output).
 
-One complete event ("ph": "X") for each span, on the row of its thread: what lies in another's time is drawn below it. Arrows lead
-from an operator to the node that computes its gradient, and from a call to the work of a device that it queued. Devices have rows
-of their own, made by `internals.cuda.activity`.
+One complete event ("ph": "X") for each span, on the row of its thread: what lies in another's time
+is drawn below it. Arrows lead from an operator to the node that computes its gradient, and from a
+call to the work of a device that it queued. Devices have rows of their own, made by
+`internals.cuda.activity`.
 
 How the real one differs: host and process names, strides of the inputs.
 """
@@ -28,7 +30,14 @@ def chrome_trace(result: Any) -> dict[str, Any]:
     process = os.getpid()
     host = [e for e in result.events if e.device_type is DeviceType.CPU and e.name != MEMORY]
     events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "ts": 0, "pid": process, "tid": 0, "args": {"name": "python"}},
+        {
+            "ph": "M",
+            "name": "process_name",
+            "ts": 0,
+            "pid": process,
+            "tid": 0,
+            "args": {"name": "python"},
+        },
         {
             "ph": "M",
             "name": "thread_name",
@@ -86,7 +95,11 @@ def _complete(e: FunctionEvent, process: int, thread: int) -> dict[str, Any]:
     if e.overload_name:
         args["Overload"] = e.overload_name
     if e.input_dtypes:
-        args |= {"Input Dims": e.input_shapes, "Input type": e.input_dtypes, "Concrete Inputs": e.concrete_inputs}
+        args |= {
+            "Input Dims": e.input_shapes,
+            "Input type": e.input_dtypes,
+            "Concrete Inputs": e.concrete_inputs,
+        }
     if e.bytes_allocated or e.bytes_freed:
         args |= {"Bytes allocated": e.bytes_allocated, "Bytes freed": e.bytes_freed}
     if e.flops:
@@ -95,19 +108,27 @@ def _complete(e: FunctionEvent, process: int, thread: int) -> dict[str, Any]:
         args["Call stack"] = ";".join(reversed(e.stack))
     start, end = e.time_range
     return {
-        "ph": "X", "cat": CATEGORIES.get(Scope(e.scope), "cpu_op"), "name": e.trace_name, "pid": process, "tid": thread,
-        "ts": start, "dur": round(end - start, 3), "args": args,
+        "ph": "X", "cat": CATEGORIES.get(Scope(e.scope), "cpu_op"), "name": e.trace_name,
+        "pid": process, "tid": thread, "ts": start, "dur": round(end - start, 3), "args": args,
     }  # fmt: skip
 
 
-def _backward_arrows(events: list[FunctionEvent], process: int, thread: int) -> Iterator[dict[str, Any]]:
+def _backward_arrows(
+    events: list[FunctionEvent], process: int, thread: int
+) -> Iterator[dict[str, Any]]:
     """From the innermost call that made a node to the node's evaluation."""
     made: dict[int, FunctionEvent] = {}
     for e in events:
         if e.scope == Scope.BACKWARD_FUNCTION:
             forward = made.get(e.sequence_nr)
             if forward is not None:
-                where = {"id": e.sequence_nr, "pid": process, "tid": thread, "cat": "fwdbwd", "name": "fwdbwd"}
+                where = {
+                    "id": e.sequence_nr,
+                    "pid": process,
+                    "tid": thread,
+                    "cat": "fwdbwd",
+                    "name": "fwdbwd",
+                }
                 yield {"ph": "s", "ts": forward.time_range.start, **where}
                 yield {"ph": "f", "bp": "e", "ts": e.time_range.start, **where}
         elif e.sequence_nr >= 0 and e.name.startswith("aten::"):
@@ -118,15 +139,20 @@ def _memory_changes(result: Any, process: int) -> Iterator[dict[str, Any]]:
     """The allocator's counter at each change, as an instant event with PyTorch's names."""
     for c in result.memory_changes:
         yield {
-            "ph": "i", "s": "t", "cat": "cpu_instant_event", "name": MEMORY, "pid": process, "tid": result.thread,
+            "ph": "i", "s": "t", "cat": "cpu_instant_event", "name": MEMORY, "pid": process,
+            "tid": result.thread,
             "ts": (c.time - result.zero) / 1000,
-            "args": {"Bytes": c.bytes, "Total Allocated": c.total, "Device Type": int(c.device >= 0), "Device Id": c.device,
-                     "Addr": c.address},
+            "args": {
+                "Bytes": c.bytes, "Total Allocated": c.total, "Device Type": int(c.device >= 0),
+                "Device Id": c.device, "Addr": c.address,
+            },
         }  # fmt: skip
 
 
 def _device_rows(result: Any) -> Iterator[dict[str, Any]]:
-    """The rows of the devices and of the host's calls of the driver; their clock began when the recording of devices did."""
+    """The rows of the devices and of the host's calls of the driver; their clock began when the
+    recording of devices did.
+    """
     if result.activity is None or not len(result.activity):
         return
     for event in result.activity.chrome_trace()["traceEvents"]:

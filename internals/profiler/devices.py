@@ -2,11 +2,13 @@
 
 `internals.cuda.record_activity` records it; here it is tied to the calls that queued it.
 
-Every call of the driver has a number, and the work it queues bears the same one. The call happens within some span; so the span
-knows what it queued, and the work's time is counted as device time there.
+Every call of the driver has a number, and the work it queues bears the same one. The call happens
+within some span; so the span knows what it queued, and the work's time is counted as device time
+there.
 
-The times of a real GPU are on the host's clock. Those of a simulated one are on its own, modelled: the two can be compared with
-each other, not with the time of the Python code that does the simulating.
+The times of a real GPU are on the host's clock. Those of a simulated one are on its own, modelled:
+the two can be compared with each other, not with the time of the Python code that does the
+simulating.
 
 How the real one differs: the driver's callbacks do this, at any depth of streams and graphs.
 """
@@ -24,7 +26,9 @@ from .recorder import Recorder, Span
 
 
 class DeviceActivity:
-    """Records the devices from `start` to `stop`; `recording` is what was found, `zero` when its clock began."""
+    """Records the devices from `start` to `stop`; `recording` is what was found, `zero` when its
+    clock began.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         from internals.cuda import backend
@@ -56,12 +60,18 @@ class DeviceActivity:
                 continue
             start, end = offset + activity.start_ns / 1000, offset + activity.end_ns / 1000
             event = FunctionEvent(-1 - number, activity.name, start, end, activity.stream)
-            event.device_type, event.device_index, event.use_device = DeviceType.CUDA, activity.device, "cuda"
+            event.device_type, event.device_index, event.use_device = (
+                DeviceType.CUDA,
+                activity.device,
+                "cuda",
+            )
             event.device_resource_id = activity.stream
             found.append(event)
             call = spans.get(id(self._numbers.get(activity.correlation)))
             if call is not None:
-                call.kernels.append(Kernel(activity.name, activity.device, activity.duration_ns / 1000))
+                call.kernels.append(
+                    Kernel(activity.name, activity.device, activity.duration_ns / 1000)
+                )
         return found
 
 
@@ -72,7 +82,9 @@ def in_use() -> bool:
 
 
 def available() -> bool:
-    """Whether there is a device to record, be it a simulated one that was asked for. Warns if not."""
+    """Whether there is a device to record, be it a simulated one that was asked for. Warns if
+    not.
+    """
     from internals.cuda import backend
 
     try:

@@ -1,9 +1,12 @@
-"""One recorded call, with its place in the tree of calls (`FunctionEvent` in `torch/autograd/profiler_util.py`).
+"""One recorded call, with its place in the tree of calls (`FunctionEvent` in
+`torch/autograd/profiler_util.py`).
 
-An event's time is *total*: it includes the events within it. Its *self* time is what is left when they are taken away, so the
-self times of all events add up to the time of the outermost ones. The same goes for memory, and for the time of devices.
+An event's time is *total*: it includes the events within it. Its *self* time is what is left when
+they are taken away, so the self times of all events add up to the time of the outermost ones. The
+same goes for memory, and for the time of devices.
 
-How the real one differs: there the tree is found from the times, since spans come from several sources and threads.
+How the real one differs: there the tree is found from the times, since spans come from several
+sources and threads.
 """
 
 from __future__ import annotations
@@ -92,15 +95,20 @@ class Times:
 
 
 class FunctionEvent(Times):
-    """What happened in one call. Times in microseconds, memory in bytes, net: taken less given back.
+    """What happened in one call. Times in microseconds, memory in bytes, net: taken less given
+    back.
 
-    `bytes_allocated` and `bytes_freed` are this event's own, gross. `cpu_parent`, `cpu_children`: the events around and within.
-    `kernels` is the work of devices that was queued here. `trace_name` tells steps apart, which have one `name`.
+    `bytes_allocated` and `bytes_freed` are this event's own, gross. `cpu_parent`, `cpu_children`:
+    the events around and within. `kernels` is the work of devices that was queued here.
+    `trace_name` tells steps apart, which have one `name`.
     """
 
     def __init__(self, id: int, name: str, start: float, end: float, thread: int = 1) -> None:
         self.id, self.thread, self.time_range = id, thread, Interval(start, end)
-        self.trace_name, self.name = name, "ProfilerStep*" if name.startswith("ProfilerStep#") else name
+        self.trace_name, self.name = (
+            name,
+            "ProfilerStep*" if name.startswith("ProfilerStep#") else name,
+        )
         self.overload_name = ""
         self.scope: int = Scope.FUNCTION
         self.sequence_nr = self.node_id = -1
@@ -139,7 +147,9 @@ class FunctionEvent(Times):
     def device_time_total(self) -> float:  # type: ignore[override]
         if self.device_type is not DeviceType.CPU:
             return self.time_range.elapsed_us()
-        return self.self_device_time_total + sum(child.device_time_total for child in self.cpu_children)
+        return self.self_device_time_total + sum(
+            child.device_time_total for child in self.cpu_children
+        )
 
     @property
     def self_device_time_total(self) -> float:  # type: ignore[override]
@@ -153,18 +163,24 @@ class FunctionEvent(Times):
 
     @property
     def cpu_memory_usage(self) -> int:
-        return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
+        return self.self_cpu_memory_usage + sum(
+            child.cpu_memory_usage for child in self.cpu_children
+        )
 
     @property
     def device_memory_usage(self) -> int:
-        return self.self_device_memory_usage + sum(child.device_memory_usage for child in self.cpu_children)
+        return self.self_device_memory_usage + sum(
+            child.device_memory_usage for child in self.cpu_children
+        )
 
     def __repr__(self) -> str:
         return (
-            f"<FunctionEvent id={self.id} name={self.name} device_type={self.device_type} cpu_time={self.cpu_time_str} "
-            f"start_us={self.time_range.start:.3f} end_us={self.time_range.end:.3f} "
+            f"<FunctionEvent id={self.id} name={self.name} device_type={self.device_type} "
+            f"cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} "
+            f"end_us={self.time_range.end:.3f} "
             f"cpu_children={[child.id for child in self.cpu_children]} thread={self.thread} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} seq_nr={self.sequence_nr}>"
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"seq_nr={self.sequence_nr}>"
         )
 
 
@@ -175,8 +191,14 @@ def events_of(
     events: list[FunctionEvent] = []
     found: dict[int, FunctionEvent] = {}
     for number, span in enumerate(spans, 1):
-        event = FunctionEvent(number, span.name, (span.start - zero) / 1000, (span.end - zero) / 1000)
-        event.overload_name, event.scope, event.sequence_nr = span.overload, span.scope, span.sequence_nr
+        event = FunctionEvent(
+            number, span.name, (span.start - zero) / 1000, (span.end - zero) / 1000
+        )
+        event.overload_name, event.scope, event.sequence_nr = (
+            span.overload,
+            span.scope,
+            span.sequence_nr,
+        )
         event.use_device, event.stack = use_device, list(span.stack)
         event.bytes_allocated, event.bytes_freed = span.allocated, span.freed
         event.self_device_memory_usage = span.device_bytes

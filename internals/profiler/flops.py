@@ -1,7 +1,8 @@
-"""How many floating-point operations a call asks for (`torch/csrc/profiler/util.cpp`, `computeFlops`).
+"""How many floating-point operations a call asks for (`torch/csrc/profiler/util.cpp`,
+`computeFlops`).
 
-An estimate from the arguments alone, for the operators that matter: a product and a sum count as two. Operators that call these
-count nothing themselves.
+An estimate from the arguments alone, for the operators that matter: a product and a sum count as
+two. Operators that call these count nothing themselves.
 
 How the real one differs: it knows three more operators.
 """
@@ -23,7 +24,8 @@ def flops_of(name: str, inputs: list[Input]) -> int:
         return 0
     try:
         return formula(inputs)
-    except (IndexError, ValueError, SyntaxError, ZeroDivisionError, TypeError):  # arguments of an unusual form
+    except (IndexError, ValueError, SyntaxError, ZeroDivisionError, TypeError):
+        # arguments of an unusual form
         return 0
 
 

@@ -1,6 +1,8 @@
-"""What goes into a call: sizes and dtypes of tensors, the other arguments as text (`torch/csrc/profiler/util.cpp`).
+"""What goes into a call: sizes and dtypes of tensors, the other arguments as text
+(`torch/csrc/profiler/util.cpp`).
 
-How the real one differs: it also keeps strides, and the values of lists of tensors are left out of the arguments' text.
+How the real one differs: it also keeps strides, and the values of lists of tensors are left out of
+the arguments' text.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from typing import Any, NamedTuple
 from internals.core.geometry import Geometry
 
 LONGEST_TEXT = 64
-Sizes = list[Any]  # of ints for a tensor, of such lists for a list of tensors, empty for anything else
+# of ints for a tensor, of such lists for a list of tensors, empty for anything else
+Sizes = list[Any]
 
 
 class Input(NamedTuple):
-    """An argument of a call: `sizes` and `dtype` of a tensor ("Scalar" for a number, "" for others), `text` of a number."""
+    """An argument of a call: `sizes` and `dtype` of a tensor ("Scalar" for a number, "" for
+    others), `text` of a number.
+    """
 
     sizes: Sizes
     dtype: str
@@ -39,7 +44,9 @@ def _describe(value: Any) -> Input:
         return Input([], "ScalarList", _short(list(value)))
     if value is None:
         return Input([], "", "")
-    return Input([], "Scalar" if isinstance(value, (bool, int, float, complex)) else "", _short(value))
+    return Input(
+        [], "Scalar" if isinstance(value, (bool, int, float, complex)) else "", _short(value)
+    )
 
 
 def _short(value: Any) -> str:

@@ -1,8 +1,10 @@
-"""Who took and gave back how many bytes, by the allocator's own counter (`torch/csrc/profiler`, `reportMemoryUsage`).
+"""Who took and gave back how many bytes, by the allocator's own counter (`torch/csrc/profiler`,
+`reportMemoryUsage`).
 
-The allocator keeps one number, the bytes in use, and tells of every change while its history is recorded. At each change, and
-wherever a span begins or ends, the number is compared with what it was: the difference belongs to the innermost open span. So
-what is counted here adds up to what `internals.cpu.memory_allocated()` says, whatever happened between.
+The allocator keeps one number, the bytes in use, and tells of every change while its history is
+recorded. At each change, and wherever a span begins or ends, the number is compared with what it
+was: the difference belongs to the innermost open span. So what is counted here adds up to what
+`internals.cpu.memory_allocated()` says, whatever happened between.
 
 Bytes are those of size classes, as everywhere in `internals.cpu`: a tensor of 16 bytes takes 64.
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """The bytes in use became more or, if negative, less: `total` is what they were then. `device` is -1 for the CPU."""
+    """The bytes in use became more or, if negative, less: `total` is what they were then. `device`
+    is -1 for the CPU.
+    """
 
     time: int
     bytes: int
@@ -35,7 +39,9 @@ class Change(NamedTuple):
 
 
 class MemoryLog(list[dict[str, Any]]):
-    """Takes the place of the allocator's history: what is appended to it is told to a history kept before it, too."""
+    """Takes the place of the allocator's history: what is appended to it is told to a history kept
+    before it, too.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()

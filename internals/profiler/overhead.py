@@ -12,7 +12,9 @@ CALLS, ROUNDS = 500, 5
 
 
 class Overhead(NamedTuple):
-    """The shortest times found for one call of an operator, in microseconds: as always, and while a profile is taken."""
+    """The shortest times found for one call of an operator, in microseconds: as always, and while a
+    profile is taken.
+    """
 
     unrecorded: float
     recorded: float
@@ -23,7 +25,8 @@ class Overhead(NamedTuple):
 
 
 def overhead(**options: Any) -> Overhead:
-    """Measure `relu` of four numbers with and without a profile, which is made with `options` as for `profile`.
+    """Measure `relu` of four numbers with and without a profile, which is made with `options` as
+    for `profile`.
 
     Raises RuntimeError while a profile is being taken.
     """

@@ -1,10 +1,11 @@
 """`internals.profiler.profile`: recordings made by a schedule (`torch/profiler/profiler.py`).
 
-Each call of `step()` asks the schedule what comes next and does what leads there: begin to warm up, throw that away and begin in
-earnest, stop and hand the trace over. A recording is a `Session` of its own, so nothing of one cycle is left in the next.
+Each call of `step()` asks the schedule what comes next and does what leads there: begin to warm up,
+throw that away and begin in earnest, stop and hand the trace over. A recording is a `Session` of
+its own, so nothing of one cycle is left in the next.
 
-How the real one differs: memory timelines, execution traces, metadata of distributed runs. There a profile in a profile stops the
-outer one with a warning; here it is refused, as it once was there.
+How the real one differs: memory timelines, execution traces, metadata of distributed runs. There a
+profile in a profile stops the outer one with a warning; here it is refused, as it once was there.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ class profile:
             model(x)
         print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
 
-    activities: what to record; by default the CPU, and CUDA if this process has used it already. schedule, on_trace_ready: see
-    `schedule`; the function gets the profile. record_shapes: sizes of inputs. profile_memory: bytes taken and given back.
-    with_stack: where in the program. with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges.
-    acc_events: keep events of earlier cycles, too.
+    activities: what to record; by default the CPU, and CUDA if this process has used it already.
+    schedule, on_trace_ready: see `schedule`; the function gets the profile. record_shapes: sizes of
+    inputs. profile_memory: bytes taken and given back. with_stack: where in the program.
+    with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges. acc_events:
+    keep events of earlier cycles, too.
 
-    Raises AssertionError for activities among which there is none, RuntimeError while another profile is being taken.
+    Raises AssertionError for activities among which there is none, RuntimeError while another
+    profile is being taken.
     """
 
     def __init__(
@@ -59,7 +62,10 @@ class profile:
             raise AssertionError("No valid profiler activities found")
         for activity in self.activities:
             if not isinstance(activity, ProfilerActivity):
-                raise TypeError(f"activities: expected ProfilerActivity.CPU or ProfilerActivity.CUDA, got {activity!r}")
+                raise TypeError(
+                    "activities: expected ProfilerActivity.CPU or ProfilerActivity.CUDA, got "
+                    f"{activity!r}"
+                )
         if ProfilerActivity.CUDA in self.activities and not devices.available():
             self.activities.discard(ProfilerActivity.CUDA)
             if not self.activities:
@@ -92,7 +98,9 @@ class profile:
         self._begin_step()
 
     def stop(self) -> None:
-        """End. What was being recorded is handed to `on_trace_ready`. Raises AssertionError if it was not started."""
+        """End. What was being recorded is handed to `on_trace_ready`. Raises AssertionError if it
+        was not started.
+        """
         if not self._started:
             raise AssertionError("Profiler must be initialized before stopping trace")
         self._started = False
@@ -111,20 +119,30 @@ class profile:
         self._begin_step()
 
     def events(self) -> EventList:
-        """What was recorded, in order of its beginning. Raises AssertionError before anything was."""
+        """What was recorded, in order of its beginning. Raises AssertionError before anything
+        was.
+        """
         result = self._finished("accessing events")
         if self.acc_events and self._earlier:
             return EventList(
-                [*self._earlier, *result.events], result.events.use_device, self.profile_memory, self.with_flops
+                [*self._earlier, *result.events],
+                result.events.use_device,
+                self.profile_memory,
+                self.with_flops,
             )
         return result.events
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList:
         """The events added up by name. Raises AssertionError before anything was recorded."""
         self._finished("getting key averages")
-        return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return self.events().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def chrome_trace(self) -> dict[str, Any]:
         """The trace of the last cycle as `export_chrome_trace` writes it."""
@@ -133,11 +151,17 @@ class profile:
         return chrome_trace.chrome_trace(result)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace of the last cycle, for chrome://tracing or ui.perfetto.dev. Raises OSError if that cannot be done."""
+        """Write the trace of the last cycle, for chrome://tracing or ui.perfetto.dev. Raises
+        OSError if that cannot be done.
+        """
         chrome_trace.write_text(path, json.dumps(self.chrome_trace()))
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Write "frame;frame;frame microseconds" lines. Raises AssertionError without `with_stack=True`."""
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Write "frame;frame;frame microseconds" lines. Raises AssertionError without
+        `with_stack=True`.
+        """
         export_stacks(self._finished("exporting stacks"), path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
@@ -150,7 +174,9 @@ class profile:
 
     def _become(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
         """From what was done in one step to what is done in the next; None: the end."""
-        if before in RECORDING and (before is ProfilerAction.RECORD_AND_SAVE or after not in RECORDING):
+        if before in RECORDING and (
+            before is ProfilerAction.RECORD_AND_SAVE or after not in RECORDING
+        ):
             self._save()
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
@@ -160,8 +186,9 @@ class profile:
             self._throw_away()
         elif self._session is None:
             self._session = Session(
-                ProfilerActivity.CPU in self.activities, ProfilerActivity.CUDA in self.activities, self.record_shapes,
-                self.profile_memory, self.with_stack, self.with_flops, self.with_modules,
+                ProfilerActivity.CPU in self.activities, ProfilerActivity.CUDA in self.activities,
+                self.record_shapes, self.profile_memory, self.with_stack, self.with_flops,
+                self.with_modules,
             )  # fmt: skip
             try:
                 self._session.start()
@@ -200,11 +227,19 @@ class profile:
 
 def supported_activities() -> set[ProfilerActivity]:
     """The CPU, and CUDA if this process has used it."""
-    return {ProfilerActivity.CPU, ProfilerActivity.CUDA} if devices.in_use() else {ProfilerActivity.CPU}
+    return (
+        {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+        if devices.in_use()
+        else {ProfilerActivity.CPU}
+    )
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None) -> Callable[[profile], None]:
-    """For `on_trace_ready`: writes each trace to "`worker_name`.`time`.pt.trace.json" in a folder, made if it is not there."""
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None
+) -> Callable[[profile], None]:
+    """For `on_trace_ready`: writes each trace to "`worker_name`.`time`.pt.trace.json" in a folder,
+    made if it is not there.
+    """
 
     def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)

@@ -1,13 +1,14 @@
-"""Ranges of a program in a profile: the user's labels, calls of modules, steps of optimizers (`torch/autograd/profiler.py`,
-`record_function`).
+"""Ranges of a program in a profile: the user's labels, calls of modules, steps of optimizers
+(`torch/autograd/profiler.py`, `record_function`).
 
     with record_function("## forward ##"):
         y = model(x)
 
-Labels cost next to nothing while nobody records. Modules and optimizers are heard of through hooks, which are there only while a
-profile is taken.
+Labels cost next to nothing while nobody records. Modules and optimizers are heard of through hooks,
+which are there only while a profile is taken.
 
-How the real one differs: labels work in compiled functions as well; modules are found in the Python stack.
+How the real one differs: labels work in compiled functions as well; modules are found in the Python
+stack.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ class record_function:
 
     def __init__(self, name: str, args: str | None = None) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"record_function(): argument 'name' must be str, not {type(name).__name__}")
+            raise TypeError(
+                f"record_function(): argument 'name' must be str, not {type(name).__name__}"
+            )
         self.name, self.args = name, args
         self._open: list[tuple[Recorder, Any] | None] = []
 
     def __enter__(self) -> record_function:
         recorder = recording.recorder
-        self._open.append(None if recorder is None else (recorder, recorder.enter(self.name, Scope.USER_SCOPE)))
+        self._open.append(
+            None if recorder is None else (recorder, recorder.enter(self.name, Scope.USER_SCOPE))
+        )
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -53,8 +58,13 @@ class record_function:
 
 @contextmanager
 def record_modules(recorder: Recorder) -> Iterator[None]:
-    """Calls of modules are ranges "nn.Module: Linear_0": the class, and which instance of it was met."""
-    from internals.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+    """Calls of modules are ranges "nn.Module: Linear_0": the class, and which instance of it was
+    met.
+    """
+    from internals.nn.modules.module import (
+        register_module_forward_hook,
+        register_module_forward_pre_hook,
+    )
 
     names: dict[Any, str] = {}
     counts: dict[str, int] = {}
@@ -76,7 +86,10 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
                 if inner is module:
                     break
 
-    handles = register_module_forward_pre_hook(before), register_module_forward_hook(after, always_call=True)
+    handles = (
+        register_module_forward_pre_hook(before),
+        register_module_forward_hook(after, always_call=True),
+    )
     try:
         yield
     finally:
@@ -87,7 +100,10 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
 @contextmanager
 def record_optimizers(recorder: Recorder) -> Iterator[None]:
     """Steps of optimizers are ranges "Optimizer.step#SGD.step"."""
-    from internals.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+    from internals.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
 
     entered: list[tuple[Any, Any]] = []
 

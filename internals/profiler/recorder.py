@@ -1,15 +1,16 @@
-"""What happens around every call while a profile is taken (`torch/csrc/autograd/profiler_kineto.cpp`, `onFunctionEnter` and
-`onFunctionExit`).
+"""What happens around every call while a profile is taken
+(`torch/csrc/autograd/profiler_kineto.cpp`, `onFunctionEnter` and `onFunctionExit`).
 
-A `Span` is one call, or one range: its name, when it began and ended, and which span it lies in. The recorder keeps the innermost
-one that is open; the dispatcher hands it each operator call (`call`), and everybody else a name (`enter`, `exit`).
+A `Span` is one call, or one range: its name, when it began and ended, and which span it lies in.
+The recorder keeps the innermost one that is open; the dispatcher hands it each operator call
+(`call`), and everybody else a name (`enter`, `exit`).
 
-Being watched must change little. An operator call is made as it would be without a profiler: the kernel comes from the operator's
-table, not from the readable walk. And while a kernel of the CPU runs that calls no other operator, the fast lane below it (the
-allocator's above all) is open again.
+Being watched must change little. An operator call is made as it would be without a profiler: the
+kernel comes from the operator's table, not from the readable walk. And while a kernel of the CPU
+runs that calls no other operator, the fast lane below it (the allocator's above all) is open again.
 
-How the real one differs: spans go to a buffer of each thread and are put together at the end; here one thread is recorded, the
-one that began, as backward runs on it too.
+How the real one differs: spans go to a buffer of each thread and are put together at the end; here
+one thread is recorded, the one that began, as backward runs on it too.
 """
 
 from __future__ import annotations
@@ -37,17 +38,26 @@ _NOT_SHOWN = ("internals.core", "internals.profiler", "internals._generated", "c
 class Span:
     """One call or range. Times are those of `time.perf_counter_ns`; `end` is 0 while it is open.
 
-    `inputs` are the `Input`s, None if nobody wanted them; `stack` the Python frames, innermost first; `allocated` and `freed` the
-    bytes of the CPU allocator in this span but in none within it, `device_bytes` the same for GPUs, net.
+    `inputs` are the `Input`s, None if nobody wanted them; `stack` the Python frames, innermost
+    first; `allocated` and `freed` the bytes of the CPU allocator in this span but in none within
+    it, `device_bytes` the same for GPUs, net.
     """
 
     __slots__ = (
-        "name", "overload", "scope", "parent", "start", "end", "inputs", "stack", "sequence_nr", "allocated", "freed",
-        "device_bytes", "correlations",
+        "name", "overload", "scope", "parent", "start", "end", "inputs", "stack", "sequence_nr",
+        "allocated", "freed", "device_bytes", "correlations",
     )  # fmt: skip
 
-    def __init__(self, name: str, overload: str, scope: Scope, parent: Span | None, sequence_nr: int = -1) -> None:
-        self.name, self.overload, self.scope, self.parent, self.sequence_nr = name, overload, scope, parent, sequence_nr
+    def __init__(
+        self, name: str, overload: str, scope: Scope, parent: Span | None, sequence_nr: int = -1
+    ) -> None:
+        self.name, self.overload, self.scope, self.parent, self.sequence_nr = (
+            name,
+            overload,
+            scope,
+            parent,
+            sequence_nr,
+        )
         self.start = self.end = self.allocated = self.freed = self.device_bytes = 0
         self.inputs: Any = None
         self.stack: tuple[str, ...] = ()
@@ -55,10 +65,12 @@ class Span:
 
 
 class Recorder:
-    """Records what this thread does between `start` and `stop`, in `spans`, in order of their beginning.
+    """Records what this thread does between `start` and `stop`, in `spans`, in order of their
+    beginning.
 
-    shapes: keep the sizes of what goes in. memory: count bytes, which keeps the fast lane closed. stacks: keep where
-    in the program each call was made. `memory_log` is None unless memory is counted.
+    shapes: keep the sizes of what goes in. memory: count bytes, which keeps the fast lane closed.
+    stacks: keep where in the program each call was made. `memory_log` is None unless memory is
+    counted.
     """
 
     def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False) -> None:
@@ -143,7 +155,9 @@ class Recorder:
         return span
 
     def exit(self, span: Span) -> None:
-        """End a range, and whatever was left open in it. A range that has ended already is let be."""
+        """End a range, and whatever was left open in it. A range that has ended already is let
+        be.
+        """
         if span.end:
             return
         now = clock()
@@ -157,7 +171,8 @@ class Recorder:
         span.end = now
 
     def _run(self, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
-        if hot.off != 1 or not self._alone:  # others watch, too, or want other keys: the readable way
+        if hot.off != 1 or not self._alone:
+            # others watch, too, or want other keys: the readable way
             return self._call(op, args)
         keys = op.keys_of(args)
         if not keys & BACKEND_MASK:
@@ -179,30 +194,43 @@ class Recorder:
 
 
 def is_leaf(op: OperatorHandle) -> bool:
-    """Whether what runs for `op` on the CPU is known to call no operator: a kernel of `aten.native`, a generated derivative."""
+    """Whether what runs for `op` on the CPU is known to call no operator: a kernel of
+    `aten.native`, a generated derivative.
+    """
     kernels = op.kernels
-    if DispatchKey.CPU not in kernels or DispatchKey.CompositeImplicitAutograd in kernels or op.name in _CALL_OPERATORS:
+    if (
+        DispatchKey.CPU not in kernels
+        or DispatchKey.CompositeImplicitAutograd in kernels
+        or op.name in _CALL_OPERATORS
+    ):
         return False
     autograd = kernels.get(DispatchKey.Autograd)
     if autograd is not None and not _module(autograd).startswith("internals._generated.autograd_"):
         return False
     where = _module(kernels[DispatchKey.CPU])
     if where == "internals._generated.variants" and op.schema.is_inplace:
-        base = dispatcher.operators.get(op.name.replace("_.", ".") if "." in op.name else op.name[:-1])
+        base = dispatcher.operators.get(
+            op.name.replace("_.", ".") if "." in op.name else op.name[:-1]
+        )
         return base is not None and is_leaf(base)
     return where.startswith("internals.aten.native.")
 
 
 # Kernels of `aten.native` that do call operators.
 _CALL_OPERATORS = {
-    "aten::isinf", "aten::isfinite", "aten::glu", "aten::glu_backward", "aten::native_dropout", "aten::native_dropout_backward",
-    "aten::select_backward", "aten::slice_backward", "aten::diagonal_backward", "aten::unfold_backward",
+    "aten::isinf", "aten::isfinite", "aten::glu", "aten::glu_backward", "aten::native_dropout",
+    "aten::native_dropout_backward", "aten::select_backward", "aten::slice_backward",
+    "aten::diagonal_backward", "aten::unfold_backward",
 }  # fmt: skip
 
 
 def _module(kernel: Any) -> str:
     target = kernel.target
-    return target.partition(":")[0] if isinstance(target, str) else getattr(target, "__module__", "") or ""
+    return (
+        target.partition(":")[0]
+        if isinstance(target, str)
+        else getattr(target, "__module__", "") or ""
+    )
 
 
 def sequence_nr_of(result: Any) -> int:
@@ -215,7 +243,9 @@ def sequence_nr_of(result: Any) -> int:
 
 
 def python_stack() -> tuple[str, ...]:
-    """Where the program is, innermost first, as "file(line): function". The frames of the layers below are left out."""
+    """Where the program is, innermost first, as "file(line): function". The frames of the layers
+    below are left out.
+    """
     frame: Any = sys._getframe(2)
     found: list[str] = []
     while frame is not None and len(found) < DEEPEST_STACK:

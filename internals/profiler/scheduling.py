@@ -1,10 +1,10 @@
-"""When to record in a long run: `schedule` gives a function from the number of a step to what is done in it
-(`torch/profiler/profiler.py`).
+"""When to record in a long run: `schedule` gives a function from the number of a step to what is
+done in it (`torch/profiler/profiler.py`).
 
     schedule(skip_first=10, wait=5, warmup=1, active=3, repeat=2)
 
-skips ten steps, then twice: five steps without the profiler, one in which it runs but what it finds is thrown away, three that
-are recorded. With `repeat=0` it goes on for ever.
+skips ten steps, then twice: five steps without the profiler, one in which it runs but what it finds
+is thrown away, three that are recorded. With `repeat=0` it goes on for ever.
 
 How the real one differs: in nothing.
 """
@@ -36,7 +36,13 @@ class ProfilerActivity(Enum):
 
 
 def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
     """See the module. `skip_first_wait`, if not 0, leaves the `wait` of the first cycle out.
 
@@ -44,11 +50,14 @@ def schedule(
     """
     if not (wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0):
         raise AssertionError(
-            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), active={active} "
-            f"(need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
+            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} "
+            f"(need >= 0), active={active} (need > 0), repeat={repeat} (need >= 0), "
+            f"skip_first={skip_first} (need >= 0)."
         )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+        warnings.warn(
+            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
+        )
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:

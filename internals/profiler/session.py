@@ -1,11 +1,13 @@
-"""One profile: what is hung in when it starts, and what was found when it stops (`torch/autograd/profiler.py`).
+"""One profile: what is hung in when it starts, and what was found when it stops
+(`torch/autograd/profiler.py`).
 
     with internals.autograd.profiler.profile() as prof: ...
 
-A `Session` is one recording. `profile` here is the plain one, from beginning to end; that of `internals.profiler` makes as many
-as its schedule wants.
+A `Session` is one recording. `profile` here is the plain one, from beginning to end; that of
+`internals.profiler` makes as many as its schedule wants.
 
-How the real one differs: several threads may be recorded, and a trace may be taken from outside while a program runs.
+How the real one differs: several threads may be recorded, and a trace may be taken from outside
+while a program runs.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _lock = threading.Lock()
 class Result:
     """What a recording found. `zero` is when it began, on the clock of `time.perf_counter_ns`.
 
-    `activity` is the recording of devices, if there is one, and `activity_offset` how many microseconds later it began.
+    `activity` is the recording of devices, if there is one, and `activity_offset` how many
+    microseconds later it began.
     """
 
     def __init__(self, session: Session) -> None:
@@ -48,7 +51,9 @@ class Result:
         if device is not None:
             by_span = {id(span): event for span, event in zip(spans, events)}
             events += device.events(by_span, self.activity_offset)
-        self.events = EventList(events, use_device, self.profile_memory, self.with_flops, self.with_stack)
+        self.events = EventList(
+            events, use_device, self.profile_memory, self.with_flops, self.with_stack
+        )
 
     def _outside(self, use_device: str | None) -> list[FunctionEvent]:
         """An event "[memory]" for each change of memory that happened in no call."""
@@ -69,7 +74,8 @@ class Result:
 
 
 class Session:
-    """A recording being made; `start` it, `stop` it, ask for the `result`. Only one can be made at a time.
+    """A recording being made; `start` it, `stop` it, ask for the `result`. Only one can be made at
+    a time.
 
     `start` raises RuntimeError while another one runs.
     """
@@ -95,7 +101,11 @@ class Session:
         """Begin. Raises RuntimeError while another profile is being taken."""
         with _lock:
             if _running:
-                where = "this thread" if _running[0].thread == threading.get_ident() else "another thread"
+                where = (
+                    "this thread"
+                    if _running[0].thread == threading.get_ident()
+                    else "another thread"
+                )
                 raise RuntimeError(f"Profiler is already enabled on {where}")
             _running.append(self.recorder)
         with ExitStack() as undo:
@@ -111,7 +121,9 @@ class Session:
             self._hooks = undo.pop_all()
 
     def stop(self) -> None:
-        """End, when the devices have done their work. Raises RuntimeError in another thread than that of `start`."""
+        """End, when the devices have done their work. Raises RuntimeError in another thread than
+        that of `start`.
+        """
         self.recorder.check_thread()
         self._hooks.close()
 
@@ -124,11 +136,13 @@ class Session:
 
 
 class profile:
-    """`torch.autograd.profiler.profile`: records what happens in a block; `enabled=False` records nothing.
+    """`torch.autograd.profiler.profile`: records what happens in a block; `enabled=False` records
+    nothing.
 
-    Afterwards `key_averages()`, `table()`, `function_events`, `total_average()`, `export_chrome_trace(path)` and
-    `export_stacks(path)` say what was found. Raises RuntimeError on entering it twice, and while another profile is taken.
-    `use_device="cuda"` (once `use_cuda=True`) records devices as well; the other parameters are those of
+    Afterwards `key_averages()`, `table()`, `function_events`, `total_average()`,
+    `export_chrome_trace(path)` and `export_stacks(path)` say what was found. Raises RuntimeError on
+    entering it twice, and while another profile is taken. `use_device="cuda"` (once
+    `use_cuda=True`) records devices as well; the other parameters are those of
     `internals.profiler.profile`.
     """
 
@@ -147,10 +161,20 @@ class profile:
         use_cpu: bool = True,
     ) -> None:
         if use_device not in (None, "cuda"):
-            raise ValueError(f"use_device: devices of kind '{use_device}' cannot be profiled, only 'cuda'")
+            raise ValueError(
+                f"use_device: devices of kind '{use_device}' cannot be profiled, only 'cuda'"
+            )
         self.enabled, self.entered = enabled, False
         wants_cuda = enabled and (use_cuda or use_device == "cuda") and devices.available()
-        self._options = use_cpu, wants_cuda, record_shapes, profile_memory, with_stack, with_flops, with_modules
+        self._options = (
+            use_cpu,
+            wants_cuda,
+            record_shapes,
+            profile_memory,
+            with_stack,
+            with_flops,
+            with_modules,
+        )
         self._session: Session | None = None
         self._result: Result | None = None
 
@@ -180,9 +204,14 @@ class profile:
         return self.result.events
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList:
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return self.function_events.key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
         return self.function_events.table(sort_by, row_limit, **options)
@@ -197,18 +226,30 @@ class profile:
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         chrome_trace.export(self.result, path)
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
         export_stacks(self.result, path, metric)
 
     def __repr__(self) -> str:
-        return "<unfinished torch.autograd.profile>" if self._result is None else repr(list(self._result.events))
+        return (
+            "<unfinished torch.autograd.profile>"
+            if self._result is None
+            else repr(list(self._result.events))
+        )
 
     def __str__(self) -> str:
-        return "<unfinished torch.autograd.profile>" if self._result is None else str(self._result.events)
+        return (
+            "<unfinished torch.autograd.profile>"
+            if self._result is None
+            else str(self._result.events)
+        )
 
 
 def export_stacks(result: Result, path: str | os.PathLike[str], metric: str) -> None:
-    """Write the stacks for a flame graph tool. Raises AssertionError if none were recorded, ValueError for a wrong metric."""
+    """Write the stacks for a flame graph tool. Raises AssertionError if none were recorded,
+    ValueError for a wrong metric.
+    """
     if not result.with_stack:
         raise AssertionError("export_stacks() requires with_stack=True")
     chrome_trace.write_text(path, "".join(line + "\n" for line in result.events.stacks(metric)))

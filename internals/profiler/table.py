@@ -1,9 +1,11 @@
-"""The table that `key_averages().table()` prints (`_build_table` in `torch/autograd/profiler_util.py`).
+"""The table that `key_averages().table()` prints (`_build_table` in
+`torch/autograd/profiler_util.py`).
 
-A column is a heading, a width, and what to say of an event; which columns there are depends on what was recorded.
+A column is a heading, a width, and what to say of an event; which columns there are depends on what
+was recorded.
 
-How the real one differs: a column for the number of the node in a distributed run. It has no `times=False`, which leaves out the
-columns that differ from run to run.
+How the real one differs: a column for the number of the node in a distributed run. It has no
+`times=False`, which leaves out the columns that differ from run to run.
 """
 
 from __future__ import annotations
@@ -58,7 +60,14 @@ def build_table(
     source = None
     if any(e.stack for e in events):
         source = _at_most(max(len(frame) for e in events for frame in e.stack) + 4, source_width)
-        columns.append(Column("Source Location", source, lambda e: _end_of(e.stack[0], source) if e.stack else "", "<"))
+        columns.append(
+            Column(
+                "Source Location",
+                source,
+                lambda e: _end_of(e.stack[0], source) if e.stack else "",
+                "<",
+            )
+        )
     if with_flops:
         columns += flops_columns(events)
 
@@ -76,7 +85,14 @@ def build_table(
         lines.append(line([c.say(e) for c in columns]))
         if source is not None:
             for frame in (*e.stack[1:], ""):
-                lines.append(line([_end_of(frame, source) if c.heading == "Source Location" else "" for c in columns]))
+                lines.append(
+                    line(
+                        [
+                            _end_of(frame, source) if c.heading == "Source Location" else ""
+                            for c in columns
+                        ]
+                    )
+                )
     return "\n".join([*lines, rule, *totals(events, time_unit, times)]) + "\n"
 
 
@@ -105,7 +121,9 @@ def time_columns(events: Sequence[Any], unit: str | None) -> list[Column]:
         device, busy = device_name(events), device_total(events)
         columns += [
             Column(f"Self {device}", WIDTH, lambda e: format_time(e.self_device_time_total, unit)),
-            Column(f"Self {device} %", WIDTH, lambda e: format_share(e.self_device_time_total, busy)),
+            Column(
+                f"Self {device} %", WIDTH, lambda e: format_share(e.self_device_time_total, busy)
+            ),
             Column(f"{device} total", WIDTH, lambda e: format_time(e.device_time_total, unit)),
             Column(f"{device} time avg", WIDTH, lambda e: format_time(e.device_time, unit)),
         ]
@@ -121,7 +139,9 @@ def memory_columns(events: Sequence[Any]) -> list[Column]:
         device = device_name(events)
         columns += [
             Column(f"{device} Mem", WIDTH, lambda e: format_memory(e.device_memory_usage)),
-            Column(f"Self {device} Mem", WIDTH, lambda e: format_memory(e.self_device_memory_usage)),
+            Column(
+                f"Self {device} Mem", WIDTH, lambda e: format_memory(e.self_device_memory_usage)
+            ),
         ]
     return columns
 
@@ -132,20 +152,32 @@ def flops_columns(events: Sequence[Any]) -> list[Column]:
     if not known:
         return []
     power = floor(max(0.0, min(log10(min(known)) / 3, len(FLOPS) - 1.0)))
-    return [Column(f"Total {FLOPS[power]}", WIDTH, lambda e: f"{e.flops / 1000**power:8.3f}" if e.flops > 0 else "--")]
+    return [
+        Column(
+            f"Total {FLOPS[power]}",
+            WIDTH,
+            lambda e: f"{e.flops / 1000**power:8.3f}" if e.flops > 0 else "--",
+        )
+    ]
 
 
 def totals(events: Sequence[Any], unit: str | None, times: bool) -> list[str]:
     if not times:
         return [f"Calls in total: {sum(e.count for e in events)}"]
-    lines = [f"Self CPU time total: {format_time(sum(e.self_cpu_time_total for e in events), unit)}"]
+    lines = [
+        f"Self CPU time total: {format_time(sum(e.self_cpu_time_total for e in events), unit)}"
+    ]
     if any(e.self_device_time_total > 0 for e in events):
-        lines.append(f"Self {device_name(events)} time total: {format_time(device_total(events), unit)}")
+        lines.append(
+            f"Self {device_name(events)} time total: {format_time(device_total(events), unit)}"
+        )
     return lines
 
 
 def device_total(events: Sequence[Any]) -> float:
-    """The time of the devices' own work: what the calls that queued it say of it is not counted again."""
+    """The time of the devices' own work: what the calls that queued it say of it is not counted
+    again.
+    """
     return sum(e.self_device_time_total for e in events if e.device_type is not DeviceType.CPU)
 
 

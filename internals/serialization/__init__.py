@@ -1,9 +1,10 @@
-"""Saving and loading: what we save real PyTorch runs, and the other way round (`torch/serialization.py`,
-`torch/csrc/jit/serialization`, `caffe2/serialize`).
+"""Saving and loading: what we save real PyTorch runs, and the other way round
+(`torch/serialization.py`, `torch/csrc/jit/serialization`, `caffe2/serialize`).
 
-A file is a zip archive whose members are stored as they are, each on a multiple of 64 bytes, so that it can be mapped into memory
-and a tensor can be a view of it. One member is a pickle, which says what the tensors are part of; one member holds the bytes of
-each storage. A compiled module has its code beside them, as source text.
+A file is a zip archive whose members are stored as they are, each on a multiple of 64 bytes, so
+that it can be mapped into memory and a tensor can be a view of it. One member is a pickle, which
+says what the tensors are part of; one member holds the bytes of each storage. A compiled module has
+its code beside them, as source text.
 
     container/        the zip archive: written in one pass, read with suspicion, mapped into memory
     pickles/          the pickle, which nothing is executed from; what stands for a tensor in it
@@ -12,10 +13,13 @@ each storage. A compiled module has its code beside them, as source text.
     script/           `jit.save`, `jit.load`: a module's class as source text, and back
     layout_101/       the archive of PyTorch 1.0, which the talk shows
     safetensors_files.py   another format for tensors alone, through its own library
-    convert.py, run.py, inspection/, fuzzing/   `python -m internals convert`, `run`, `inspect`, `fuzz-archive`
-    errors.py, visible.py, json_node.py, text_limits.py   what goes wrong, and names in messages; JSON and text from a file
+    convert.py, run.py, inspection/, fuzzing/   `python -m internals convert`, `run`, `inspect`,
+                                                `fuzz-archive`
+    errors.py, visible.py, json_node.py, text_limits.py   what goes wrong, and names in messages;
+                                                          JSON and text from a file
 
-How the real one differs: it is C++ for everything but `torch.save`, whose pickles Python's own pickler writes.
+How the real one differs: it is C++ for everything but `torch.save`, whose pickles Python's own
+pickler writes.
 """
 
 from __future__ import annotations

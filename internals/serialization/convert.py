@@ -1,12 +1,15 @@
 """From one kind of file to another: `python -m internals convert IN OUT`.
 
-    convert resnet_of_2019.pt resnet.pt                 model.json becomes data.pkl: PyTorch since 1.11 reads it again
+    convert resnet_of_2019.pt resnet.pt                 model.json becomes data.pkl: PyTorch since
+                                                        1.11 reads it again
     convert --format 1.0.1 resnet.pt resnet101.pt       and back, for the PyTorch of the talk
-    convert model.pt2 model.pt                          what torch.export saved becomes TorchScript, for C++ and Node.js
-    convert weights.pth weights.safetensors             tensors, from torch.save's archive, the stream before it, or safetensors
+    convert model.pt2 model.pt                          what torch.export saved becomes TorchScript,
+                                                        for C++ and Node.js
+    convert weights.pth weights.safetensors             tensors, from torch.save's archive, the
+                                                        stream before it, or safetensors
 
-What a file is, is seen from its contents; what it becomes, from `--format` and from the name of OUT. OUT is written whole or not
-at all, and may be IN.
+What a file is, is seen from its contents; what it becomes, from `--format` and from the name of
+OUT. OUT is written whole or not at all, and may be IN.
 
 How the real one differs: PyTorch has no converters; it could read old archives, and now cannot.
 """
@@ -25,33 +28,46 @@ SAFETENSORS = ".safetensors"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """The command. Returns 0, or 1 when the conversion is not possible; then one line on stderr says why."""
+    """The command. Returns 0, or 1 when the conversion is not possible; then one line on stderr
+    says why.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m internals convert",
-        description="rewrite a compiled module in today's layout or in that of PyTorch 1.0.1, or tensors in another format",
+        description=(
+            "rewrite a compiled module in today's layout or in that of PyTorch 1.0.1, or tensors "
+            "in another format"
+        ),
     )
     parser.add_argument("input", metavar="IN", help="a .pt, .pth, .pt2 or .safetensors file")
     parser.add_argument(
-        "output", metavar="OUT", help="the file to write; tensors become safetensors if it is named *.safetensors"
+        "output",
+        metavar="OUT",
+        help="the file to write; tensors become safetensors if it is named *.safetensors",
     )
     parser.add_argument(
-        "--format", choices=("modern", "1.0.1"), help="the layout of a compiled module (default: modern)"
+        "--format",
+        choices=("modern", "1.0.1"),
+        help="the layout of a compiled module (default: modern)",
     )
     options = parser.parse_args(list(arguments))
     try:
         convert(options.input, options.output, options.format)
     except (RuntimeError, ValueError, TypeError, OSError, EOFError) as why:
-        told = one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}"
+        told = (
+            one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}"
+        )
         print(visible(told), file=sys.stderr)
         return 1
     return 0
 
 
 def convert(source: str, target: str, format: str | None = None) -> None:
-    """Read `source` and write it as `target`. `format` is "modern" or "1.0.1" and means compiled modules.
+    """Read `source` and write it as `target`. `format` is "modern" or "1.0.1" and means compiled
+    modules.
 
-    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the format cannot hold, ValueError
-    for a format that is none for such contents, OSError for files that cannot be read or written.
+    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the
+    format cannot hold, ValueError for a format that is none for such contents, OSError for files
+    that cannot be read or written.
     """
     kind = kind_of(source)
     if kind in ("module", "exported program"):
@@ -63,7 +79,9 @@ def convert(source: str, target: str, format: str | None = None) -> None:
 
 
 def kind_of(path: str) -> str:
-    """What a file holds: "module", "exported program", "tensors" (of torch.save) or "safetensors"."""
+    """What a file holds: "module", "exported program", "tensors" (of torch.save) or
+    "safetensors".
+    """
     from .container.zip_reader import ArchiveReader
 
     with open(path, "rb") as f:
@@ -86,7 +104,9 @@ def _convert_module(source: str, target: str, format: str, kind: str) -> None:
     if target.endswith(SAFETENSORS):
         raise ValueError("holds a compiled module; safetensors has no place for its code")
     if target.endswith(".pt2"):
-        raise ValueError("cannot become a .pt2 archive: torch.export makes those, from a model in Python")
+        raise ValueError(
+            "cannot become a .pt2 archive: torch.export makes those, from a model in Python"
+        )
     if kind == "exported program":
         from internals import export
 

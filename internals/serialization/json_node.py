@@ -1,9 +1,12 @@
-"""JSON from a file, read with suspicion: every value knows where it stands, so that an error can say it.
+"""JSON from a file, read with suspicion: every value knows where it stands, so that an error can
+say it.
 
     mainModule = JsonNode.parse(text, "resnet.pt", "model.json")["mainModule"]
-    mainModule["parameters"][0]["tensorId"].integer()     ArchiveError: ... mainModule.parameters[0].tensorId is ...
+    mainModule["parameters"][0]["tensorId"].integer()     ArchiveError: ...
+                                                          mainModule.parameters[0].tensorId is ...
 
-How the real one differs: PyTorch reads model.json into protobuf messages, and model.json of `torch.export` into dataclasses.
+How the real one differs: PyTorch reads model.json into protobuf messages, and model.json of
+`torch.export` into dataclasses.
 """
 
 from __future__ import annotations
@@ -30,12 +33,21 @@ class JsonNode:
     def parse(cls, text: str, archive: str, record: str) -> JsonNode:
         """Raises ArchiveError for what is no JSON, or has one key twice in an object."""
         try:
-            return cls(json.loads(text, object_pairs_hook=_unique, parse_constant=_not_a_number), "", archive, record)
+            return cls(
+                json.loads(text, object_pairs_hook=_unique, parse_constant=_not_a_number),
+                "",
+                archive,
+                record,
+            )
         except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-            raise ArchiveError(f"not the JSON it should be: {error}", archive=archive, record=record) from None
+            raise ArchiveError(
+                f"not the JSON it should be: {error}", archive=archive, record=record
+            ) from None
 
     def error(self, message: str) -> ArchiveError:
-        return ArchiveError(f"{self.path or 'the top'} {message}", archive=self.archive, record=self.record)
+        return ArchiveError(
+            f"{self.path or 'the top'} {message}", archive=self.archive, record=self.record
+        )
 
     def __getitem__(self, key: str | int) -> JsonNode:
         """A member or an entry. Raises ArchiveError if there is none."""
@@ -51,7 +63,11 @@ class JsonNode:
     def get(self, key: str) -> JsonNode | None:
         """A member; None if it is not there or null."""
         value = self._dict().get(key)
-        return None if value is None else self._child(value, f"{self.path}.{key}" if self.path else key)
+        return (
+            None
+            if value is None
+            else self._child(value, f"{self.path}.{key}" if self.path else key)
+        )
 
     def __iter__(self) -> Iterator[JsonNode]:
         return (self._child(each, f"{self.path}[{i}]") for i, each in enumerate(self._list()))
@@ -82,7 +98,11 @@ class JsonNode:
     def integer(self) -> int:
         """A whole number of 64 bits; protobuf writes those as text."""
         value = self.value
-        if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
+        if (
+            isinstance(value, str)
+            and value.removeprefix("-").isascii()
+            and value.removeprefix("-").isdigit()
+        ):
             value = int(value) if len(value) < 30 else None
         if not isinstance(value, int) or isinstance(value, bool) or value not in INT64:
             raise self.error(f"is {self._shown()}, not a whole number of 64 bits")
@@ -108,7 +128,11 @@ class JsonNode:
         return self._of(list, "a list")
 
     def _shown(self) -> str:
-        shown = json.dumps(self.value) if not isinstance(self.value, (dict, list)) else type(self.value).__name__
+        shown = (
+            json.dumps(self.value)
+            if not isinstance(self.value, (dict, list))
+            else type(self.value).__name__
+        )
         return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
     def _child(self, value: Any, path: str) -> JsonNode:

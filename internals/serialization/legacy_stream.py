@@ -1,16 +1,19 @@
-"""The file that `torch.save` wrote before it wrote archives (`torch/serialization.py`, `_legacy_load`).
+"""The file that `torch.save` wrote before it wrote archives (`torch/serialization.py`,
+`_legacy_load`).
 
 Five pickles one behind the other, then numbers:
 
     0x1950a86a20f9469cfc6c                a magic number
     1001                                  the version of the protocol
     {"little_endian": True, ...}          what the computer was like
-    the object                            with persistent ids ("storage", class, key, location, number of elements, view)
+    the object                            with persistent ids ("storage", class, key, location,
+                                          number of elements, view)
     ["94012...", ...]                     the keys of the storages, sorted
     count, elements, count, elements ...  each storage: an int64, then its bytes
 
-The storages come last, so the object is made of storages that are filled afterwards. What they claim to need cannot be more than
-the file has. A `view` (key, offset, size) is a storage within another one; files of today say None.
+The storages come last, so the object is made of storages that are filled afterwards. What they
+claim to need cannot be more than the file has. A `view` (key, offset, size) is a storage within
+another one; files of today say None.
 
 How the real one differs: it reads the tar files of PyTorch 0.1, too.
 """
@@ -36,7 +39,9 @@ PROTOCOL_VERSION = 1001
 
 
 def load_stream(f: Any, map_location: MapLocation = None) -> Any:
-    """The object in such a file, a path or a binary file. Raises ArchiveError when something in it is wrong."""
+    """The object in such a file, a path or a binary file. Raises ArchiveError when something in it
+    is wrong.
+    """
     is_path = isinstance(f, (str, os.PathLike))
     name = os.path.basename(os.fsdecode(f)) if is_path else "archive"
     start = 0 if is_path else f.tell()
@@ -62,10 +67,13 @@ class Stream:
     def read(self) -> Any:
         if self.data[257:262] == b"ustar":
             raise self.error(
-                "a tar file of PyTorch 0.1 is not read here: load it with PyTorch 1.0 or later, and save it"
+                "a tar file of PyTorch 0.1 is not read here: load it with PyTorch 1.0 or later, "
+                "and save it"
             )
         if self.data[:1] != b"\x80":
-            raise self.error("neither a zip archive nor a stream of pickles: torch.save did not write this")
+            raise self.error(
+                "neither a zip archive nor a stream of pickles: torch.save did not write this"
+            )
         if self.plain("magic number") != MAGIC_NUMBER:
             raise self.error("Invalid magic number; corrupt file?")
         version = self.plain("protocol version")
@@ -97,7 +105,10 @@ class Stream:
         if known is None:
             self.claimed += numel * kind.itemsize
             if self.claimed > len(self.data):
-                raise ArchiveError(f"storages of {self.claimed} bytes are claimed, but the file has {len(self.data)}")
+                raise ArchiveError(
+                    f"storages of {self.claimed} bytes are claimed, but the file has "
+                    f"{len(self.data)}"
+                )
             fresh = self.restore(Storage.allocate(numel * kind.itemsize), location)
             known = self.storages[key] = TypedStorage(fresh, kind)
         elif known.dtype is not kind or known.size() < numel:
@@ -106,25 +117,36 @@ class Stream:
 
     def view(self, root: TypedStorage, kind: dtype, metadata: Any) -> TypedStorage:
         """The storage that is a piece of `root`."""
-        if type(metadata) is not tuple or len(metadata) != 3 or [type(x) for x in metadata] != [str, int, int]:
+        if (
+            type(metadata) is not tuple
+            or len(metadata) != 3
+            or [type(x) for x in metadata] != [str, int, int]
+        ):
             raise ArchiveError("a view of a storage is a tuple of key, offset and size")
         key, offset, size = metadata
         if offset < 0 or size < 0 or offset + size > root.size():
-            raise ArchiveError(f"a view of elements {offset} to {offset + size} of a storage that has {root.size()}")
+            raise ArchiveError(
+                f"a view of elements {offset} to {offset + size} of a storage that has "
+                f"{root.size()}"
+            )
         if key not in self.views:
             part = root.untyped()[offset * kind.itemsize : (offset + size) * kind.itemsize]
             self.views[key] = key, offset, TypedStorage(part, kind)
         return self.views[key][2]
 
     def fill(self, key: str) -> None:
-        """Copies the elements of a storage from the file: behind a pickle of any length they are seldom aligned."""
+        """Copies the elements of a storage from the file: behind a pickle of any length they are
+        seldom aligned.
+        """
         storage = self.storages[key]
         count = int.from_bytes(self.data[self.at : self.at + 8], "little", signed=True)
         self.at += 8
         end = self.at + storage.nbytes()
         if count != storage.size() or end > len(self.data):
-            raise self.error(f"storage '{key[:40]}' has {count} elements and {len(self.data) - self.at} bytes are left, but "
-                             f"{storage.size()} elements are needed")  # fmt: skip
+            raise self.error(
+                f"storage '{key[:40]}' has {count} elements and {len(self.data) - self.at} bytes "
+                f"are left, but {storage.size()} elements are needed"
+            )  # fmt: skip
         if storage.nbytes() and storage.device.type != "meta":
             inside = DataPtr(self.address + self.at, None, drop_reference)
             storage.untyped().copy_(Storage(inside, storage.nbytes()))
@@ -135,8 +157,12 @@ class Stream:
 
 
 def refuse_global(module: str, name: str) -> Any:
-    raise ArchiveError(f"this part of a file consists of numbers and strings, but it names {module}.{name}"[:300])
+    raise ArchiveError(
+        f"this part of a file consists of numbers and strings, but it names {module}.{name}"[:300]
+    )
 
 
 def refuse_persistent_id(persistent_id: Any) -> Any:
-    raise ArchiveError("this part of a file consists of numbers and strings, but it refers to a storage")
+    raise ArchiveError(
+        "this part of a file consists of numbers and strings, but it refers to a storage"
+    )

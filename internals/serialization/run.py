@@ -1,10 +1,12 @@
-"""`python -m internals run FILE --input x.npy`: loads a compiled module or an exported program and calls it.
+"""`python -m internals run FILE --input x.npy`: loads a compiled module or an exported program and
+calls it.
 
-The program is all there is: no Python source of the model, no PyTorch. Inputs are `.npy` files, Python literals (`3`, `0.5`,
-`[1, 2]`) or `--ones 1,3,224,224`, in the order of the arguments. The results are described, or written to a `.npy` or `.npz`.
+The program is all there is: no Python source of the model, no PyTorch. Inputs are `.npy` files,
+Python literals (`3`, `0.5`, `[1, 2]`) or `--ones 1,3,224,224`, in the order of the arguments. The
+results are described, or written to a `.npy` or `.npz`.
 
-How the real one differs: PyTorch has no such command; `torch.jit.load` in three lines of Python, or in C++, is what its users
-write.
+How the real one differs: PyTorch has no such command; `torch.jit.load` in three lines of Python, or
+in C++, is what its users write.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     options = parser.parse_args(list(arguments))
     try:
         if options.output and Path(options.output).suffix not in (".npy", ".npz"):
-            raise Refused(f"--output {options.output}: the suffix must be .npy (one tensor) or .npz (several)")
+            raise Refused(
+                f"--output {options.output}: the suffix must be .npy (one tensor) or .npz (several)"
+            )
         result = call(options.file, options.method, read_inputs(options))
         if options.output:
             write(result, Path(options.output))
@@ -59,17 +63,26 @@ def main(arguments: Sequence[str] = ()) -> int:
 class Kind(argparse.Action):
     """Collects `--input` and `--ones` in one list, for their order matters."""
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
         namespace.inputs = [*(namespace.inputs or []), (option, values)]
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """The options by which a command is given arguments for a call; `read_inputs` reads them."""
     parser.add_argument(
-        "--input", dest="inputs", action=Kind, help="an argument: a .npy file, or a literal such as 3 or [1, 2]"
+        "--input",
+        dest="inputs",
+        action=Kind,
+        help="an argument: a .npy file, or a literal such as 3 or [1, 2]",
     )
     parser.add_argument(
-        "--ones", dest="inputs", action=Kind, metavar="SIZES", help="an argument: ones, such as 1,3,224,224"
+        "--ones",
+        dest="inputs",
+        action=Kind,
+        metavar="SIZES",
+        help="an argument: ones, such as 1,3,224,224",
     )
 
 
@@ -89,7 +102,8 @@ def call(path: str, method: str, inputs: list[Any]) -> Any:
     function = program if method == "forward" else getattr(program, method, None)
     if not callable(function) or method not in methods(program):
         raise Refused(
-            f"{os.path.basename(path)} has no method '{method}'; it has {', '.join(methods(program)) or 'none'}"
+            f"{os.path.basename(path)} has no method '{method}'; it has "
+            f"{', '.join(methods(program)) or 'none'}"
         )
     try:
         with internals.no_grad():
@@ -99,7 +113,9 @@ def call(path: str, method: str, inputs: list[Any]) -> Any:
 
 
 def failure(error: Exception) -> str:
-    """What a program raised, in one line: of the interpreter's trace, the error and the last place."""
+    """What a program raised, in one line: of the interpreter's trace, the error and the last
+    place.
+    """
     text = str(error)
     if "failed in the TorchScript interpreter" not in text:
         return f"{type(error).__name__}: {said(error)}"
@@ -111,7 +127,11 @@ def failure(error: Exception) -> str:
 def methods(program: Any) -> list[str]:
     """The names of what can be called."""
     kind = getattr(program, "_jit_type", None)
-    return ["forward"] if kind is None else [name for name in kind.methods if not name.startswith("__")]
+    return (
+        ["forward"]
+        if kind is None
+        else [name for name in kind.methods if not name.startswith("__")]
+    )
 
 
 def why_not_loaded(path: str, error: Exception) -> str:
@@ -124,7 +144,10 @@ def why_not_loaded(path: str, error: Exception) -> str:
         return said(error)
     if report.kind in ("torchscript", "torchscript 1.0", "pt2", "damaged zip") or report.problems:
         return said(error)
-    return f"{report.name} is {report.title}, not a program: save one with jit.save(jit.script(model), file)"
+    return (
+        f"{report.name} is {report.title}, not a program: save one with "
+        "jit.save(jit.script(model), file)"
+    )
 
 
 def read_input(option: str, text: str) -> Any:
@@ -133,7 +156,9 @@ def read_input(option: str, text: str) -> Any:
 
     if option == "--ones":
         try:
-            return internals.ones([int(size) for size in text.strip("()[] ").replace(" ", "").split(",") if size])
+            return internals.ones(
+                [int(size) for size in text.strip("()[] ").replace(" ", "").split(",") if size]
+            )
         except (ValueError, RuntimeError) as error:
             raise Refused(
                 f"--ones {text}: sizes are numbers with commas, such as 1,3,224,224 ({said(error)})"
@@ -142,10 +167,14 @@ def read_input(option: str, text: str) -> Any:
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            raise Refused(f"--input {text}: neither a file nor a literal such as 3, 0.5 or [1, 2]") from None
+            raise Refused(
+                f"--input {text}: neither a file nor a literal such as 3, 0.5 or [1, 2]"
+            ) from None
     try:
         array = np.load(text, allow_pickle=False)
-        return internals.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))))
+        return internals.from_numpy(
+            np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+        )
     except FileNotFoundError:
         raise Refused(f"--input {text}: there is no such file") from None
     except (OSError, ValueError, TypeError, AttributeError, EOFError) as error:
@@ -158,7 +187,9 @@ def describe(result: Any, name: str = "output") -> Iterator[str]:
     if isinstance(result, dict):
         for key, value in result.items():
             yield from describe(value, f"{name}[{key!r}]")
-    elif isinstance(result, (list, tuple)) and not all(isinstance(each, (int, float)) for each in result):
+    elif isinstance(result, (list, tuple)) and not all(
+        isinstance(each, (int, float)) for each in result
+    ):
         for i, value in enumerate(result):
             yield from describe(value, f"{name}[{i}]")
     elif hasattr(result, "untyped_storage"):
@@ -180,7 +211,8 @@ def write(result: Any, path: Path) -> None:
     arrays = dict(flat(result, ""))
     if path.suffix == ".npy" and list(arrays) != ["output"]:
         raise Refused(
-            f"--output {path}: there are {len(arrays)} results ({', '.join(arrays)}); a .npz file holds several"
+            f"--output {path}: there are {len(arrays)} results ({', '.join(arrays)}); a .npz file "
+            "holds several"
         )
     try:
         file = ReplacedFile(path)
@@ -203,7 +235,11 @@ def flat(result: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
     if isinstance(result, dict):
         for key, value in result.items():
             yield from flat(value, f"{dot}{key}")
-    elif isinstance(result, (list, tuple)) and result and all(isinstance(each, (bool, int, float)) for each in result):
+    elif (
+        isinstance(result, (list, tuple))
+        and result
+        and all(isinstance(each, (bool, int, float)) for each in result)
+    ):
         yield name or "output", np.asarray(result)
     elif isinstance(result, (list, tuple)):
         for i, value in enumerate(result):
@@ -213,4 +249,6 @@ def flat(result: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
     elif isinstance(result, (bool, int, float, complex, str)):
         yield name or "output", np.asarray(result)
     else:
-        raise Refused(f"a {type(result).__name__} cannot be written as an array; run without --output")
+        raise Refused(
+            f"a {type(result).__name__} cannot be written as an array; run without --output"
+        )

@@ -1,10 +1,12 @@
 """Tensors in the safetensors format, through its library (`safetensors/torch.py`).
 
-    [length of the header, 8 bytes] [header: JSON with name, dtype, shape and place of each tensor] [the tensors in a row]
+    [length of the header, 8 bytes]
+    [header: JSON with name, dtype, shape and place of each tensor]
+    [the tensors in a row]
 
-There is nothing in such a file but named tensors, so there is nothing to be careless with: no objects, no code, no views. The
-library checks that the tensors fill the file without gaps or overlaps; here the file is mapped, and each tensor looks at its
-part.
+There is nothing in such a file but named tensors, so there is nothing to be careless with: no
+objects, no code, no views. The library checks that the tensors fill the file without gaps or
+overlaps; here the file is mapped, and each tensor looks at its part.
 
 How the real one differs: `safetensors.torch` has PyTorch make the tensors.
 """
@@ -35,24 +37,28 @@ from .pickles.storages import moved
 
 # The format's names of the dtypes.
 DTYPES: dict[str, dtype] = {
-    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32, "I64": dt.int64,
-    "F16": dt.float16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,
+    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
+    "I64": dt.int64, "F16": dt.float16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,
 }  # fmt: skip
 SHARED = (
-    "Some tensors share memory, this will lead to duplicate memory on disk and potential differences when loading them again: "
+    "Some tensors share memory, this will lead to duplicate memory on disk and potential "
+    "differences when loading them again: "
     "{}. Save one of each, or internals.save them all, which keeps views."
 )
 NOT_CONTIGUOUS = (
-    "You are trying to save a non contiguous tensor: `{}` which is not allowed. It either means you are trying to save tensors "
-    "which are reference of each other in which case it's recommended to save only the full tensors, and reslice at load time, "
-    "or simply call `.contiguous()` on your tensor to pack it before saving."
+    "You are trying to save a non contiguous tensor: `{}` which is not allowed. It either means "
+    "you are trying to save tensors which are reference of each other in which case it's "
+    "recommended to save only the full tensors, and reslice at load time, or simply call "
+    "`.contiguous()` on your tensor to pack it before saving."
 )
 
 
 def load_safetensors(path: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:
-    """The tensors of a file by name, in its order; they lie in the mapped file, which never changes.
+    """The tensors of a file by name, in its order; they lie in the mapped file, which never
+    changes.
 
-    Raises OSError when the file cannot be opened, ArchiveError when it is not a valid one or has a dtype that is not known here.
+    Raises OSError when the file cannot be opened, ArchiveError when it is not a valid one or has a
+    dtype that is not known here.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -67,13 +73,17 @@ def load_safetensors(path: str | os.PathLike[str], device: Any = "cpu") -> dict[
                 part = contents.get_slice(key)
                 kind = DTYPES.get(part.get_dtype())
                 if kind is None:
-                    raise ArchiveError(f"there are no tensors of dtype {part.get_dtype()} here; save it as another")
+                    raise ArchiveError(
+                        f"there are no tensors of dtype {part.get_dtype()} here; save it as another"
+                    )
                 sizes = tuple(part.get_shape())
                 storage = part_of(file, at, prod(sizes) * kind.itemsize, kind)
                 if storage is None:
                     raise ArchiveError("the file has changed while it was read")
                 at += storage.nbytes()
-                tensors[key] = view_of(TypedStorage(moved(storage, device), kind), 0, sizes, contiguous_strides(sizes))
+                tensors[key] = view_of(
+                    TypedStorage(moved(storage, device), kind), 0, sizes, contiguous_strides(sizes)
+                )
             return {key: tensors[key] for key in contents.keys()}
     except SafetensorError as error:
         raise ArchiveError(str(error), archive=name) from None
@@ -84,16 +94,20 @@ def load_safetensors(path: str | os.PathLike[str], device: Any = "cpu") -> dict[
 def save_safetensors(
     tensors: dict[str, Any], path: str | os.PathLike[str], metadata: dict[str, str] | None = None
 ) -> None:
-    """Writes contiguous tensors that share no memory; a file of that name has its old content until all is written.
+    """Writes contiguous tensors that share no memory; a file of that name has its old content until
+    all is written.
 
-    Raises ValueError for what is no tensor or not contiguous, RuntimeError for tensors that share memory.
+    Raises ValueError for what is no tensor or not contiguous, RuntimeError for tensors that share
+    memory.
     """
     from safetensors import TensorSpec, serialize_file
 
     check_savable(tensors)
     tensors = {name: t.detach().cpu() for name, t in tensors.items()}
     specs = {
-        name: TensorSpec(dtype=t.dtype.name, shape=list(t.shape), data_ptr=t.data_ptr(), data_len=t.nbytes)
+        name: TensorSpec(
+            dtype=t.dtype.name, shape=list(t.shape), data_ptr=t.data_ptr(), data_len=t.nbytes
+        )
         for name, t in tensors.items()
     }
     file = ReplacedFile(path)
@@ -115,15 +129,22 @@ def check_savable(tensors: Any) -> None:
     users: defaultdict[int, list[str]] = defaultdict(list)
     for name, t in tensors.items():
         if type(name) is not str or not isinstance(t, TensorImpl):
-            raise ValueError(f"Key `{name}` is invalid, expected internals.Tensor but received {type(t)}")
+            raise ValueError(
+                f"Key `{name}` is invalid, expected internals.Tensor but received {type(t)}"
+            )
         if name == "__metadata__":
-            raise ValueError("Key `__metadata__` is invalid: the header keeps its notes under that name")
+            raise ValueError(
+                "Key `__metadata__` is invalid: the header keeps its notes under that name"
+            )
         if t.dtype not in DTYPES.values():
             raise ValueError(
-                f"the tensor `{name}` is {t.dtype.name}, for which the format has no name; save it as another"
+                f"the tensor `{name}` is {t.dtype.name}, for which the format has no name; save it "
+                "as another"
             )
         if t.device is META:
-            raise NotImplementedError(f"the tensor `{name}` is on '{t.device}' and has no data to save")
+            raise NotImplementedError(
+                f"the tensor `{name}` is on '{t.device}' and has no data to save"
+            )
         if t.numel():
             users[t.untyped_storage().data_ptr()].append(name)
     shared = [sorted(group) for names in users.values() for group in overlapping(tensors, names)]
@@ -152,7 +173,9 @@ def byte_range(t: Any) -> tuple[int, int]:
 
 
 def part_of(file: MappedFile, start: int, nbytes: int, kind: dtype) -> Storage | None:
-    """The storage at `start`, in the file itself unless it is not aligned there. None when the file does not have it."""
+    """The storage at `start`, in the file itself unless it is not aligned there. None when the file
+    does not have it.
+    """
     if start + nbytes > len(file):
         return None
     address = file.address + start

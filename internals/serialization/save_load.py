@@ -3,11 +3,12 @@
     internals.save(model.state_dict(), "model.pt")
     model.load_state_dict(internals.load("model.pt"))
 
-The file is an archive: `data.pkl` says what the object is, `data/0`, `data/1`, ... are the bytes of its storages. Loading maps
-the file and makes tensors that look at it; nothing is read before it is used, and writing to a tensor does not change the file.
+The file is an archive: `data.pkl` says what the object is, `data/0`, `data/1`, ... are the bytes of
+its storages. Loading maps the file and makes tensors that look at it; nothing is read before it is
+used, and writing to a tensor does not change the file.
 
-How the real one differs: it also saves objects of any class, and can therefore be made to execute what a file says
-(`weights_only=False`); it copies what it loads unless asked not to (`mmap=True`).
+How the real one differs: it also saves objects of any class, and can therefore be made to execute
+what a file says (`weights_only=False`); it copies what it loads unless asked not to (`mmap=True`).
 """
 
 from __future__ import annotations
@@ -31,20 +32,24 @@ from .pickles.unpickler import unpickle
 File = str | os.PathLike[str] | IO[bytes]
 
 _NO_EXECUTION = (
-    "weights_only=False would execute whatever the file says, which is not done here: load the file without it. If it holds more "
-    "than tensors, numbers, strings and containers of them, load it with the PyTorch that wrote it, and save a state_dict()"
+    "weights_only=False would execute whatever the file says, which is not done here: load the "
+    "file without it. If it holds more than tensors, numbers, strings and containers of them, load "
+    "it with the PyTorch that wrote it, and save a state_dict()"
 )
 
 
 def save(obj: Any, f: File) -> None:
     """Writes `obj` to the path or binary file `f`; `torch.load` and `internals.load` read it.
 
-    `obj` is a tensor, a number, str, bytes, None, dtype, device or Size, or a list, tuple, dict, OrderedDict, Counter or set of
-    such. Each storage is written once, whole, whoever looks at it. Raises TypeError for anything else, naming it and its place,
-    and RuntimeError when tensors of different dtypes look at one storage. A path has the old content until all is written.
+    `obj` is a tensor, a number, str, bytes, None, dtype, device or Size, or a list, tuple, dict,
+    OrderedDict, Counter or set of such. Each storage is written once, whole, whoever looks at it.
+    Raises TypeError for anything else, naming it and its place, and RuntimeError when tensors of
+    different dtypes look at one storage. A path has the old content until all is written.
     """
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
-        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
     storages = StorageTable()
     pickle = Pickler(storages).dump(obj)
     with ArchiveWriter(f) as writer:
@@ -58,13 +63,19 @@ def save(obj: Any, f: File) -> None:
 
 
 def load(
-    f: File, map_location: MapLocation = None, *, weights_only: bool | None = True, mmap: bool | None = None
+    f: File,
+    map_location: MapLocation = None,
+    *,
+    weights_only: bool | None = True,
+    mmap: bool | None = None,
 ) -> Any:
-    """The object that `save`, or `torch.save` of any version from 0.4 on, wrote to the path or binary file `f`.
+    """The object that `save`, or `torch.save` of any version from 0.4 on, wrote to the path or
+    binary file `f`.
 
-    `map_location` says where tensors go: a device or its name, a dict from the locations in the file to others, or a function of
-    (storage, location). `mmap=False` copies them; otherwise they lie in the mapped file. Raises OSError when the file cannot be
-    opened, EOFError when it is empty, ArchiveError when something in it is wrong or of a class that is not known here.
+    `map_location` says where tensors go: a device or its name, a dict from the locations in the
+    file to others, or a function of (storage, location). `mmap=False` copies them; otherwise they
+    lie in the mapped file. Raises OSError when the file cannot be opened, EOFError when it is
+    empty, ArchiveError when something in it is wrong or of a class that is not known here.
     """
     if weights_only is False:
         raise ValueError(_NO_EXECUTION)
@@ -82,8 +93,9 @@ def load(
         raise EOFError("Ran out of input")
     if mmap:
         raise RuntimeError(
-            "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please torch.save "
-            "your checkpoint with this option in order to use mmap."
+            "mmap can only be used with files saved with "
+            "`torch.save(_use_new_zipfile_serialization=True), please torch.save your checkpoint "
+            "with this option in order to use mmap."
         )
     return load_stream(f, map_location)
 
@@ -94,8 +106,9 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
     with ArchiveReader(f) as reader:
         if reader.has("constants.pkl") or reader.has("model.json"):
             warnings.warn(
-                "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call "
-                "'torch.jit.load' directly to silence this warning)",
+                "'torch.load' received a zip file that looks like a TorchScript archive "
+                "dispatching to 'torch.jit.load' (call 'torch.jit.load' directly to silence this "
+                "warning)",
                 UserWarning,
                 stacklevel=3,
             )
@@ -106,7 +119,9 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
             return jit.load(f, map_location)
         if not reader.has("data.pkl") and reader.has("archive_format"):
             raise ArchiveError(
-                "an exported program (torch.export.save), not an object: internals.export.load reads it", archive=reader.name
+                "an exported program (torch.export.save), not an object: internals.export.load "
+                "reads it",
+                archive=reader.name,
             )
         return unpickle(
             reader.read("data.pkl"),
@@ -118,7 +133,9 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
 
 
 def beginning(f: File) -> bytes:
-    """The first four bytes; a file object stays where it is. Raises what `torch.load` raises for what is no file."""
+    """The first four bytes; a file object stays where it is. Raises what `torch.load` raises for
+    what is no file.
+    """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return file.read(4)
@@ -126,12 +143,15 @@ def beginning(f: File) -> bytes:
         f.seek(position := f.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
         raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "
-            "io.BytesIO and try to load from it instead."
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the "
+            "data into a buffer like io.BytesIO and try to load from it instead."
         ) from None
     start = f.read(4)
     if not isinstance(start, bytes):
-        raise TypeError(f"read() gave {type(start).__name__}, not bytes: open the file in binary mode, open(..., 'rb')")
+        raise TypeError(
+            f"read() gave {type(start).__name__}, not bytes: open the file in binary mode, "
+            "open(..., 'rb')"
+        )
     f.seek(position)
     return start
 
@@ -140,10 +160,13 @@ def one_device(map_location: MapLocation) -> str:
     """The device all tensors of a safetensors file go to."""
     if map_location is None:
         return "cpu"
-    for kind, is_it in (("dict", isinstance(map_location, dict)), ("callable", callable(map_location))):
+    for kind, is_it in (
+        ("dict", isinstance(map_location, dict)),
+        ("callable", callable(map_location)),
+    ):
         if is_it:
             raise RuntimeError(
-                f"Loading safetensors file with {kind} map_location is not supported. Use a device string or torch.device "
-                "instead."
+                f"Loading safetensors file with {kind} map_location is not supported. Use a device "
+                "string or torch.device instead."
             )
     return str(map_location)

@@ -1,6 +1,8 @@
-"""Serving: a saved model behind gRPC and HTTP, many requests to a batch. Floor 7 of the house, the talk's Section III.
+"""Serving: a saved model behind gRPC and HTTP, many requests to a batch. Floor 7 of the house, the
+talk's Section III.
 
-    python -m internals serve MODEL.pt                  any client of the Open Inference Protocol can call it
+    python -m internals serve MODEL.pt                  any client of the Open Inference Protocol
+                                                        can call it
 
     with serving.Server({"mlp": model}, serving.Settings(port=0, metrics_port=0)) as server:
         with serving.Client(server.grpc_address) as client:
@@ -9,20 +11,24 @@
 A request's way, from the wire to the model and back:
 
 - `transport/`: gRPC and REST take bytes from the network
-- `protocol/`: finds the tensors in them, where they are, and refuses what does not fit (`policies.py`)
+- `protocol/`: finds the tensors in them, where they are, and refuses what does not fit
+  (`policies.py`)
 - `engine.py`: finds the model, checks the inputs against its signature, counts
 - `batching/`: the request waits for company, and is run with others in a worker's thread
-- `models/`: archives from one folder, with versions; loaded, replaced and let go while requests keep coming
+- `models/`: archives from one folder, with versions; loaded, replaced and let go while requests
+  keep coming
 
-What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py` (start, stop),
-`freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. The experiments of the
-notebooks are in `apparatus/`: `payloads` (what base64 costs), `two_https` (HTTP/1.1 against HTTP/2), `rehearsal`.
+What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py`
+(start, stop), `freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log),
+`client.py`. The experiments of the notebooks are in `apparatus/`: `payloads` (what base64 costs),
+`two_https` (HTTP/1.1 against HTTP/2), `rehearsal`.
 
-Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this package.
+Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this
+package.
 
-How the real one differs: PyTorch has no server. TorchServe was one (its last release is of 2024); today archives are
-served by Triton, whose PyTorch backend is C++ around `torch::jit::load`, or by KServe, which puts such servers into
-Kubernetes.
+How the real one differs: PyTorch has no server. TorchServe was one (its last release is of 2024);
+today archives are served by Triton, whose PyTorch backend is C++ around `torch::jit::load`, or by
+KServe, which puts such servers into Kubernetes.
 """
 
 from __future__ import annotations

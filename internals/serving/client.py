@@ -1,14 +1,14 @@
 """A client in a few lines: tensors in, tensors out, over gRPC.
 
 `Client` blocks, `AsyncClient` awaits. Any client of the Open Inference Protocol will do as well
-(`tritonclient.grpc`); this one shows what such a client does, and writes each tensor at an offset that is a multiple
-of 16 in its message, so that the server need not copy it: the empty room in front is a field that no server knows,
-and all skip.
+(`tritonclient.grpc`); this one shows what such a client does, and writes each tensor at an offset
+that is a multiple of 16 in its message, so that the server need not copy it: the empty room in
+front is a field that no server knows, and all skip.
 
 Mirrors `tritonclient/grpc/_client.py`.
 
-How the real one differs: Triton's client takes numpy arrays, names and datatypes one by one, and can share memory
-with the server.
+How the real one differs: Triton's client takes numpy arrays, names and datatypes one by one, and
+can share memory with the server.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class RemoteError(ServingError):
 class Client:
     """Talks to the server at `address` ("127.0.0.1:8001").
 
-    `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS), `token`: as the server wants them.
+    `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS), `token`: as the
+    server wants them.
     """
 
     def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
@@ -70,8 +71,8 @@ class Client:
     ) -> Any:
         """The model's outputs: a tensor, a tuple of several, or a dict when the inputs were one.
 
-        `inputs` are by name, or in the model's order. `outputs` are those wanted, () all; `timeout` is in seconds. Raises
-        RemoteError.
+        `inputs` are by name, or in the model's order. `outputs` are those wanted, () all; `timeout`
+        is in seconds. Raises RemoteError.
         """
         message = write_request(model, inputs, version, id, outputs)
         call = self.channel.unary_unary(f"{METHOD}ModelInfer")
@@ -90,7 +91,9 @@ class Client:
             getattr(schema, f"{name}Response").FromString,
         )
         try:
-            return method(getattr(schema, f"{name}Request")(**fields), timeout=timeout, metadata=self.metadata)
+            return method(
+                getattr(schema, f"{name}Request")(**fields), timeout=timeout, metadata=self.metadata
+            )
         except grpc.RpcError as error:
             raise RemoteError(error) from None
 
@@ -105,7 +108,9 @@ class Client:
 
 
 class AsyncClient:
-    """The same for `async` code: `async with AsyncClient(address) as client: await client.infer("mlp", x)`."""
+    """The same for `async` code: `async with AsyncClient(address) as client: await
+    client.infer("mlp", x)`.
+    """
 
     def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
         self.channel = open_channel(grpc.aio, address, tls)
@@ -144,7 +149,9 @@ class AsyncClient:
         await self.close()
 
 
-def write_request(model: str, inputs: Inputs, version: str = "", id: str = "", outputs: Sequence[str] = ()) -> bytes:
+def write_request(
+    model: str, inputs: Inputs, version: str = "", id: str = "", outputs: Sequence[str] = ()
+) -> bytes:
     """A serialized ModelInferRequest whose tensors are aligned."""
     schema = open_inference()
     head = schema.ModelInferRequest(model_name=model, model_version=version, id=id)
@@ -176,12 +183,16 @@ def padding(missing: int) -> bytes:
 
 
 def read_response(message: bytes) -> dict[str, Tensor]:
-    """The outputs of a serialized ModelInferResponse, on the message's own memory where that is aligned."""
+    """The outputs of a serialized ModelInferResponse, on the message's own memory where that is
+    aligned.
+    """
     head, raw = wire.take_out(message, RAW_OUTPUT_CONTENTS)
     said = open_inference().ModelInferResponse.FromString(head)
     accept = Settings()
     return {
-        output.name: tensor_from_memory(memory, output.datatype, output.shape, output.name, accept)[0]
+        output.name: tensor_from_memory(memory, output.datatype, output.shape, output.name, accept)[
+            0
+        ]
         for output, memory in zip(said.outputs, raw)
     }
 
@@ -192,7 +203,10 @@ def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
         inputs = {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}
     for name, tensor in inputs.items():
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"the input '{name}' is of type {type(tensor).__name__}, not a tensor: make it one first")
+            raise TypeError(
+                f"the input '{name}' is of type {type(tensor).__name__}, not a tensor: make it one "
+                "first"
+            )
     return inputs
 
 

@@ -1,13 +1,15 @@
-"""`python -m internals serve MODEL.pt`: a server for one archive, or for a folder of them, until SIGTERM or Ctrl-C.
+"""`python -m internals serve MODEL.pt`: a server for one archive, or for a folder of them, until
+SIGTERM or Ctrl-C.
 
-Every option is a field of `Settings`. Standard output says in one line where it listens, once it does; the log goes
-to standard error. SIGHUP looks for changed files at once. After SIGTERM the server finishes what it accepted and ends
-with status 0; a second one ends it at once, and so does one that comes before it listens.
+Every option is a field of `Settings`. Standard output says in one line where it listens, once it
+does; the log goes to standard error. SIGHUP looks for changed files at once. After SIGTERM the
+server finishes what it accepted and ends with status 0; a second one ends it at once, and so does
+one that comes before it listens.
 
 Mirrors `tritonserver --model-repository`, `torchserve --start`.
 
-How the real one differs: Triton's options name the three ports and the repository; batching is set in each model's
-`config.pbtxt`.
+How the real one differs: Triton's options name the three ports and the repository; batching is set
+in each model's `config.pbtxt`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from .server import Server
     from .settings import Settings
 
-MISSING_EXTRA = "serve: {name} is not installed: pip install -e .[serving] brings what serving needs"
+MISSING_EXTRA = (
+    "serve: {name} is not installed: pip install -e .[serving] brings what serving needs"
+)
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -42,7 +46,8 @@ def main(arguments: Sequence[str] = ()) -> int:
         if error.name is None or error.name.partition(".")[0] == "internals":
             raise
         print(MISSING_EXTRA.format(name=error.name), file=sys.stderr)
-    except (ValueError, TypeError, OSError, RuntimeError, ServingError) as error:  # what Server.start raises
+    except (ValueError, TypeError, OSError, RuntimeError, ServingError) as error:
+        # what Server.start raises
         print(f"serve: {visible(' '.join(str(error).split()))}", file=sys.stderr)
     return 1
 
@@ -50,11 +55,16 @@ def main(arguments: Sequence[str] = ()) -> int:
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="python -m internals serve",
-        description="Serves saved models over gRPC and REST: the Open Inference Protocol (KServe v2), with dynamic batching.",
+        description=(
+            "Serves saved models over gRPC and REST: the Open Inference Protocol (KServe v2), with "
+            "dynamic batching."
+        ),
         epilog="docs/serving.md tells more, and what was measured.",
     )
     p.add_argument(
-        "model", type=Path, help="an archive (.pt, .pt2), or a folder of them: NAME.pt or NAME/VERSION/model.pt"
+        "model",
+        type=Path,
+        help="an archive (.pt, .pt2), or a folder of them: NAME.pt or NAME/VERSION/model.pt",
     )
     p.add_argument("--name", help="of the model, for clients (the file's name)")
     for title, options in OPTIONS.items():
@@ -185,7 +195,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def serve(options: dict[str, Any]) -> int:
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines would be among ours, one for each failed handshake
+    # its own lines would be among ours, one for each failed handshake
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import internals
 
     from .server import Server
@@ -198,10 +209,16 @@ def serve(options: dict[str, Any]) -> int:
 
 
 def make_settings(options: dict[str, Any]) -> Settings:
-    """The options that were given, as Settings; the others keep their defaults. Raises ValueError and OSError."""
+    """The options that were given, as Settings; the others keep their defaults. Raises ValueError
+    and OSError.
+    """
     from .settings import Settings
 
-    given = {field.name: options[field.name] for field in fields(Settings) if options.get(field.name) is not None}
+    given = {
+        field.name: options[field.name]
+        for field in fields(Settings)
+        if options.get(field.name) is not None
+    }
     path: Path = options["model"]
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
@@ -216,7 +233,8 @@ def make_settings(options: dict[str, Any]) -> Settings:
         given["model_dir"] = path
     if options["token_file"]:
         given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
-    elif (token := os.environ.get("INTERNALS_SERVE_TOKEN")) is not None:  # empty: refused, rather than serve anybody
+    elif (token := os.environ.get("INTERNALS_SERVE_TOKEN")) is not None:
+        # empty: refused, rather than serve anybody
         given["token"] = token.strip()
     if "allowed_hosts" in given:
         given["allowed_hosts"] = tuple(name.strip() for name in given["allowed_hosts"].split(","))
@@ -235,7 +253,8 @@ async def run(server: Server) -> int:
     def on_stop() -> None:
         if stop.is_set():
             os._exit(1)
-        if not listening:  # a model may be loading in a thread that nobody can stop, and nothing was accepted
+        if not listening:
+            # a model may be loading in a thread that nobody can stop, and nothing was accepted
             server.log.event("stopped", why="a signal came before the server listened")
             os._exit(0)
         stop.set()
@@ -248,10 +267,15 @@ async def run(server: Server) -> int:
     assert server.engine is not None
     reload_on_hangup(server.engine.repository)
     names = ", ".join(
-        f"{name} {version}" for name, version, state, _ in server.engine.repository.index() if state == "READY"
+        f"{name} {version}"
+        for name, version, state, _ in server.engine.repository.index()
+        if state == "READY"
     )
     scheme = "https" if server.settings.tls_cert else "http"
-    rest = f"REST {scheme}://{server.http_address}/v2, metrics {scheme}://{server.metrics_address}/metrics"
+    rest = (
+        f"REST {scheme}://{server.http_address}/v2, metrics "
+        f"{scheme}://{server.metrics_address}/metrics"
+    )
     try:
         print(f"serving {names or 'no model yet'}: gRPC {server.grpc_address}, {rest}", flush=True)
     except OSError:  # whoever read it has gone: the log says it too
@@ -265,7 +289,8 @@ async def run(server: Server) -> int:
 def loop_errors(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
     """Writes what goes wrong outside of requests into the log, once a second at most.
 
-    asyncio itself would print a traceback each time; when no more files may be opened, thousands in a second.
+    asyncio itself would print a traceback each time; when no more files may be opened, thousands in
+    a second.
     """
     next_time = 0.0
 
@@ -273,6 +298,10 @@ def loop_errors(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]
         nonlocal next_time
         if loop.time() >= next_time:
             next_time = loop.time() + 1
-            log.event("loop_error", message=context["message"], type=type(context.get("exception")).__name__)
+            log.event(
+                "loop_error",
+                message=context["message"],
+                type=type(context.get("exception")).__name__,
+            )
 
     return tell

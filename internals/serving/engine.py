@@ -1,10 +1,14 @@
-"""What a server does, whoever asks: find the model, check the inputs, wait for a batch, choose the outputs, count.
+"""What a server does, whoever asks: find the model, check the inputs, wait for a batch, choose the
+outputs, count.
 
-Every transport turns its bytes into an `InferRequest` and calls `infer`. Nothing here knows of gRPC or HTTP.
+Every transport turns its bytes into an `InferRequest` and calls `infer`. Nothing here knows of gRPC
+or HTTP.
 
-Mirrors `InferenceServer::InferAsync` of Triton (`core/src/server.cc`), KServe's `ModelServer` and `DataPlane`.
+Mirrors `InferenceServer::InferAsync` of Triton (`core/src/server.cc`), KServe's `ModelServer` and
+`DataPlane`.
 
-How the real one differs: Triton's is a C library with callbacks; ensembles, sequences and response caches hang on it.
+How the real one differs: Triton's is a C library with callbacks; ensembles, sequences and response
+caches hang on it.
 """
 
 from __future__ import annotations
@@ -31,7 +35,9 @@ Answer = TypeVar("Answer")
 
 
 class Engine:
-    """Models, their batchers, and what was counted of them. `stopping` is set while the server is shutting down."""
+    """Models, their batchers, and what was counted of them. `stopping` is set while the server is
+    shutting down.
+    """
 
     def __init__(self, settings: Settings, log: Log) -> None:
         self.settings, self.log = settings, log
@@ -47,7 +53,9 @@ class Engine:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are accepted, and no model is being loaded for the first time: one with an older version answers."""
+        """Whether requests are accepted, and no model is being loaded for the first time: one with
+        an older version answers.
+        """
         loading = {known.name for known in self.repository.index() if known.state == "LOADING"}
         return self.accepting and all(self.repository.versions(name) for name in loading)
 
@@ -58,8 +66,12 @@ class Engine:
         """The model's outputs for this request, those that it asks for. Raises ServingError."""
         return await self.answer(request, lambda response: response)
 
-    async def answer(self, request: InferRequest, write: Callable[[InferResponse], Answer]) -> Answer:
-        """What the transport's `write` makes of the response. Only then was the request answered, and is it counted as "ok"."""
+    async def answer(
+        self, request: InferRequest, write: Callable[[InferResponse], Answer]
+    ) -> Answer:
+        """What the transport's `write` makes of the response. Only then was the request answered,
+        and is it counted as "ok".
+        """
         began = perf_counter()
         version, outcome, accepted = request.version, "internal", False
         try:
@@ -97,7 +109,9 @@ class Engine:
     def check_control(self) -> None:
         """Raises PermissionDenied unless clients may load and unload models."""
         if not self.settings.control:
-            raise PermissionDenied("this server does not load or unload models for clients: start it with --control")
+            raise PermissionDenied(
+                "this server does not load or unload models for clients: start it with --control"
+            )
 
     async def close(self) -> None:
         """Answers what was accepted, and lets the models go."""

@@ -1,11 +1,13 @@
 """What can go wrong with a request, said once for every transport.
 
-Each kind has the two names under which a client sees it: the status of gRPC and that of HTTP. A message names the thing that is
-wrong and what to do; it never carries a traceback or the content of a tensor.
+Each kind has the two names under which a client sees it: the status of gRPC and that of HTTP. A
+message names the thing that is wrong and what to do; it never carries a traceback or the content of
+a tensor.
 
 Mirrors the error handling of Triton's `TRITONSERVER_Error` and KServe's `kserve/errors.py`.
 
-How the real one differs: Triton has eight codes and maps them in each front end; there a full queue is UNAVAILABLE.
+How the real one differs: Triton has eight codes and maps them in each front end; there a full queue
+is UNAVAILABLE.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ class ServingError(Exception):
 
 
 class InvalidRequest(ServingError):
-    """The request contradicts the protocol, the model's signature or a policy: sending it again will not help."""
+    """The request contradicts the protocol, the model's signature or a policy: sending it again
+    will not help.
+    """
 
     code, http_status = "INVALID_ARGUMENT", 400
 
@@ -39,7 +43,9 @@ class TooLarge(ServingError):
 
 
 class QueueFull(ServingError):
-    """The model has as many requests waiting as it may: back-pressure. Sending it again later may help."""
+    """The model has as many requests waiting as it may: back-pressure. Sending it again later may
+    help.
+    """
 
     code, http_status = "RESOURCE_EXHAUSTED", 429
 
@@ -69,7 +75,9 @@ class Unauthenticated(ServingError):
 
 
 class PermissionDenied(ServingError):
-    """What was asked for is not allowed to anyone over the wire, such as loading a model without `--control`."""
+    """What was asked for is not allowed to anyone over the wire, such as loading a model without
+    `--control`.
+    """
 
     code, http_status = "PERMISSION_DENIED", 403
 

@@ -1,14 +1,15 @@
 """A server's life: load, listen, serve, and stop without breaking a promise.
 
-`await start()` loads the models and opens the ports. `await stop()` says "not ready", takes nothing new, finishes
-what it accepted (for `grace` seconds at most), and closes. As a context manager the same server lives in a thread of
-its own, with its own event loop: that is for notebooks and tests. `python -m internals serve` gives it the whole
-process.
+`await start()` loads the models and opens the ports. `await stop()` says "not ready", takes nothing
+new, finishes what it accepted (for `grace` seconds at most), and closes. As a context manager the
+same server lives in a thread of its own, with its own event loop: that is for notebooks and tests.
+`python -m internals serve` gives it the whole process.
 
-Mirrors `InferenceServer::Init` and `Stop` of Triton (`core/src/server.cc`) and its `main.cc`, KServe's `model_server.py`.
+Mirrors `InferenceServer::Init` and `Stop` of Triton (`core/src/server.cc`) and its `main.cc`,
+KServe's `model_server.py`.
 
-How the real one differs: Triton, too, waits for its models first, but keeps its ports open until they are done; KServe
-can start several processes.
+How the real one differs: Triton, too, waits for its models first, but keeps its ports open until
+they are done; KServe can start several processes.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ T = TypeVar("T")
 
 
 class Server:
-    """Serves `models`: by name, modules (or any function of tensors) or paths of archives. Without any, what is in `model_dir`.
+    """Serves `models`: by name, modules (or any function of tensors) or paths of archives. Without
+    any, what is in `model_dir`.
 
     `grpc_address` and `http_address` are where it listens, "127.0.0.1:8001".
     """
 
-    def __init__(self, models: Models | None = None, settings: Settings | None = None, log: Log | None = None) -> None:
+    def __init__(
+        self, models: Models | None = None, settings: Settings | None = None, log: Log | None = None
+    ) -> None:
         self.models = dict(models or {})
         self.settings = settings or Settings()
         self.log = log or Log(self.settings.log, secrets=(self.settings.token,))
@@ -50,7 +54,9 @@ class Server:
         self._runs = False
 
     async def start(self) -> None:
-        """Raises what loading a model raises, OSError when a port is taken, and RuntimeError when it runs already."""
+        """Raises what loading a model raises, OSError when a port is taken, and RuntimeError when
+        it runs already.
+        """
         self._check_stopped()
         self.engine = engine = Engine(self.settings, self.log)
         self.grpc, self.http = GrpcServer(engine), HttpServer(engine)
@@ -68,11 +74,17 @@ class Server:
         if self.settings.watch is not None:
             self._tasks.append(asyncio.create_task(watch(engine.repository, self.settings.watch)))
         self._tasks.append(asyncio.create_task(give_back()))
-        where = {"grpc": self.grpc_address, "http": self.http_address, "metrics": self.metrics_address}
+        where = {
+            "grpc": self.grpc_address,
+            "http": self.http_address,
+            "metrics": self.metrics_address,
+        }
         self.log.event("listening", **where, tls=self.settings.tls_cert is not None)
 
     async def stop(self, grace: float | None = None) -> None:
-        """Finishes what was accepted, within `grace` seconds (the settings' own if None), and closes."""
+        """Finishes what was accepted, within `grace` seconds (the settings' own if None), and
+        closes.
+        """
         assert self.engine is not None, "the server was not started"
         grace = self.settings.grace if grace is None else grace
         self.log.event("stopping", grace=grace)
@@ -105,12 +117,16 @@ class Server:
 
     def _check_stopped(self) -> None:
         if self._runs:
-            raise RuntimeError(f"this server runs already, at {self.grpc_address}: make another one")
+            raise RuntimeError(
+                f"this server runs already, at {self.grpc_address}: make another one"
+            )
 
     def __enter__(self) -> Server:
         self._check_stopped()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="internals.serving", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="internals.serving", daemon=True
+        )
         self._thread.start()
         try:
             self.call(self.start())

@@ -1,11 +1,13 @@
 """Everything that an operator decides about a server, checked before anything starts.
 
-A setting is a field here, an option of `python -m internals serve` of the same name, and a line in docs/serving.md.
+A setting is a field here, an option of `python -m internals serve` of the same name, and a line in
+docs/serving.md.
 
-Mirrors the command line of Triton's `tritonserver` and `ModelDynamicBatching` of its `model_config.proto`.
+Mirrors the command line of Triton's `tritonserver` and `ModelDynamicBatching` of its
+`model_config.proto`.
 
-How the real one differs: Triton keeps what concerns one model in a `config.pbtxt` beside it, with a queue policy for each
-priority.
+How the real one differs: Triton keeps what concerns one model in a `config.pbtxt` beside it, with a
+queue policy for each priority.
 """
 
 from __future__ import annotations
@@ -30,22 +32,26 @@ class Settings:
     Batching, for each model:
         max_batch: rows that run together at most; 1 turns batching off.
         max_delay: milliseconds that a request waits for company at most.
-        workers: threads that run batches; threads: and those inside one operator, such as a matrix product.
+        workers: threads that run batches.
+        threads: those inside one operator, such as a matrix product.
         pad: requests whose other sizes differ are filled up with zeros and run together.
     Limits:
-        max_queue: requests that wait for one model at most; max_queue_bytes: and the bytes of their tensors.
+        max_queue: requests that wait for one model at most.
+        max_queue_bytes: the bytes of their tensors.
         max_message_bytes: of one message.
         max_body_seconds: in which the body of a REST request has to be there, however it drips.
         nan_policy: whether NaN and infinity in an input are accepted or rejected.
         grace: seconds that requests already accepted have to finish when the server stops.
     Security:
-        tls_cert, tls_key: PEM files; both or none. tls_client_ca: who must have signed a client's certificate (mTLS).
+        tls_cert, tls_key: PEM files; both or none.
+        tls_client_ca: who must have signed a client's certificate (mTLS).
         token: what `authorization: Bearer TOKEN` must say.
-        allowed_hosts: names under which HTTP answers without a token, besides addresses, localhost and `host`.
+        allowed_hosts: names under which HTTP answers without a token, besides addresses, localhost
+            and `host`.
         control: whether clients may load and unload models.
         model_dir: the only folder that models are read from.
-        try_models: whether a file is loaded and warmed up by a process of its own first, which may take `try_seconds` and
-            `try_bytes` of memory.
+        try_models: whether a file is loaded and warmed up by a process of its own first, which may
+            take `try_seconds` and `try_bytes` of memory.
     The rest:
         inputs: `NAME:DATATYPE:SIZES` for a model that does not tell, such as `x:FP32:-1,784`.
         optimize: run models through `jit.optimize`.
@@ -88,26 +94,61 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("port", "metrics_port", "http_port"):
             port = getattr(self, name)
-            require(port is None or 0 <= port <= 65535, name, port, "a port is a number from 0 to 65535")
-        for name in ("max_batch", "workers", "threads", "max_queue", "max_queue_bytes", "max_message_bytes", "try_bytes"):
+            require(
+                port is None or 0 <= port <= 65535, name, port, "a port is a number from 0 to 65535"
+            )
+        for name in (
+            "max_batch",
+            "workers",
+            "threads",
+            "max_queue",
+            "max_queue_bytes",
+            "max_message_bytes",
+            "try_bytes",
+        ):
             require(getattr(self, name) >= 1, name, getattr(self, name), "it must be at least 1")
         require(
-            0 <= self.max_delay < float("inf"), "max_delay", self.max_delay, "it is a number of milliseconds, 0 or more"
+            0 <= self.max_delay < float("inf"),
+            "max_delay",
+            self.max_delay,
+            "it is a number of milliseconds, 0 or more",
         )
         for name in ("max_body_seconds", "try_seconds"):
             seconds = getattr(self, name)
             require(0 < seconds < 1e6, name, seconds, "it is a number of seconds above 0")
-        require(0 <= self.grace < float("inf"), "grace", self.grace, "it is a number of seconds, 0 or more")
-        require(self.watch is None or self.watch > 0, "watch", self.watch, "it is a number of seconds above 0")
-        require(self.nan_policy in ("accept", "reject"), "nan_policy", self.nan_policy, "it is 'accept' or 'reject'")
+        require(
+            0 <= self.grace < float("inf"),
+            "grace",
+            self.grace,
+            "it is a number of seconds, 0 or more",
+        )
+        require(
+            self.watch is None or self.watch > 0,
+            "watch",
+            self.watch,
+            "it is a number of seconds above 0",
+        )
+        require(
+            self.nan_policy in ("accept", "reject"),
+            "nan_policy",
+            self.nan_policy,
+            "it is 'accept' or 'reject'",
+        )
         require(self.log in ("json", "text"), "log", self.log, "it is 'json' or 'text'")
         both = bool(self.tls_cert) == bool(self.tls_key)
         require(both, "tls_cert", self.tls_cert, "a certificate and its key go together")
         needed = bool(self.tls_cert) or not self.tls_client_ca
         require(needed, "tls_client_ca", self.tls_client_ca, "it needs tls_cert and tls_key")
         for name in self.allowed_hosts:
-            require(bool(HOST_NAME.fullmatch(name)), "allowed_hosts", name, "a host is a name without a port: models.example")
-        sendable = self.token is None or (bool(self.token) and self.token.isascii() and self.token.isprintable())
+            require(
+                bool(HOST_NAME.fullmatch(name)),
+                "allowed_hosts",
+                name,
+                "a host is a name without a port: models.example",
+            )
+        sendable = self.token is None or (
+            bool(self.token) and self.token.isascii() and self.token.isprintable()
+        )
         require(sendable, "token", "...", "it is one line of ASCII, and not empty")
 
 

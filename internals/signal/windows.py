@@ -1,12 +1,13 @@
-"""Windows as scipy.signal has them: symmetric unless told otherwise (`torch/signal/windows/windows.py`).
+"""Windows as scipy.signal has them: symmetric unless told otherwise
+(`torch/signal/windows/windows.py`).
 
-Each is a curve over M points that lie at equal distances. A window for filters is symmetric, its last point the mirror image of
-the first (`sym=True`). One for spectra is periodic: of M + 1 symmetric points the last is left out, being the first of the next
-piece.
+Each is a curve over M points that lie at equal distances. A window for filters is symmetric, its
+last point the mirror image of the first (`sym=True`). One for spectra is periodic: of M + 1
+symmetric points the last is left out, being the first of the next piece.
 
-All take the keywords of a factory, `dtype`, `layout`, `device` and `requires_grad`, and raise ValueError for a negative M and for
-dtypes other than float32 and float64. `torch.hann_window` and its kind are older, and operators
-(`aten.native.fft.signal_windows`).
+All take the keywords of a factory, `dtype`, `layout`, `device` and `requires_grad`, and raise
+ValueError for a negative M and for dtypes other than float32 and float64. `torch.hann_window` and
+its kind are older, and operators (`aten.native.fft.signal_windows`).
 
 How the real one differs: every function spells its keywords out, and repeats the checks.
 """
@@ -20,13 +21,14 @@ from typing import Any
 import internals as torch
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
-    "kaiser", "nuttall",
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
+    "general_hamming", "hamming", "hann", "kaiser", "nuttall",
 ]  # fmt: skip
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Any:
-    """a₀ - a₁ cos(k) + a₂ cos(2k) - ..., for k once around the circle: what the following five are made of.
+    """a₀ - a₁ cos(k) + a₂ cos(2k) - ..., for k once around the circle: what the following five are
+    made of.
 
     Raises TypeError unless `a` can be iterated, ValueError if there is nothing in it.
     """
@@ -95,7 +97,9 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> A
     return torch.exp(-(_points(M, -_period(M, sym) / 2.0 * step, step, options) ** 2))
 
 
-def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any) -> Any:
+def exponential(
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any
+) -> Any:
     """exp(-|k| / tau), k steps from `center`, by default the middle.
 
     Raises ValueError unless `tau` is positive, and for a `center` of a symmetric window.
@@ -112,7 +116,9 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Any:
-    """I₀(beta √(1 - x²)) / I₀(beta) for x from -1 to 1, I₀ the modified Bessel function. Raises ValueError for beta < 0."""
+    """I₀(beta √(1 - x²)) / I₀(beta) for x from -1 to 1, I₀ the modified Bessel function. Raises
+    ValueError for beta < 0.
+    """
     options = _checked("kaiser", M, **options)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -125,7 +131,12 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> A
 
 
 def _checked(
-    name: str, M: int, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    name: str,
+    M: int,
+    dtype: Any = None,
+    layout: Any = torch.strided,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> dict[str, Any]:
     """The keywords for a factory, completed."""
     dtype = dtype or torch.get_default_dtype()

@@ -14,12 +14,18 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Prints the place of the words; 1 when the map has nothing about them."""
     parser = argparse.ArgumentParser(
         prog="python -m internals where",
-        description="where in PyTorch is it, in 1.0.1 and today, and which notebook shows it running",
+        description=(
+            "where in PyTorch is it, in 1.0.1 and today, and which notebook shows it running"
+        ),
     )
     parser.add_argument(
-        "words", nargs="*", help='a topic, a file, an operator, a name: autograd engine, "aten::conv2d"'
+        "words",
+        nargs="*",
+        help='a topic, a file, an operator, a name: autograd engine, "aten::conv2d"',
     )
-    parser.add_argument("--topics", action="store_true", help="list everything that the map knows by name")
+    parser.add_argument(
+        "--topics", action="store_true", help="list everything that the map knows by name"
+    )
     options = parser.parse_args(list(arguments))
     from internals.source_map import topics, where
 

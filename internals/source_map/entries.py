@@ -1,7 +1,8 @@
 """The entries of the source map, read from the YAML files beside this one.
 
-An entry names our modules (`ours`), the files of PyTorch 1.0.1 (`then`) and 2.13 (`today`) with what to look for in each,
-sections of notebooks, other words for the same thing, and where to go on. What is empty did not exist, and the note says why.
+An entry names our modules (`ours`), the files of PyTorch 1.0.1 (`then`) and 2.13 (`today`) with
+what to look for in each, sections of notebooks, other words for the same thing, and where to go on.
+What is empty did not exist, and the note says why.
 
 How the real one differs: see the package's docstring; there is none.
 """
@@ -64,8 +65,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the map. `ours`, `then` (1.0.1) and `today` are files with names in them, `elsewhere` those of other projects,
-    `sections` those of notebooks that show it running, `words` other words for it, `next` the topics to read after it.
+    """A row of the map. `ours`, `then` (1.0.1) and `today` are files with names in them,
+    `elsewhere` those of other projects, `sections` those of notebooks that show it running, `words`
+    other words for it, `next` the topics to read after it.
     """
 
     floor: str
@@ -84,7 +86,9 @@ class Entry:
 @cache
 def entries() -> tuple[Entry, ...]:
     """All entries, floor by floor."""
-    return tuple(entry_from(floor, fields) for floor in FLOORS for fields in read(FOLDER / f"{floor}.yaml"))
+    return tuple(
+        entry_from(floor, fields) for floor in FLOORS for fields in read(FOLDER / f"{floor}.yaml")
+    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -99,7 +103,9 @@ def entry_named(topic: str) -> Entry:
 
 
 def entry_of_module(module: str) -> Entry | None:
-    """The entry that names a module; else the one with the longest pattern for it; else that of the package it lies in."""
+    """The entry that names a module; else the one with the longest pattern for it; else that of the
+    package it lies in.
+    """
     for entry in entries():
         if any(full_name(named.path) == module for named in entry.ours):
             return entry
@@ -117,11 +123,17 @@ def entry_of_module(module: str) -> Entry | None:
 
 def full_name(path: str) -> str:
     """The name to import for a module as entries write it: `internals` is left out."""
-    return path if path.partition(".")[0] in ("internals", "viz", "codegen", "apparatus") else f"internals.{path}"
+    return (
+        path
+        if path.partition(".")[0] in ("internals", "viz", "codegen", "apparatus")
+        else f"internals.{path}"
+    )
 
 
 def file_of(path: str) -> str:
-    """The file of one of our modules, from the root of the project: `core.dtype` is internals/core/dtype.py."""
+    """The file of one of our modules, from the root of the project: `core.dtype` is
+    internals/core/dtype.py.
+    """
     if path.endswith(".yaml"):
         return f"internals/{path}"
     name = full_name(path).replace(".", "/")
@@ -137,7 +149,9 @@ def anchor(heading: str) -> str:
 
 @cache
 def notebook_files() -> dict[str, str]:
-    return {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))}
+    return {
+        path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    }
 
 
 def entry_from(floor: str, fields: dict[str, Any]) -> Entry:

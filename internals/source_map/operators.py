@@ -1,6 +1,8 @@
-"""An operator on the map: the lines of YAML that declare it and its derivative, and the kernel of the CPU.
+"""An operator on the map: the lines of YAML that declare it and its derivative, and the kernel of
+the CPU.
 
-Only the first line of an entry is looked for in the YAML files, as text: nothing is parsed, no kernel is imported.
+Only the first line of an entry is looked for in the YAML files, as text: nothing is parsed, no
+kernel is imported.
 
 How the real one differs: see the package's docstring; there is none.
 """
@@ -20,12 +22,18 @@ from .entries import FOLDER, ROOT
 
 OPERATORS = FOLDER.parent / "aten" / "native_functions"
 DERIVATIVES = FOLDER.parent / "autograd" / "derivatives"
-KERNEL_KEYS = (DispatchKey.CPU, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
+KERNEL_KEYS = (
+    DispatchKey.CPU,
+    DispatchKey.CompositeExplicitAutograd,
+    DispatchKey.CompositeImplicitAutograd,
+)
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Where a YAML file says something, and what: `file` from the project's root, `line` the number of the first, from 1."""
+    """Where a YAML file says something, and what: `file` from the project's root, `line` the number
+    of the first, from 1.
+    """
 
     file: str
     line: int
@@ -34,7 +42,9 @@ class Lines:
 
 @dataclass(frozen=True)
 class OperatorFacts:
-    """`name` is "add.Tensor"; `kernel` is module and function, or two empty texts where a kernel was replaced by a user's."""
+    """`name` is "add.Tensor"; `kernel` is module and function, or two empty texts where a kernel
+    was replaced by a user's.
+    """
 
     name: str
     declaration: Lines | None
@@ -43,7 +53,9 @@ class OperatorFacts:
 
 
 def operator_facts(op: OperatorHandle) -> OperatorFacts:
-    """What the YAML files say of an operator. The kernel of a generated twin, `add_.Tensor`, is that of `add.Tensor`."""
+    """What the YAML files say of an operator. The kernel of a generated twin, `add_.Tensor`, is
+    that of `add.Tensor`.
+    """
     name = op.name.removeprefix("aten::")
     kernel = kernel_of(op)
     if kernel[0].startswith("internals._generated"):
@@ -54,20 +66,26 @@ def operator_facts(op: OperatorHandle) -> OperatorFacts:
 
 def original_of(name: str) -> str:
     """The operator that `autogen` makes another from."""
-    pattern = rf"- func: ([\w.]+)\((?:(?!- func).)*?autogen: [^\n]*?(?<![\w.]){re.escape(name)}(?![\w.])"
+    pattern = (
+        rf"- func: ([\w.]+)\((?:(?!- func).)*?autogen: [^\n]*?(?<![\w.]){re.escape(name)}(?![\w.])"
+    )
     found = (re.search(pattern, text, re.DOTALL) for text in declarations().values())
     return next((before.group(1) for before in found if before), name)
 
 
 def find_operator(name: str) -> OperatorHandle | None:
-    """The operator of a name such as "aten::add.Tensor" or "add"; the first overload where none is named."""
+    """The operator of a name such as "aten::add.Tensor" or "add"; the first overload where none is
+    named.
+    """
     name = f"aten::{name.removeprefix('aten::')}"
     found = dispatcher.operators.get(name) or next(iter(dispatcher.operators.overloads(name)), None)
     return found if isinstance(found, DeclaredOperator) else None
 
 
 def declaration_of(name: str) -> Lines | None:
-    """The line of a file in native_functions, which for `add_.Tensor` is that of the `add.Tensor` it is made from."""
+    """The line of a file in native_functions, which for `add_.Tensor` is that of the `add.Tensor`
+    it is made from.
+    """
     return line_in(declarations(), rf"- func: {re.escape(name)}\(") or line_in(
         declarations(), rf"- func: {re.escape(original_of(name))}\("
     )

@@ -1,7 +1,7 @@
 """An answer of the map: `Place`, which reads as aligned text and as an HTML table.
 
-Neither has line numbers, so that both stay the same while the code moves; `line` and `text(lines=True)` have them, and so has
-`python -m internals where`.
+Neither has line numbers, so that both stay the same while the code moves; `line` and
+`text(lines=True)` have them, and so has `python -m internals where`.
 
 How the real one differs: see the package's docstring; there is none.
 """
@@ -37,7 +37,9 @@ class Row:
 
 @dataclass(frozen=True, repr=False)
 class Place:
-    """Where something is. `subject` and `module` say what was asked about, when it was an object; `also` are topics as near."""
+    """Where something is. `subject` and `module` say what was asked about, when it was an object;
+    `also` are topics as near.
+    """
 
     entry: Entry
     subject: str = ""
@@ -52,9 +54,16 @@ class Place:
 
     @cached_property
     def ours(self) -> tuple[Named, ...]:
-        """Files of this project: the one with the object that was asked about, or all of the topic."""
+        """Files of this project: the one with the object that was asked about, or all of the
+        topic.
+        """
         if self.module:
-            return (Named(file_of(self.module), tuple(filter(None, [self.function or self.name_in_module]))),)
+            return (
+                Named(
+                    file_of(self.module),
+                    tuple(filter(None, [self.function or self.name_in_module])),
+                ),
+            )
         return tuple(Named(file_of(named.path), named.names) for named in self.entry.ours)
 
     @property
@@ -74,9 +83,17 @@ class Place:
         declared = []
         if self.operator is not None:
             name = self.operator.name
-            declared = [Named("aten/src/ATen/native/native_functions.yaml", (name,))] * bool(self.operator.declaration)
-            declared += [Named("tools/autograd/derivatives.yaml", (name,))] * bool(self.operator.derivative)
-        return (*[named for named in mirrored if named.path not in known], *self.entry.today, *declared)
+            declared = [Named("aten/src/ATen/native/native_functions.yaml", (name,))] * bool(
+                self.operator.declaration
+            )
+            declared += [Named("tools/autograd/derivatives.yaml", (name,))] * bool(
+                self.operator.derivative
+            )
+        return (
+            *[named for named in mirrored if named.path not in known],
+            *self.entry.today,
+            *declared,
+        )
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -99,7 +116,12 @@ class Place:
             yield from self.operator_rows(lines)
         for named in self.ours:
             names = [numbered(named.path, name) if lines else name for name in named.names]
-            yield Row("here", named.path, ", ".join(names), "../" + named.path.replace("*.py", "").replace("*.yaml", ""))
+            yield Row(
+                "here",
+                named.path,
+                ", ".join(names),
+                "../" + named.path.replace("*.py", "").replace("*.yaml", ""),
+            )
         for label, files in (("1.0.1", self.then), ("today", self.today)):
             for named in files:
                 yield Row(label, named.path, ", ".join(named.names), URL[label] + named.path)
@@ -115,15 +137,29 @@ class Place:
 
     def operator_rows(self, lines: bool) -> Iterator[Row]:
         assert self.operator is not None
-        for label, found in (("operator", self.operator.declaration), ("derivative", self.operator.derivative)):
+        for label, found in (
+            ("operator", self.operator.declaration),
+            ("derivative", self.operator.derivative),
+        ):
             if found is not None:
-                text = "; ".join(found.text) if label == "derivative" else f"- func: {self.operator.name}"
-                yield Row(label, f"{found.file}:{found.line}" if lines else found.file, text, "../" + found.file)
+                text = (
+                    "; ".join(found.text)
+                    if label == "derivative"
+                    else f"- func: {self.operator.name}"
+                )
+                yield Row(
+                    label,
+                    f"{found.file}:{found.line}" if lines else found.file,
+                    text,
+                    "../" + found.file,
+                )
 
     def text(self, lines: bool = False) -> str:
         """The answer as aligned text, with line numbers in our files if wanted."""
         rows = list(self.rows(lines))
-        wide = max(len(row.file) for row in rows if row.names) if any(row.names for row in rows) else 0
+        wide = (
+            max(len(row.file) for row in rows if row.names) if any(row.names for row in rows) else 0
+        )
         told, out = "", [self.title]
         for row in rows:
             label = "" if row.label == told else row.label
@@ -146,12 +182,23 @@ class Place:
         for row in self.rows():
             label = "" if row.label == told else row.label
             told = row.label
-            file = f'<a href="{escape(row.link)}"><code>{escape(row.file)}</code></a>' if row.link else escape(row.file)
-            cells = "".join(
-                f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in (file, escape(row.names))
+            file = (
+                f'<a href="{escape(row.link)}"><code>{escape(row.file)}</code></a>'
+                if row.link
+                else escape(row.file)
             )
-            body.append(f'<tr><th scope="row" style="text-align:left;vertical-align:top">{label}</th>{cells}</tr>')
-        return f"<table><caption style='text-align:left'><b>{escape(self.title)}</b></caption>{''.join(body)}</table>"
+            cells = "".join(
+                f'<td style="text-align:left;vertical-align:top">{cell}</td>'
+                for cell in (file, escape(row.names))
+            )
+            body.append(
+                '<tr><th scope="row" '
+                f'style="text-align:left;vertical-align:top">{label}</th>{cells}</tr>'
+            )
+        return (
+            "<table><caption "
+            f"style='text-align:left'><b>{escape(self.title)}</b></caption>{''.join(body)}</table>"
+        )
 
 
 def mirrors(module: str) -> list[str]:

@@ -1,8 +1,9 @@
 """From words to entries: `search("autograd engin")`, the best first.
 
-What an entry says about itself counts by where it says it: its topic most, then other words for it, then names of files and
-functions, then sections of notebooks. A rare word counts more than a common one, a word with a typing error a little less, and
-an entry that is called exactly what was asked for wins.
+What an entry says about itself counts by where it says it: its topic most, then other words for it,
+then names of files and functions, then sections of notebooks. A rare word counts more than a common
+one, a word with a typing error a little less, and an entry that is called exactly what was asked
+for wins.
 
 How the real one differs: see the package's docstring; there is none.
 """
@@ -24,8 +25,9 @@ LONGER, SLIP = 0.7, 0.6  # what a word that begins alike counts, and one with a 
 ALIKE = 0.4  # as difflib counts it
 ENOUGH = 0.5  # of the words that were asked for, by weight
 COMMON = frozenset(
-    "a an and are as at by can do does for from get go has have how i in is it its me my of on or our that the their there "
-    "this to was what when where which who why will with you your pytorch torch real source code file files find".split()
+    "a an and are as at by can do does for from get go has have how i in is it its me my "
+    "of on or our that the their there this to was what when where which who why will with "
+    "you your pytorch torch real source code file files find".split()
 )
 
 
@@ -33,7 +35,9 @@ def search(query: str) -> list[tuple[float, Entry]]:
     """Entries with their scores, best first; none when too few of the words were found anywhere."""
     if path_like(query):
         holders = [
-            entry for entry in entries() if any(is_file(query, named.path) for named in entry.then + entry.today)
+            entry
+            for entry in entries()
+            if any(is_file(query, named.path) for named in entry.then + entry.today)
         ]
         if holders:
             return [(EXACT, entry) for entry in holders]
@@ -45,11 +49,16 @@ def search(query: str) -> list[tuple[float, Entry]]:
     found = []
     for entry in entries():
         index = weights_of(entry)
-        known = {word: {other: share for other, share in meant[word].items() if other in index} for word in wanted}
+        known = {
+            word: {other: share for other, share in meant[word].items() if other in index}
+            for word in wanted
+        }
         covered = sum(rarity[word] * max(known[word].values(), default=0.0) for word in wanted)
         if wanted and covered >= ENOUGH * total:
             hits = {
-                word: max((share * index[other] for other, share in known[word].items()), default=0.0)
+                word: max(
+                    (share * index[other] for other, share in known[word].items()), default=0.0
+                )
                 for word in wanted
             }
             score = sum(rarity[word] * hit for word, hit in hits.items()) * covered / total
@@ -58,14 +67,18 @@ def search(query: str) -> list[tuple[float, Entry]]:
 
 
 def nearest_topics(query: str, count: int = 5) -> list[str]:
-    """Topics whose names look like the query, most alike first: what to propose when nothing was found."""
+    """Topics whose names look like the query, most alike first: what to propose when nothing was
+    found.
+    """
     names = {" ".join(tokens(entry.topic)): entry.topic for entry in entries()}
     close = difflib.get_close_matches(" ".join(tokens(query)), names, count, ALIKE)
     return [names[name] for name in close]
 
 
 def tokens(text: str) -> list[str]:
-    """Words in lower case, without those that say nothing; `TensorImpl` also counts as "tensor" and "impl"."""
+    """Words in lower case, without those that say nothing; `TensorImpl` also counts as "tensor" and
+    "impl".
+    """
     words: list[str] = []
     for word in re.findall(r"[A-Za-z0-9_]+(?:\+\+)?", text):
         parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
@@ -88,7 +101,11 @@ def weights_of(entry: Entry) -> dict[str, float]:
         (WORDS, list(entry.words)),
         (
             FILES,
-            [word for named in entry.then + entry.today for word in (PurePosixPath(named.path).stem, *named.names)],
+            [
+                word
+                for named in entry.then + entry.today
+                for word in (PurePosixPath(named.path).stem, *named.names)
+            ],
         ),
         (FILES, [word for named in entry.ours for word in (named.path, *named.names)]),
         (SECTIONS, [section.heading for section in entry.sections]),
@@ -107,7 +124,9 @@ def document_frequency() -> Counter[str]:
 
 
 def spellings(word: str) -> dict[str, float]:
-    """Words of the map that one asked for may stand for, each with its share: itself, longer ones, those a slip away."""
+    """Words of the map that one asked for may stand for, each with its share: itself, longer ones,
+    those a slip away.
+    """
     vocabulary = document_frequency()
     if len(word) < 4:
         return {word: 1.0}
@@ -118,7 +137,9 @@ def spellings(word: str) -> dict[str, float]:
 
 
 def is_called(entry: Entry, query: str, wanted: list[str]) -> float:
-    """2 when the topic is just this, 1 when it is these words, a little less when one of the other words for it is."""
+    """2 when the topic is just this, 1 when it is these words, a little less when one of the other
+    words for it is.
+    """
     if entry.topic.lower() == query.strip().lower():
         return 2.0
     if set(tokens(entry.topic)) == set(wanted):
@@ -127,7 +148,9 @@ def is_called(entry: Entry, query: str, wanted: list[str]) -> float:
 
 
 def path_like(query: str) -> bool:
-    return bool(re.fullmatch(r"[\w./+-]+\.(cpp|cc|c|h|cu|cuh|py|yaml|cwrap|proto|md)", query.strip()))
+    return bool(
+        re.fullmatch(r"[\w./+-]+\.(cpp|cc|c|h|cu|cuh|py|yaml|cwrap|proto|md)", query.strip())
+    )
 
 
 def is_file(query: str, path: str) -> bool:

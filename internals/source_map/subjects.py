@@ -1,7 +1,8 @@
 """What somebody asks about: words, a name, or an object, and which entry of the map that is.
 
-An object is found by its class and the classes that one is made from, the first whose module is ours; a function by its module;
-an operator's function, handle or node of a graph by the operator, whose entry is that of its kernel.
+An object is found by its class and the classes that one is made from, the first whose module is
+ours; a function by its module; an operator's function, handle or node of a graph by the operator,
+whose entry is that of its kernel.
 
 How the real one differs: see the package's docstring; there is none.
 """
@@ -21,7 +22,11 @@ from .place import Place
 from .search import nearest_topics, search
 
 OURS = ("internals", "viz", "codegen", "apparatus")
-CALLS = ("internals._generated.functions", "internals._generated.nn_functions", "internals._generated.methods")
+CALLS = (
+    "internals._generated.functions",
+    "internals._generated.nn_functions",
+    "internals._generated.methods",
+)
 ALMOST = 0.8  # of the best score: a second topic that is told as well
 
 
@@ -41,7 +46,9 @@ def place_of(subject: Any) -> Place:
 
 
 def place_of_words(words: str) -> Place:
-    """Where the best entry for these words leads; an operator's name leads to the operator. Raises LookupError."""
+    """Where the best entry for these words leads; an operator's name leads to the operator. Raises
+    LookupError.
+    """
     if "::" in words:
         op = find_operator(words)
         if words.startswith("aten::"):
@@ -55,7 +62,9 @@ def place_of_words(words: str) -> Place:
     found = search(words)
     if found:
         best, entry = found[0]
-        return Place(entry, also=tuple(other.topic for score, other in found[1:4] if score >= ALMOST * best))
+        return Place(
+            entry, also=tuple(other.topic for score, other in found[1:4] if score >= ALMOST * best)
+        )
     op = find_operator(words.strip()) if words.strip().isidentifier() else None
     if op is not None:
         return place_of_operator(op, words)
@@ -83,11 +92,19 @@ def place_of_operator(op: OperatorHandle, subject: Any) -> Place:
 
 
 def named_in_python(words: str) -> Place | None:
-    """The place of a dotted name, such as "internals.nn.Linear", "torch.nn.Linear" or "core.storage"."""
+    """The place of a dotted name, such as "internals.nn.Linear", "torch.nn.Linear" or
+    "core.storage".
+    """
     first, _, rest = words.strip().partition(".")
     if not rest or not words.replace(".", "_").isidentifier() or words.endswith(PATHS):
         return None
-    full = f"internals.{rest}" if first == "torch" else words if first in OURS else f"internals.{words}"
+    full = (
+        f"internals.{rest}"
+        if first == "torch"
+        else words
+        if first in OURS
+        else f"internals.{words}"
+    )
     try:
         if importlib.util.find_spec(full) is not None:
             entry = entry_of_module(full)
@@ -106,7 +123,9 @@ PATHS = (".py", ".h", ".c", ".cc", ".cpp", ".cu", ".cuh", ".yaml", ".md", ".prot
 
 
 def operator_behind(subject: Any) -> OperatorHandle | None:
-    """The operator that a handle, a packet, a generated function or method, or a node of a graph stands for."""
+    """The operator that a handle, a packet, a generated function or method, or a node of a graph
+    stands for.
+    """
     if isinstance(subject, OperatorHandle):
         return subject
     kind = type(subject)
@@ -139,7 +158,9 @@ def homes(subject: Any) -> list[tuple[str, str]]:
 
 
 def birthplace(kind: type) -> str:
-    """The module in which a class was written, which `__module__` need not tell: `Tensor` says `internals`."""
+    """The module in which a class was written, which `__module__` need not tell: `Tensor` says
+    `internals`.
+    """
     functions = (value for value in vars(kind).values() if isinstance(value, types.FunctionType))
     written = (
         function.__globals__.get("__name__", "")

@@ -1,4 +1,5 @@
-"""Small services around tensors (`torch/utils`): `internals.utils.checkpoint`, `data`, `dlpack`, `hooks`.
+"""Small services around tensors (`torch/utils`): `internals.utils.checkpoint`, `data`, `dlpack`,
+`hooks`.
 
 How the real one differs: `torch.utils` also has profiling and much else.
 """

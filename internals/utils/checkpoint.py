@@ -1,11 +1,12 @@
 """Trading time for memory: compute twice instead of keeping (`torch/utils/checkpoint.py`).
 
-`checkpoint(block, x)` runs `block(x)` and keeps nothing of what its nodes would save but a number. When backward asks for the
-first of the saved tensors, the block runs again, and this time they are kept, until each has been asked for. It is a use of
-`saved_tensors_hooks`.
+`checkpoint(block, x)` runs `block(x)` and keeps nothing of what its nodes would save but a number.
+When backward asks for the first of the saved tensors, the block runs again, and this time they are
+kept, until each has been asked for. It is a use of `saved_tensors_hooks`.
 
-How the real one differs: it stops recomputing as soon as everything wanted is there, compares the recomputed shapes with those of
-the first run, restores autocast, and has the older way with a `Function` (`use_reentrant=True`) too.
+How the real one differs: it stops recomputing as soon as everything wanted is there, compares the
+recomputed shapes with those of the first run, restores autocast, and has the older way with a
+`Function` (`use_reentrant=True`) too.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which backward keeps nothing but the arguments; it runs again during backward.
+    """`function(*args, **kwargs)`, of which backward keeps nothing but the arguments; it runs again
+    during backward.
 
-    Dropout draws the same numbers again if `preserve_rng_state`: the generators of the CPU and of the GPUs that the arguments are
-    on are set back for the second run. `use_reentrant` makes no difference here. Raises RuntimeError in
-    backward when the function saves fewer tensors the second time.
+    Dropout draws the same numbers again if `preserve_rng_state`: the generators of the CPU and of
+    the GPUs that the arguments are on are set back for the second run. `use_reentrant` makes no
+    difference here. Raises RuntimeError in backward when the function saves fewer tensors the
+    second time.
     """
     run = _Run(function, args, kwargs, _RandomState(args) if preserve_rng_state else None)
     with saved_tensors_hooks(run.pack, run.unpack):
@@ -50,9 +53,13 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: A
 
 
 class _Run:
-    """One checkpointed call: the number of each tensor it saved and, while backward is at it, the tensors of the second run."""
+    """One checkpointed call: the number of each tensor it saved and, while backward is at it, the
+    tensors of the second run.
+    """
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, random: _RandomState | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, random: _RandomState | None
+    ) -> None:
         self.function, self.args, self.kwargs, self.random = function, args, kwargs, random
         self.saved = 0
         self.again: dict[int, Any] = {}
@@ -66,7 +73,8 @@ class _Run:
             self._recompute()
         if number not in self.again:
             raise RuntimeError(
-                "checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                "checkpoint: A different number of tensors was saved during the original forward "
+                "and recomputation.\n"
                 f"Number of tensors saved during forward: {self.saved}\n"
                 f"Number of tensors saved during recomputation: {len(self.again)}."
             )
@@ -83,13 +91,21 @@ class _Run:
 
 
 class _RandomState:
-    """Where the generators stood when it was made. As a context: they stand there again, and afterwards where they stood before.
+    """Where the generators stood when it was made. As a context: they stand there again, and
+    afterwards where they stood before.
 
-    The generators are the CPU's and those of the GPUs among the devices of the tensors in `args` (`get_device_states`).
+    The generators are the CPU's and those of the GPUs among the devices of the tensors in `args`
+    (`get_device_states`).
     """
 
     def __init__(self, args: Sequence[Any]) -> None:
-        self.gpus = sorted({t.device.index or 0 for t in args if isinstance(t, TensorImpl) and t.device.type == "cuda"})
+        self.gpus = sorted(
+            {
+                t.device.index or 0
+                for t in args
+                if isinstance(t, TensorImpl) and t.device.type == "cuda"
+            }
+        )
         self.first = self._now()
 
     def __enter__(self) -> None:

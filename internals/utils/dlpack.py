@@ -1,5 +1,5 @@
-"""`to_dlpack` and `from_dlpack` under the names they have in `torch.utils.dlpack`. The work is done in
-`internals.construction.dlpack`.
+"""`to_dlpack` and `from_dlpack` under the names they have in `torch.utils.dlpack`. The work is done
+in `internals.construction.dlpack`.
 
 How the real one differs: nothing but the language.
 """

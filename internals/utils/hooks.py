@@ -1,8 +1,10 @@
-"""`BackwardHook`, which makes the backward hooks of modules (`torch/utils/hooks.py`), and the door to `RemovableHandle`.
+"""`BackwardHook`, which makes the backward hooks of modules (`torch/utils/hooks.py`), and the door
+to `RemovableHandle`.
 
-Autograd knows operations, not modules. To be told when the gradient passes a module, `BackwardHook` lets the module's inputs and
-outputs go through an operation that does nothing, and hooks the two nodes this leaves in the graph: the gradient meets the
-outputs' node first and the inputs' node last.
+Autograd knows operations, not modules. To be told when the gradient passes a module, `BackwardHook`
+lets the module's inputs and outputs go through an operation that does nothing, and hooks the two
+nodes this leaves in the graph: the gradient meets the outputs' node first and the inputs' node
+last.
 
 How the real one differs: it does not.
 """
@@ -21,7 +23,9 @@ __all__ = ["BackwardHook", "RemovableHandle"]
 
 
 class WrappedHook:
-    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps the hook."""
+    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps
+    the hook.
+    """
 
     def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         functools.update_wrapper(self, hook)
@@ -44,22 +48,24 @@ class WrappedHook:
 
 
 _NO_INPUT = (
-    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. "
-    "See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more "
-    "details."
+    "Full backward hook is firing when gradients are computed with respect to module outputs since "
+    "no inputs require gradients. "
+    "See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.register_full_backward_hook for more details."
 )
 
 
 class BackwardHook:
     """The backward hooks of one call of a module.
 
-    `setup_input_hook` and `setup_output_hook` return the arguments and the result as they are to be used instead. Entries that
-    are no tensors pass by; the user's hooks see None for them.
+    `setup_input_hook` and `setup_output_hook` return the arguments and the result as they are to be
+    used instead. Entries that are no tensors pass by; the user's hooks see None for them.
     """
 
     def __init__(self, module: Any, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
-        self.grad_outputs: Any = None  # what the outputs' node saw, until the inputs' node has used it
+        # what the outputs' node saw, until the inputs' node has used it
+        self.grad_outputs: Any = None
         self.inputs: Places | None = None
         self.n_inputs = 0
 
@@ -74,7 +80,9 @@ class BackwardHook:
         return outputs if isinstance(result, tuple) else outputs[0]
 
     def _at_outputs(self, _: Any, grad_output: tuple[Any, ...]) -> Any:
-        """Runs when the gradients of the outputs are there, before any of the module's own operations."""
+        """Runs when the gradients of the outputs are there, before any of the module's own
+        operations.
+        """
         assert self.outputs is not None
         grads = self.outputs.spread(grad_output)
         for hook in self.user_pre_hooks:
@@ -83,10 +91,12 @@ class BackwardHook:
                 continue
             if len(changed) != len(grads):
                 raise RuntimeError(
-                    f"Backward pre hook returned an invalid number of grad_output, got {len(changed)}, but expected {len(grads)}"
+                    "Backward pre hook returned an invalid number of grad_output, got "
+                    f"{len(changed)}, but expected {len(grads)}"
                 )
             grads = changed
-        if self.inputs is None:  # nothing will be computed for the inputs: this is the only occasion
+        if self.inputs is None:
+            # nothing will be computed for the inputs: this is the only occasion
             warnings.warn(_NO_INPUT, stacklevel=5)
             self._without_inputs(grads)
         else:
@@ -96,15 +106,20 @@ class BackwardHook:
     def _without_inputs(self, grads: Any) -> None:
         for hook in self.user_hooks:
             changed = hook(self.module, (None,) * self.n_inputs, grads)
-            if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
+            if changed is not None and not (
+                isinstance(changed, tuple) and all(c is None for c in changed)
+            ):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None for all "
-                    "gradients."
+                    "Backward hook for Modules where no input requires gradient should always "
+                    "return None or None for all gradients."
                 )
 
     def _at_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
-        """Runs when the gradients of the inputs are there, after all of the module's own operations."""
-        if self.grad_outputs is None:  # they came by another way than the module's output, as in double backward
+        """Runs when the gradients of the inputs are there, after all of the module's own
+        operations.
+        """
+        if self.grad_outputs is None:
+            # they came by another way than the module's output, as in double backward
             return None
         assert self.inputs is not None
         grads = self.inputs.spread(grad_input)
@@ -114,7 +129,8 @@ class BackwardHook:
                 continue
             if len(changed) != len(grads):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(changed)}, but expected {len(grads)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(changed)}, "
+                    f"but expected {len(grads)}"
                 )
             grads = changed
         self.grad_outputs = None
@@ -136,8 +152,11 @@ class Places:
         return tuple(values[i] for i in self.indices)
 
 
-def through_identity(values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[tuple[Any, ...], Places | None]:
-    """`values` with the tensors passed through an identity, on whose node `hook` is registered; and where the tensors are.
+def through_identity(
+    values: tuple[Any, ...], hook: Callable[..., Any]
+) -> tuple[tuple[Any, ...], Places | None]:
+    """`values` with the tensors passed through an identity, on whose node `hook` is registered; and
+    where the tensors are.
 
     The values as they are, and None, if no gradient is wanted.
     """

@@ -1,12 +1,13 @@
 """Programs that must give the same in Python, in C++ and in Node.js.
 
-Each file of this folder is TorchScript with `@case(inputs...)` above every function or module: what to call it with.
-`load(torch)` runs the files with `torch` being `internals` or real PyTorch, so that one source gives archives of both.
-`python -m runtimes.corpus FOLDER` (`make.py`) writes them: `NAME.pt`, the archive, and `NAME.case.pt`, the calls with what
-eager Python returned. A runtime's `check` runs the one and compares with the other.
+Each file of this folder is TorchScript with `@case(inputs...)` above every function or module: what
+to call it with. `load(torch)` runs the files with `torch` being `internals` or real PyTorch, so
+that one source gives archives of both. `python -m runtimes.corpus FOLDER` (`make.py`) writes them:
+`NAME.pt`, the archive, and `NAME.case.pt`, the calls with what eager Python returned. A runtime's
+`check` runs the one and compares with the other.
 
-How the real one differs: PyTorch's C++ tests load models that Python tests saved (`test/cpp/jit`); there is no second runtime
-to compare with.
+How the real one differs: PyTorch's C++ tests load models that Python tests saved (`test/cpp/jit`);
+there is no second runtime to compare with.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Make = Callable[[Any, int], Any]  # (torch, seed) -> an argument
 class Case:
     """A function, or a function that makes a module (`module`), and the arguments of each call.
 
-    `ways` is what archives are made of it: "script", "trace" or both. `raises` says that the last call fails, and what the
-    message has in it. `large` ones are made only when asked for.
+    `ways` is what archives are made of it: "script", "trace" or both. `raises` says that the last
+    call fails, and what the message has in it. `large` ones are made only when asked for.
     """
 
     name: str
@@ -108,11 +109,15 @@ def made(torch: Any, argument: Any, seed: int) -> Any:
 
 
 def load(torch: Any) -> dict[str, Case]:
-    """All cases, with `torch` being the given library. Lines and file names are those of the files."""
+    """All cases, with `torch` being the given library. Lines and file names are those of the
+    files.
+    """
     found: dict[str, Case] = {}
     for name in FILES:
         path = FOLDER / f"{name}.py"
-        text = path.read_text().replace("import internals as torch\n", f"import {torch.__name__} as torch\n")
+        text = path.read_text().replace(
+            "import internals as torch\n", f"import {torch.__name__} as torch\n"
+        )
         module = types.ModuleType(f"corpus_{name}")
         module.__file__ = str(path)
         sys.modules[module.__name__] = module

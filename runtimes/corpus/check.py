@@ -1,9 +1,10 @@
 """Run archives with `internals` and compare: `python -m runtimes.corpus.check FILES OR FOLDERS`.
 
-A float32 number may differ from the expected one by 1e-5 of the largest in its tensor, a float64 one by 1e-12; everything else
-is equal: structure, types, dtypes, sizes, integers, strings.
+A float32 number may differ from the expected one by 1e-5 of the largest in its tensor, a float64
+one by 1e-12; everything else is equal: structure, types, dtypes, sizes, integers, strings.
 
-How the real one differs: `torch.testing.assert_close` measures each number by itself, not by the largest of its tensor.
+How the real one differs: `torch.testing.assert_close` measures each number by itself, not by the
+largest of its tensor.
 """
 
 from __future__ import annotations
@@ -65,12 +66,19 @@ def difference(torch: Any, a: Any, b: Any, where: str) -> str:
             return f"{where} is {describe(torch, a)}, not {describe(torch, b)}"
         return tensor_difference(torch, a.detach(), b, where)
     if isinstance(b, float) and isinstance(a, float):
-        same = a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))  # may stem from a float32
+        # may stem from a float32
+        same = a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
         return "" if same else f"{where} is {a}, not {b}"
     if isinstance(b, (list, tuple)):
         if not isinstance(a, type(b)) or len(a) != len(b):
             return f"{where} is {a!r}, not {b!r}"
-        return next(filter(None, (difference(torch, x, y, f"{where}[{i}]") for i, (x, y) in enumerate(zip(a, b)))), "")
+        return next(
+            filter(
+                None,
+                (difference(torch, x, y, f"{where}[{i}]") for i, (x, y) in enumerate(zip(a, b))),
+            ),
+            "",
+        )
     if isinstance(b, dict):
         if not isinstance(a, dict) or list(a) != list(b):
             return f"{where} is {a!r}, not {b!r}"
@@ -89,7 +97,11 @@ def tensor_difference(torch: Any, a: Any, b: Any, where: str) -> str:
     zero = torch.zeros_like(y)
     worst = float(torch.where(odd, zero, (x - y).abs()).max())
     largest = float(torch.where(odd, zero, y.abs()).max())
-    return "" if worst <= TOLERANCE[name] * max(largest, 1e-30) else f"{where} differs by {worst:.3g}; largest is {largest:.3g}"
+    return (
+        ""
+        if worst <= TOLERANCE[name] * max(largest, 1e-30)
+        else f"{where} differs by {worst:.3g}; largest is {largest:.3g}"
+    )
 
 
 def describe(torch: Any, value: Any) -> str:

@@ -1,4 +1,6 @@
-"""if, while, for, break, continue, early returns, asserts, exceptions, functions that call functions."""
+"""if, while, for, break, continue, early returns, asserts, exceptions, functions that call
+functions.
+"""
 
 from __future__ import annotations
 

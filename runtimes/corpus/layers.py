@@ -1,4 +1,6 @@
-"""Layers of `torch.nn`, one at a time, and what modules may have: attributes, methods, lists of modules."""
+"""Layers of `torch.nn`, one at a time, and what modules may have: attributes, methods, lists of
+modules.
+"""
 
 from typing import Dict, List, Tuple
 
@@ -14,8 +16,9 @@ def convolutions(x: torch.Tensor) -> List[torch.Tensor]:
     w = torch.arange(3 * 3 * 3 * 4).reshape(4, 3, 3, 3) / 50.0 - 1.0
     depthwise = torch.arange(27).reshape(3, 1, 3, 3) / 27.0
     return [
-        F.conv2d(x, w), F.conv2d(x, w, torch.ones(4), stride=2, padding=1), F.conv2d(x, w, dilation=2, padding=(1, 2)),
-        F.conv2d(x, depthwise, groups=3), F.conv1d(x[0, :, 0].unsqueeze(0), w[:, :, 0]),
+        F.conv2d(x, w), F.conv2d(x, w, torch.ones(4), stride=2, padding=1),
+        F.conv2d(x, w, dilation=2, padding=(1, 2)), F.conv2d(x, depthwise, groups=3),
+        F.conv1d(x[0, :, 0].unsqueeze(0), w[:, :, 0]),
         F.conv_transpose2d(x, w.transpose(0, 1), stride=2),
     ]  # fmt: skip
 
@@ -23,25 +26,28 @@ def convolutions(x: torch.Tensor) -> List[torch.Tensor]:
 @case((floats(1, 2, 7, 7),), ways=BOTH)
 def pooling(x: torch.Tensor) -> List[torch.Tensor]:
     return [
-        F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2, 1), F.adaptive_avg_pool2d(x, (1, 1)),
-        F.adaptive_avg_pool2d(x, (3, 2)), F.pad(x, (1, 2, 0, 1)), F.interpolate(x, scale_factor=2.0),
+        F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2, 1),
+        F.adaptive_avg_pool2d(x, (1, 1)), F.adaptive_avg_pool2d(x, (3, 2)), F.pad(x, (1, 2, 0, 1)),
+        F.interpolate(x, scale_factor=2.0),
     ]  # fmt: skip
 
 
 @case((floats(4, 6),), ways=BOTH)
 def activations(x: torch.Tensor) -> List[torch.Tensor]:
     return [
-        F.relu(x), F.gelu(x), F.gelu(x, approximate="tanh"), F.silu(x), F.hardtanh(x), F.softmax(x, 1), F.log_softmax(x, -1),
-        F.leaky_relu(x, 0.2), F.elu(x), F.softplus(x), F.relu6(x * 4),
+        F.relu(x), F.gelu(x), F.gelu(x, approximate="tanh"), F.silu(x), F.hardtanh(x),
+        F.softmax(x, 1), F.log_softmax(x, -1), F.leaky_relu(x, 0.2), F.elu(x), F.softplus(x),
+        F.relu6(x * 4),
     ]  # fmt: skip
 
 
 @case((floats(4, 6), ints(4)), ways=BOTH)
 def normalisations_and_losses(x: torch.Tensor, target: torch.Tensor) -> List[torch.Tensor]:
     return [
-        F.layer_norm(x, [6]), F.layer_norm(x, [6], torch.arange(6) / 3.0, torch.ones(6)), F.group_norm(x, 2),
-        F.batch_norm(x, torch.zeros(6), torch.ones(6)), F.cross_entropy(x, target), F.mse_loss(x, x * 0.5),
-        F.embedding(target, x.t()), F.dropout(x, 0.5, False), F.one_hot(target, 5),
+        F.layer_norm(x, [6]), F.layer_norm(x, [6], torch.arange(6) / 3.0, torch.ones(6)),
+        F.group_norm(x, 2), F.batch_norm(x, torch.zeros(6), torch.ones(6)),
+        F.cross_entropy(x, target), F.mse_loss(x, x * 0.5), F.embedding(target, x.t()),
+        F.dropout(x, 0.5, False), F.one_hot(target, 5),
     ]  # fmt: skip
 
 
@@ -52,7 +58,13 @@ def batch_norm_in_training():
 
 @case((floats(5, 4),), ways=BOTH, module=True)
 def sequential():
-    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(inplace=True), nn.BatchNorm1d(8), nn.Linear(8, 3), nn.Softmax(dim=1)).eval()
+    return nn.Sequential(
+        nn.Linear(4, 8),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm1d(8),
+        nn.Linear(8, 3),
+        nn.Softmax(dim=1),
+    ).eval()
 
 
 @case((floats(3),), (floats(3),), module=True)

@@ -1,9 +1,11 @@
 """`python -m runtimes.corpus FOLDER [--with internals,torch] [--large]`: write the corpus.
 
-For every case and way: `NAME.pt`, and `NAME.case.pt` with the calls: method, inputs, and what *eager* Python returned, or the
-text in the message it raised. NAME says who wrote it: `ours_script_mlp`, `pytorch_trace_mlp`.
+For every case and way: `NAME.pt`, and `NAME.case.pt` with the calls: method, inputs, and what
+*eager* Python returned, or the text in the message it raised. NAME says who wrote it:
+`ours_script_mlp`, `pytorch_trace_mlp`.
 
-How the real one differs: PyTorch keeps archives of old releases (`test/jit/fixtures`), to see that it still reads them.
+How the real one differs: PyTorch keeps archives of old releases (`test/jit/fixtures`), to see that
+it still reads them.
 """
 
 from __future__ import annotations
@@ -22,16 +24,22 @@ WRITERS = {"internals": "ours", "torch": "pytorch"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m runtimes.corpus", description="write the corpus of archives")
+    parser = argparse.ArgumentParser(
+        prog="python -m runtimes.corpus", description="write the corpus of archives"
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--with", dest="libraries", default="internals", help="internals, torch or internals,torch")
+    parser.add_argument(
+        "--with", dest="libraries", default="internals", help="internals, torch or internals,torch"
+    )
     parser.add_argument("--large", action="store_true", help="ResNet-18 as well")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for library in options.libraries.split(","):
-        for name in write(importlib.import_module(library), options.folder, options.large, options.only):
+        for name in write(
+            importlib.import_module(library), options.folder, options.large, options.only
+        ):
             count += 1
             if sys.stderr.isatty():
                 print(f"\r{count:4d} {name:50.50}", end="", file=sys.stderr, flush=True)
@@ -93,7 +101,11 @@ def plain(torch: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     if isinstance(value, (tuple, torch.Size)):
-        return tuple(plain(torch, v) for v in value) if not isinstance(value, torch.Size) else list(value)
+        return (
+            tuple(plain(torch, v) for v in value)
+            if not isinstance(value, torch.Size)
+            else list(value)
+        )
     if isinstance(value, list):
         return [plain(torch, v) for v in value]
     if isinstance(value, dict):

@@ -1,4 +1,6 @@
-"""Whole networks: the talk's ResNet-18, an MLP, a small convolutional network, a language model that chooses its own length."""
+"""Whole networks: the talk's ResNet-18, an MLP, a small convolutional network, a language model
+that chooses its own length.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ F = torch.nn.functional
 
 @case((floats(5, 10),), ways=BOTH, module=True)
 def mlp():
-    return nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3))
+    return nn.Sequential(
+        nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3)
+    )
 
 
 @case((floats(2, 1, 28, 28),), ways=BOTH, module=True)
@@ -46,7 +50,9 @@ class Block(nn.Module):
         self.bn2 = nn.BatchNorm2d(after)
         self.downsample = None
         if stride != 1 or before != after:
-            self.downsample = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+            self.downsample = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
+            )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         identity = x
@@ -68,7 +74,9 @@ class ResNet(nn.Module):
         stages = []
         before = widths[0]
         for i, width in enumerate(widths):
-            stages.append(nn.Sequential(Block(before, width, 1 if i == 0 else 2), Block(width, width, 1)))
+            stages.append(
+                nn.Sequential(Block(before, width, 1 if i == 0 else 2), Block(width, width, 1))
+            )
             before = width
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))

@@ -14,7 +14,9 @@ def broadcasting(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 @case((ints(4), floats(4)), ways=BOTH)
-def promotion(n: torch.Tensor, f: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+def promotion(
+    n: torch.Tensor, f: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return n + f, n * 2, n + 0.5, n / 2
 
 
@@ -24,7 +26,9 @@ def double_precision(d: torch.Tensor, f: torch.Tensor) -> Tuple[torch.Tensor, to
 
 
 @case((ints(5), bools(5)), ways=BOTH)
-def comparisons(n: torch.Tensor, m: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def comparisons(
+    n: torch.Tensor, m: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     small = n < 3
     return small & m, (n == 2) | ~m, torch.where(small, n, -n)
 
@@ -33,8 +37,9 @@ def comparisons(n: torch.Tensor, m: torch.Tensor) -> Tuple[torch.Tensor, torch.T
 def pointwise(x: torch.Tensor) -> List[torch.Tensor]:
     p = x.abs() + 0.5
     return [
-        torch.exp(x), torch.log(p), torch.sqrt(p), torch.rsqrt(p), torch.sin(x), torch.cos(x), torch.tanh(x),
-        torch.sigmoid(x), torch.erf(x), x.clamp(-0.5, 0.5), torch.relu(x), x**2, p**-0.5, x.round(), x.floor(), x.neg(),
+        torch.exp(x), torch.log(p), torch.sqrt(p), torch.rsqrt(p), torch.sin(x), torch.cos(x),
+        torch.tanh(x), torch.sigmoid(x), torch.erf(x), x.clamp(-0.5, 0.5), torch.relu(x), x**2,
+        p**-0.5, x.round(), x.floor(), x.neg(),
     ]  # fmt: skip
 
 
@@ -42,8 +47,9 @@ def pointwise(x: torch.Tensor) -> List[torch.Tensor]:
 def reductions(x: torch.Tensor) -> List[torch.Tensor]:
     values, indices = x.max(1)
     return [
-        x.sum(), x.sum(1), x.mean([0, 2]), x.mean(-1, True), x.std(), x.var(2, False), x.max(), x.min(), values, indices,
-        x.argmax(2), x.argmin(), x.prod(0), x.cumsum(1), (x > 0).any(), (x > -9).all(1),
+        x.sum(), x.sum(1), x.mean([0, 2]), x.mean(-1, True), x.std(), x.var(2, False), x.max(),
+        x.min(), values, indices, x.argmax(2), x.argmin(), x.prod(0), x.cumsum(1), (x > 0).any(),
+        (x > -9).all(1),
     ]  # fmt: skip
 
 
@@ -51,9 +57,11 @@ def reductions(x: torch.Tensor) -> List[torch.Tensor]:
 def shapes(x: torch.Tensor) -> List[torch.Tensor]:
     y = x.permute(2, 0, 1)
     return [
-        x.view(6, 4), x.reshape(-1), x.transpose(0, 2), y, y.reshape(4, 6), x.flatten(1), x.unsqueeze(1),
+        x.view(6, 4), x.reshape(-1), x.transpose(0, 2), y, y.reshape(4, 6), x.flatten(1),
+        x.unsqueeze(1),
         x.unsqueeze(0).squeeze(), x[:, 1],
-        x[..., ::2], x[0, 1:, -1], x.narrow(2, 1, 2), x.select(1, 2), x[0].t(), x[:, :1].expand(2, 5, 4),
+        x[..., ::2], x[0, 1:, -1], x.narrow(2, 1, 2), x.select(1, 2), x[0].t(),
+        x[:, :1].expand(2, 5, 4),
         x[0].repeat(2, 1), torch.cat([x, x * 2], 1), torch.stack([x, x]), x.contiguous(),
     ]  # fmt: skip
 
@@ -70,8 +78,9 @@ def indexing(x: torch.Tensor, i: torch.Tensor) -> List[torch.Tensor]:
     j = i % 4
     mask = x > 0
     return [
-        x[j], x.index_select(1, j), x[mask], x.masked_fill(mask, 0.0), x.gather(1, torch.zeros(4, 2, dtype=torch.int64) + 1),
-        torch.tril(x), torch.triu(x, 1), x[j, 0], torch.zeros(4, 4).scatter(1, j.unsqueeze(1), 1.0),
+        x[j], x.index_select(1, j), x[mask], x.masked_fill(mask, 0.0),
+        x.gather(1, torch.zeros(4, 2, dtype=torch.int64) + 1), torch.tril(x), torch.triu(x, 1),
+        x[j, 0], torch.zeros(4, 4).scatter(1, j.unsqueeze(1), 1.0),
     ]  # fmt: skip
 
 
@@ -91,17 +100,19 @@ def writing(x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
 def making(x: torch.Tensor) -> List[torch.Tensor]:
     n = x.size(0)
     return [
-        torch.arange(n), torch.arange(1.0, 2.0, 0.25), torch.zeros(n, 2), torch.ones(2, dtype=torch.int64),
-        torch.full([2, 2], 1.5), torch.zeros_like(x), torch.ones_like(x), torch.eye(3), torch.tensor([1, 2, 3]),
-        torch.tensor(2.5), torch.linspace(0, 1, 5), torch.arange(6).view(2, 3), x.new_zeros(2),
+        torch.arange(n), torch.arange(1.0, 2.0, 0.25), torch.zeros(n, 2),
+        torch.ones(2, dtype=torch.int64), torch.full([2, 2], 1.5), torch.zeros_like(x),
+        torch.ones_like(x), torch.eye(3), torch.tensor([1, 2, 3]), torch.tensor(2.5),
+        torch.linspace(0, 1, 5), torch.arange(6).view(2, 3), x.new_zeros(2),
     ]  # fmt: skip
 
 
 @case((floats(2, 3), floats(3, 4), floats(4)), ways=BOTH)
 def products(a: torch.Tensor, b: torch.Tensor, v: torch.Tensor) -> List[torch.Tensor]:
     return [
-        a @ b, torch.mm(a, b) @ v, torch.matmul(a.unsqueeze(0), b), torch.bmm(a.expand(2, 2, 3), b.expand(2, 3, 4)),
-        torch.addmm(v, a, b), torch.nn.functional.linear(a, b.t(), v), (v * v).sum(), torch.outer(v, v),
+        a @ b, torch.mm(a, b) @ v, torch.matmul(a.unsqueeze(0), b),
+        torch.bmm(a.expand(2, 2, 3), b.expand(2, 3, 4)), torch.addmm(v, a, b),
+        torch.nn.functional.linear(a, b.t(), v), (v * v).sum(), torch.outer(v, v),
     ]  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Python's numbers and strings as TorchScript has them: ints are 64 bits, `/` gives floats, `//` and `%` round down."""
+"""Python's numbers and strings as TorchScript has them: ints are 64 bits, `/` gives floats, `//`
+and `%` round down.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,23 @@ def real_numbers(a: float, b: float) -> Tuple[float, float, float, float, int, b
     return a // b, a % b, a * b - (a + b), a / b, int(b), a > b
 
 
-@case((3, 2.5),)
+@case(
+    (3, 2.5),
+)
 def mixed_numbers(n: int, f: float) -> Tuple[float, float, float, int, float, bool]:
     return n + f, n * f, float(n) / 2, int(f * n), n**2 + f**2, bool(n)
 
 
-@case((12345678901, 98765432),)
+@case(
+    (12345678901, 98765432),
+)
 def large_numbers(a: int, b: int) -> Tuple[int, int, int]:
     return a * b // 1000, (a * 700000001) % 1000003, a * 3 - b
 
 
-@case((12, 10),)
+@case(
+    (12, 10),
+)
 def bits(a: int, b: int) -> Tuple[int, int, int, int, int]:
     return a & b, a | b, a ^ b, a << 3, a >> 2
 
@@ -43,7 +51,14 @@ def strings(s: str, n: int, f: float) -> Tuple[str, str, str, bool, int]:
 @case(("a,b,,c",))
 def split_and_join(s: str) -> Tuple[List[str], str, str, bool, int, str]:
     parts = s.split(",")
-    return parts, "-".join(parts), s.replace(",", ";"), s.startswith("a,"), s.find("b"), s[2:] + s[0]
+    return (
+        parts,
+        "-".join(parts),
+        s.replace(",", ";"),
+        s.startswith("a,"),
+        s.find("b"),
+        s[2:] + s[0],
+    )
 
 
 @case((floats(2, 2),))

@@ -19,7 +19,8 @@ import pytest
 from tests.answers import files
 from tests.answers.plain import Plain, Raised, agree, plain
 
-RECORDING = os.environ.get("INTERNALS_GOLDENS")  # `make goldens` names the folder that answers are left in
+# `make goldens` names the folder that answers are left in
+RECORDING = os.environ.get("INTERNALS_GOLDENS")
 WHOLE = os.environ.get("INTERNALS_TEST_FULL") == "0"  # all of `make test`: no answer may be missing
 
 
@@ -37,14 +38,18 @@ HAS_TORCH = TORCH is not None
 
 
 def oracle() -> Any:
-    """Real PyTorch itself, for what is no question; the test is skipped where it is not installed."""
+    """Real PyTorch itself, for what is no question; the test is skipped where it is not
+    installed.
+    """
     if TORCH is None:
         pytest.skip("real PyTorch is not installed: make oracle")
     return TORCH
 
 
 class Asker:
-    """The test that is running: how its answers are called, how many there were, and whether its questions are random."""
+    """The test that is running: how its answers are called, how many there were, and whether its
+    questions are random.
+    """
 
     def __init__(self, key: str, random: bool) -> None:
         self.key = key
@@ -66,11 +71,14 @@ def key_of(item: Any) -> str:
     function = getattr(item, "function", None)  # a notebook's cell has none
     values = getattr(getattr(item, "callspec", None), "params", {}).values()
     texts = [source(function), *(v if isinstance(v, str) else source(v) for v in values)]
-    return f"{item.name} {hashlib.sha1(' '.join(texts).encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+    digest = hashlib.sha1(" ".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{item.name} {digest[:10]}"
 
 
 def source(function: Any) -> str:
-    """A function's text without spaces, commas and brackets, which change when a line is wrapped, and without its turns."""
+    """A function's text without spaces, commas and brackets, which change when a line is wrapped,
+    and without its turns.
+    """
     if not inspect.isfunction(function):
         return ""
     function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
@@ -93,7 +101,8 @@ def answer(
     family: str = "calls",
     essence: Callable[[Plain], Plain] = lambda said: said,
 ) -> Plain:
-    """What PyTorch answers to `ask(torch)`, as `plain` data; its errors are raised. `family` is the file it is kept in.
+    """What PyTorch answers to `ask(torch)`, as `plain` data; its errors are raised. `family` is the
+    file it is kept in.
 
     Without PyTorch: what was recorded. Skips the test where nothing was, and fails it when the
     question is about anything that no question of the test was about. Random questions, those of
@@ -103,7 +112,11 @@ def answer(
     assert _now is not None, "PyTorch is asked by tests"
     number, _now.asked = _now.asked, _now.asked + 1
     assert about is not None or not _now.random, "a random question says what it is about"
-    name = number if about is None else zlib.crc32(about if isinstance(about, bytes) else repr(about).encode())
+    name = (
+        number
+        if about is None
+        else zlib.crc32(about if isinstance(about, bytes) else repr(about).encode())
+    )
     said = ask_torch(ask) if TORCH is not None else None
     kept = files.load(family).get(_now.key, {})
     if RECORDING:
@@ -127,14 +140,19 @@ def compared(
     if about is not None:
         place += f", about {str(about)[:10_000]}"
     if TORCH is not None:
-        assert known or not WHOLE or _now.random, f"{place}: PyTorch's answer is not recorded: make goldens"
+        assert known or not WHOLE or _now.random, (
+            f"{place}: PyTorch's answer is not recorded: make goldens"
+        )
         assert not known or agrees(said, kept[name], essence), (
             f"{place}: PyTorch says {said}, recorded is {kept[name]}: make goldens"
         )
         return said
     if not known and (not kept or _now.random):
         pytest.skip("PyTorch's answer is not recorded: make goldens (needs PyTorch)")
-    assert known, f"{place} is about something else than what PyTorch was asked: the code asks another question now"
+    assert known, (
+        f"{place} is about something else than what PyTorch was asked: the code asks another "
+        "question now"
+    )
     return kept[name]
 
 

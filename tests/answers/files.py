@@ -13,7 +13,8 @@ from typing import Any
 from tests.answers.plain import Plain, Raised, RealTensor
 
 FOLDER = Path(__file__).parents[1] / "golden" / "pytorch"
-Answers = dict[str, dict[int, Plain]]  # of each test: what was said, by number or by a checksum of what it is about
+# of each test: what was said, by number or by a checksum of what it is about
+Answers = dict[str, dict[int, Plain]]
 
 
 class PlainUnpickler(pickle.Unpickler):

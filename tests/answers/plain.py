@@ -1,4 +1,6 @@
-"""What PyTorch answered, as data that can be kept: tensors as numbers and geometry, errors as their type's name and words."""
+"""What PyTorch answered, as data that can be kept: tensors as numbers and geometry, errors as their
+type's name and words.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import numpy as np
 
 Plain = Any
 
-# How far apart two answers of real PyTorch to one question may be, on two processors: of the largest number in it.
+# How far apart two answers of real PyTorch to one question may be, on two processors: of the
+# largest number in it.
 NOISE = {"f2": 2e-2, "f4": 1e-3, "c8": 1e-3, "f8": 1e-6, "c16": 1e-6}
 
 
@@ -20,7 +23,8 @@ NOISE = {"f2": 2e-2, "f4": 1e-3, "c8": 1e-3, "f8": 1e-6, "c16": 1e-6}
 class RealTensor:
     """A tensor of real PyTorch: its numbers in logical order, and where it had them.
 
-    `storage` numbers the storages of one answer by first appearance: two tensors with the same number shared memory.
+    `storage` numbers the storages of one answer by first appearance: two tensors with the same
+    number shared memory.
     """
 
     dtype: str
@@ -70,7 +74,9 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception: the name of its type, of the nearest type that Python has itself, and its words."""
+    """An exception: the name of its type, of the nearest type that Python has itself, and its
+    words.
+    """
 
     type: str
     builtin: str
@@ -84,7 +90,11 @@ class Raised:
         builtin = next(t.__name__ for t in type(error).__mro__ if t.__module__ == "builtins")
         words = str(error.args[0] if isinstance(error, KeyError) else error)
         # What follows are its own frames, or objects with their addresses.
-        return cls(type(error).__name__, builtin, re.split("\nException raised from |\n\nInvoked with: ", words)[0])
+        return cls(
+            type(error).__name__,
+            builtin,
+            re.split("\nException raised from |\n\nInvoked with: ", words)[0],
+        )
 
     def error(self) -> Exception:
         base = getattr(builtins, self.builtin)
@@ -92,9 +102,13 @@ class Raised:
 
 
 def plain(value: Any, storages: dict[int, int] | None = None) -> Plain:
-    """The value with all that is PyTorch's own turned into data. Raises TypeError for what is no answer: an object, say."""
+    """The value with all that is PyTorch's own turned into data. Raises TypeError for what is no
+    answer: an object, say.
+    """
     storages = {} if storages is None else storages
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, RealTensor, Raised)):
+    if value is None or isinstance(
+        value, (bool, int, float, complex, str, bytes, RealTensor, Raised)
+    ):
         return value
     if isinstance(value, (list, set, frozenset)) or type(value).__name__ == "Size":
         made = [plain(v, storages) for v in value]
@@ -110,10 +124,16 @@ def plain(value: Any, storages: dict[int, int] | None = None) -> Plain:
         return Raised.of(value)
     if hasattr(value, "untyped_storage"):
         return real_tensor(value, storages)
-    if type(value).__module__ == "torch" and type(value).__name__ in ("dtype", "device", "layout", "memory_format"):
+    if type(value).__module__ == "torch" and type(value).__name__ in (
+        "dtype",
+        "device",
+        "layout",
+        "memory_format",
+    ):
         return str(value)
     raise TypeError(
-        f"an answer is plain data and tensors, not {type(value)}: let the question give its text, or its parts"
+        f"an answer is plain data and tensors, not {type(value)}: let the question give its text, "
+        "or its parts"
     )
 
 
@@ -124,14 +144,25 @@ def real_tensor(t: Any, storages: dict[int, int]) -> RealTensor:
     node = t.grad_fn.name().rpartition("::")[2] if t.grad_fn is not None else None
     memory = np.ascontiguousarray(a).tobytes()
     shape, strides = tuple(t.shape), tuple(t.stride())
-    return RealTensor(str(t.dtype), shape, strides, t.storage_offset(), number, t.requires_grad, view, node, memory)
+    return RealTensor(
+        str(t.dtype),
+        shape,
+        strides,
+        t.storage_offset(),
+        number,
+        t.requires_grad,
+        view,
+        node,
+        memory,
+    )
 
 
 def agree(a: Plain, b: Plain) -> bool:
     """Whether two answers to one question are the same, but for a processor's rounding."""
     if isinstance(a, RealTensor) and isinstance(b, RealTensor):
         geometry = [
-            (t.dtype, t.shape, t.strides, t.offset, t.storage, t.requires_grad, t.is_view, t.node) for t in (a, b)
+            (t.dtype, t.shape, t.strides, t.offset, t.storage, t.requires_grad, t.is_view, t.node)
+            for t in (a, b)
         ]
         return geometry[0] == geometry[1] and close(a.numpy(), b.numpy())
     if type(a) is not type(b):
@@ -149,7 +180,9 @@ def agree(a: Plain, b: Plain) -> bool:
 
 
 def in_float32(numbers: list[float]) -> bool:
-    """Whether float32 holds all of them exactly: then they are a float32 tensor's `tolist()`, and as exact as that is."""
+    """Whether float32 holds all of them exactly: then they are a float32 tensor's `tolist()`, and
+    as exact as that is.
+    """
     with np.errstate(over="ignore"):
         return np.array_equal(np.array(numbers, "f4"), numbers, equal_nan=True)
 

@@ -1,4 +1,6 @@
-"""Recorded answers: what can be kept, how a question finds its answer again, and when one is refused."""
+"""Recorded answers: what can be kept, how a question finds its answer again, and when one is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,21 @@ from tools import goldens
 
 def tensor(values: Any, dtype: str = "float32", **other: Any) -> RealTensor:
     a = np.array(values, dtype)
-    facts = {"strides": (1,), "offset": 0, "storage": 0, "requires_grad": False, "is_view": False, "node": None, **other}
+    facts = {
+        "strides": (1,),
+        "offset": 0,
+        "storage": 0,
+        "requires_grad": False,
+        "is_view": False,
+        "node": None,
+        **other,
+    }
     return RealTensor(f"torch.{dtype}", a.shape, memory=a.tobytes(), **facts)
 
 
 SAID = [
-    None, True, 3, 2.5, float("nan"), 1 + 2j, "text", b"bytes", (1, [2, {"a": (3,)}]), {1, 2}, Raised("E", "ValueError", "no"),
-    tensor([1, float("inf"), float("nan")]), tensor([], "int64"),
+    None, True, 3, 2.5, float("nan"), 1 + 2j, "text", b"bytes", (1, [2, {"a": (3,)}]), {1, 2},
+    Raised("E", "ValueError", "no"), tensor([1, float("inf"), float("nan")]), tensor([], "int64"),
 ]  # fmt: skip
 
 
@@ -37,11 +47,13 @@ def test_what_is_kept_is_what_was_said(said: Any, tmp_path: Path) -> None:
 
 
 OTHERWISE = [
-    (1, 2), (1, True), (1, 1.0), ("a", "b"), ((1,), [1]), ((1,), (1, 2)), ({"a": 1}, {"b": 1}), (0.5, 0.6),
-    (tensor([1, 2]), tensor([1, 2], "float64")), (tensor([1, 2]), tensor([1, 2.1])),
-    (tensor([1, 2], "int64"), tensor([1, 3], "int64")), (tensor([True], "bool"), tensor([False], "bool")),
+    (1, 2), (1, True), (1, 1.0), ("a", "b"), ((1,), [1]), ((1,), (1, 2)), ({"a": 1}, {"b": 1}),
+    (0.5, 0.6), (tensor([1, 2]), tensor([1, 2], "float64")), (tensor([1, 2]), tensor([1, 2.1])),
+    (tensor([1, 2], "int64"), tensor([1, 3], "int64")),
+    (tensor([True], "bool"), tensor([False], "bool")),
     (tensor([1, 2]), tensor([1, 2], strides=(2,))), (tensor([1, 2]), tensor([1, 2], storage=1)),
-    (tensor([1, 2]), tensor([1, 2], requires_grad=True)), (tensor([1, 2]), tensor([1, float("nan")])),
+    (tensor([1, 2]), tensor([1, 2], requires_grad=True)),
+    (tensor([1, 2]), tensor([1, float("nan")])),
     (tensor([1, 2]), tensor([1, 2], node="AddBackward0")), (tensor([0.0]), tensor([1e-20])),
     (Raised("E", "ValueError", "no"), Raised("E", "ValueError", "yes")),
 ]  # fmt: skip
@@ -54,7 +66,8 @@ def test_another_answer_is_seen(a: Any, b: Any) -> None:
 
 def test_a_processors_rounding_is_not() -> None:
     assert agree(tensor([1.0, 1e-9]), tensor([1.00001, 2e-9])) and agree(0.1 + 0.2, 0.3)
-    assert agree([1.0, 0.03954017162322998], [1.0, 0.03954039397497177])  # float32's rounding, of a tensor's tolist()
+    # float32's rounding, of a tensor's tolist()
+    assert agree([1.0, 0.03954017162322998], [1.0, 0.03954039397497177])
     assert not agree([1.0, 0.03], [1.0, 0.04]) and not agree([1.0, 2.0], [1, 2.0])
     assert not agree([1.0, 0.1], [1.0, 0.1001]) and not agree([[1.0], 1], [[1.0], 2])
 
@@ -72,7 +85,11 @@ def test_errors_have_their_type_again() -> None:
         pass
 
     again = Raised.of(OddError("word")).error()
-    assert type(again).__name__ == "OddError" and isinstance(again, LookupError) and str(again) == "word"
+    assert (
+        type(again).__name__ == "OddError"
+        and isinstance(again, LookupError)
+        and str(again) == "word"
+    )
     assert str(Raised.of(KeyError("k")).error()) == str(KeyError("k"))
 
 
@@ -81,8 +98,18 @@ def test_a_tensor_tells_all() -> None:
     torch = oracle()
     base = torch.arange(6.0, requires_grad=True)
     view, other = plain((base.view(2, 3).t()[1:], torch.ones(1)))
-    assert (view.dtype, view.shape, view.strides, view.offset) == ("torch.float32", (2, 2), (1, 3), 1)
-    assert view.tolist() == [[1, 4], [2, 5]] and view.is_view and view.requires_grad and view.node == "SliceBackward0"
+    assert (view.dtype, view.shape, view.strides, view.offset) == (
+        "torch.float32",
+        (2, 2),
+        (1, 3),
+        1,
+    )
+    assert (
+        view.tolist() == [[1, 4], [2, 5]]
+        and view.is_view
+        and view.requires_grad
+        and view.node == "SliceBackward0"
+    )
     assert (view.storage, other.storage) == (0, 1)
 
 
@@ -91,7 +118,9 @@ def item(name: str, text: str, folder: Path, **params: Any) -> Any:
     path.write_text(textwrap.dedent(text))
     scope: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), scope)
-    return SimpleNamespace(name=name, function=scope["test"], callspec=SimpleNamespace(params=params))
+    return SimpleNamespace(
+        name=name, function=scope["test"], callspec=SimpleNamespace(params=params)
+    )
 
 
 def test_a_test_may_move_and_be_wrapped_but_not_change(tmp_path: Path) -> None:
@@ -114,7 +143,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Asks a PyTorch that is the number 7, or is absent, with what was recorded."""
 
     def ask(
-        about: Any = None, torch: Any = None, kept: Any = None, whole: bool = False, random: bool = False, **more: Any
+        about: Any = None,
+        torch: Any = None,
+        kept: Any = None,
+        whole: bool = False,
+        random: bool = False,
+        **more: Any,
     ) -> Any:
         monkeypatch.setattr(asking, "TORCH", torch)
         monkeypatch.setattr(asking, "RECORDING", None)
@@ -169,7 +203,9 @@ def test_without_pytorch_the_record_counts(asked: Any) -> None:
         asked(kept={0: 1}, random=True)
 
 
-def test_new_answers_replace_others_and_leave_those_that_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_answers_replace_others_and_leave_those_that_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "FOLDER", tmp_path)
     monkeypatch.setattr(files, "load", files.load.__wrapped__)
     goldens.keep({"some": {"a": {0: 1.0}, "b": {0: 2}}}, whole=True)
@@ -190,5 +226,8 @@ def test_the_files_are_small() -> None:
 
 
 def test_a_parameter_may_be_any_text() -> None:
-    one, other = (SimpleNamespace(name="test", callspec=SimpleNamespace(params={"p": p})) for p in ("\ud800", "\ud801"))
+    one, other = (
+        SimpleNamespace(name="test", callspec=SimpleNamespace(params={"p": p}))
+        for p in ("\ud800", "\ud801")
+    )
     assert asking.key_of(one) != asking.key_of(other)

@@ -29,7 +29,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return has
 
 
-def test_all_required_present(machine: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_required_present(
+    machine: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
     machine(NUMPY, NODE)
     assert doctor.main([]) == 0
     assert capsys.readouterr().out == (
@@ -76,7 +78,9 @@ def test_an_absent_package_is_reported_not_raised() -> None:
     assert doctor.module("no_such_package")() is None
 
 
-def test_a_package_that_does_not_import_counts_as_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_does_not_import_counts_as_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "brokenpackage.py").write_text("raise OSError('a library is missing')")
     info = tmp_path / "brokenpackage-1.0.dist-info"
     info.mkdir()
@@ -89,16 +93,31 @@ def test_a_package_that_does_not_import_counts_as_absent(tmp_path: Path, monkeyp
 @pytest.mark.sampled(1 / 4)
 def test_asking_loads_nothing_that_is_large() -> None:
     """Notebook 00 asks, in every student's kernel."""
-    program = "import sys; from apparatus import doctor; print(len(doctor.examine(doctor.probes())), *sys.modules)"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import sys; from apparatus import doctor; print(len(doctor.examine(doctor.probes())), "
+        "*sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     count, *loaded = run.stdout.split()
     assert int(count) > 15
-    assert not {"numba", "llvmlite", "matplotlib", "jupyterlab", "grpc", "graphviz", "torch"}.intersection(loaded)
+    assert not {
+        "numba",
+        "llvmlite",
+        "matplotlib",
+        "jupyterlab",
+        "grpc",
+        "graphviz",
+        "torch",
+    }.intersection(loaded)
 
 
 def test_layout_prefers_the_wheel_and_falls_back_to_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     present = {"graphviz-pure", "dot"}
-    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: name if name in present else None)
+    monkeypatch.setattr(
+        doctor.shutil, "which", lambda name, path=None: name if name in present else None
+    )
     monkeypatch.setattr(doctor, "first_line", lambda *command: f"{command[0]} version 1.2 (x)")
     assert doctor.find_layout() == "graphviz-pure 1.2"
     present.remove("graphviz-pure")
@@ -185,7 +204,8 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_reader_who_stops_reading_is_no_error() -> None:
     """`python -m internals COMMAND | head -1`: no traceback."""
     program = (
-        "import os, sys; from internals.__main__ import main; os.close(1); r, w = os.pipe(); os.close(r); os.dup2(w, 1)"
+        "import os, sys; from internals.__main__ import main; os.close(1); r, w = os.pipe(); "
+        "os.close(r); os.dup2(w, 1)"
     )
     run = subprocess.run(
         [sys.executable, "-c", f"{program}; sys.stdout = open(1, 'w'); sys.exit(main(['doctor']))"],

@@ -1,4 +1,6 @@
-"""Damaged archives either load or are refused, and nothing else happens: a sample here, 100,000 in the long version."""
+"""Damaged archives either load or are refused, and nothing else happens: a sample here, 100,000 in
+the long version.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,15 @@ SEED = "tests"
 
 def test_the_archives_to_begin_with_load() -> None:
     found = starts([])
-    assert [s.name for s in found] == ["values", "state_dict", "stream", "scripted", "traced", "traced_101", "program"]
+    assert [s.name for s in found] == [
+        "values",
+        "state_dict",
+        "stream",
+        "scripted",
+        "traced",
+        "traced_101",
+        "program",
+    ]
     for s in found:
         fuzz.touch(fuzz.load(s.data, s.how))
         assert bool(s.records) is (s.name != "stream")
@@ -31,9 +41,8 @@ def test_the_archives_to_begin_with_load() -> None:
 def test_given_files_take_part(tmp_path: pathlib.Path) -> None:
     internals.save({"a": internals.ones(2)}, str(tmp_path / "mine.pt"))
     (tmp_path / "code.pt").write_bytes(next(s.data for s in starts([]) if s.name == "traced"))
-    assert [(s.name, s.how) for s in starts([str(tmp_path / "mine.pt"), str(tmp_path / "code.pt")])[-2:]] == [
-        ("mine.pt", "load"), ("code.pt", "jit")
-    ]  # fmt: skip
+    given = starts([str(tmp_path / "mine.pt"), str(tmp_path / "code.pt")])[-2:]
+    assert [(s.name, s.how) for s in given] == [("mine.pt", "load"), ("code.pt", "jit")]
 
 
 @pytest.mark.sampled(1 / 4)
@@ -45,7 +54,8 @@ def test_damaged_archives_load_or_are_refused() -> None:
     for outcome in fuzz.run(found, SEED, 0, count, jobs=2):
         if outcome.is_finding:
             findings.append(
-                f"input {outcome.number} of seed {SEED}, {outcome.start}: {outcome.kind}\n{outcome.details}"
+                f"input {outcome.number} of seed {SEED}, {outcome.start}: "
+                f"{outcome.kind}\n{outcome.details}"
             )
         else:
             kinds[outcome.kind] += 1
@@ -86,19 +96,29 @@ def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tensor_that_is_not_in_its_storage_is_noticed() -> None:
     good = internals.arange(6).reshape(2, 3)
     fuzz.touch([good, {"a": good.t()}])
-    for sizes, strides, offset in (((2, 4), (3, 1), 0), ((2, 3), (3, 1), 1), ((2, 3), (1 << 40, 1), 0)):
+    for sizes, strides, offset in (
+        ((2, 4), (3, 1), 0),
+        ((2, 3), (3, 1), 1),
+        ((2, 3), (1 << 40, 1), 0),
+    ):
         bad = make(good.untyped_storage(), geometry(sizes, strides, internals.int64), offset)
         with pytest.raises(AssertionError):
             fuzz.touch({"a": [bad]})
 
 
 @pytest.mark.sampled(1 / 8)
-def test_crashes_and_hangs_are_findings_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashes_and_hangs_are_findings_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fuzz, "PATIENCE", 1.0)
     monkeypatch.setattr(fuzz, "work", ill_work)
     outcomes = list(fuzz.run(starts([])[:1], SEED, 0, 4))
     assert [o.number for o in outcomes] == [0, 1, 2, 3]
-    assert outcomes[0].kind == "loaded" and outcomes[1].kind.startswith("crash") and outcomes[2].kind == "hang"
+    assert (
+        outcomes[0].kind == "loaded"
+        and outcomes[1].kind.startswith("crash")
+        and outcomes[2].kind == "hang"
+    )
     assert outcomes[3].kind == "loaded"
 
 
@@ -126,7 +146,10 @@ def test_the_command(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str])
 
 def test_a_pickle_is_cut_into_instructions() -> None:
     assert instructions(b"\x80\x02}q\x00.") == [b"\x80\x02", b"}", b"q\x00", b"."]
-    assert b"".join(instructions(b"\x80\x02X" + struct.pack("<I", 3) + b"abc.")) == b"\x80\x02X\x03\0\0\0abc."
+    assert (
+        b"".join(instructions(b"\x80\x02X" + struct.pack("<I", 3) + b"abc."))
+        == b"\x80\x02X\x03\0\0\0abc."
+    )
     assert instructions(b"\xff\xff") == [b"\xff\xff"]
 
 

@@ -31,7 +31,8 @@ def test_code_that_is_small_when_deflated_and_endless_to_parse() -> None:
     name = next(name for name in records if name.endswith(".py"))
     records[name] += b"x = 1\n" * 100_000
     with pytest.raises(
-        ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"
+        ArchiveError,
+        match=f"record '{name}': more text to be parsed than the archive of a network has",
     ):
         jit.load(archive(records))
 
@@ -45,7 +46,8 @@ def test_a_code_record_that_is_named_by_many_modules() -> None:
     model["mainModule"]["submodules"] = [submodule | {"name": f"sub{i}"} for i in range(10)]
     records["model.json"] = json.dumps(model).encode()
     with pytest.raises(
-        ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"
+        ArchiveError,
+        match=f"record '{name}': more text to be parsed than the archive of a network has",
     ):
         jit.load(archive(records))
 
@@ -61,6 +63,7 @@ def test_a_location_that_is_none() -> None:
         )
         damaged: Any = archive(records | {"data.pkl": pickle})
         with pytest.raises(
-            ArchiveError, match=f"record 'data.pkl'.* don't know how to restore data location .*{location}"
+            ArchiveError,
+            match=f"record 'data.pkl'.* don't know how to restore data location .*{location}",
         ):
             internals.load(damaged)

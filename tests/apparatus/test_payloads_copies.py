@@ -1,4 +1,6 @@
-"""What is said about copies is what happened: the witnesses see a copy where one is made, and none where none is."""
+"""What is said about copies is what happened: the witnesses see a copy where one is made, and none
+where none is.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,15 @@ def test_every_path_arrives(name: str) -> None:
 @pytest.mark.parametrize(
     "name, client, server",
     [
-        ("JSON list", 3, 2), ("JSON, base64 in lines", 5, 2), ("JSON, base64", 5, 2), ("protobuf", 3, 2),
-        ("protobuf, ours", 1, 0), ("raw", 0, 0),
+        ("JSON list", 3, 2), ("JSON, base64 in lines", 5, 2), ("JSON, base64", 5, 2),
+        ("protobuf", 3, 2), ("protobuf, ours", 1, 0), ("raw", 0, 0),
     ],
 )  # fmt: skip
 def test_how_often_the_image_is_written_anew(name: str, client: int, server: int) -> None:
     followed = watched(name)
     assert (followed.copies("client"), followed.copies("server")) == (client, server)
-    for step in followed.steps:  # a copy takes the memory of at least one image, no copy takes next to none
+    for step in followed.steps:
+        # a copy takes the memory of at least one image, no copy takes next to none
         assert step.taken >= IMAGE.nbytes if step.copied else step.taken < IMAGE.nbytes / 8, step
 
 
@@ -58,7 +61,8 @@ def test_lengths_of_the_bodies() -> None:
 
 
 def test_a_list_takes_many_times_the_memory() -> None:
-    assert watched("JSON list").taken("client") > 12 * IMAGE.nbytes  # 19 of them, 40 before Python 3.13
+    # 19 of them, 40 before Python 3.13
+    assert watched("JSON list").taken("client") > 12 * IMAGE.nbytes
     assert watched("protobuf").taken("client") < 4 * IMAGE.nbytes
     assert watched("protobuf, ours").taken("server") < IMAGE.nbytes / 4
 
@@ -81,7 +85,9 @@ def test_a_changed_byte_is_seen_and_put_back() -> None:
 
 
 def test_protobuf_copies_on_the_way_in_and_out() -> None:
-    """A second witness for what addresses cannot tell: a byte that changes in the one and not in the other."""
+    """A second witness for what addresses cannot tell: a byte that changes in the one and not in
+    the other.
+    """
     content = bytes(5000)
     request = message(content)
     first = copies.extent_of(content) or (0, 0)
@@ -95,7 +101,9 @@ class Mallinfo(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's mallinfo2 is a third witness")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="glibc's mallinfo2 is a third witness"
+)
 def test_the_c_library_says_the_same() -> None:
     """glibc counts every byte that is in use, protobuf's as well."""
     library = ctypes.CDLL(None)
@@ -124,19 +132,26 @@ def test_our_allocators_memory_is_counted() -> None:
 
     seen, _ = copies.watch("server", Step("clone", clone), IMAGE, None, IMAGE.nbytes)
     assert seen.copied and IMAGE.nbytes <= seen.taken < 2 * IMAGE.nbytes
-    seen, _ = copies.watch("server", Step("from_numpy", torch.from_numpy), IMAGE, None, IMAGE.nbytes)
+    seen, _ = copies.watch(
+        "server", Step("from_numpy", torch.from_numpy), IMAGE, None, IMAGE.nbytes
+    )
     assert not seen.copied and seen.taken < IMAGE.nbytes / 8
 
 
 def test_looking_at_the_allocators_is_not_counted() -> None:
-    kept = [torch.ones(1024) for _ in range(6000)]  # statistics of so many blocks take memory themselves
+    # statistics of so many blocks take memory themselves
+    kept = [torch.ones(1024) for _ in range(6000)]
     before = copies.tensor_bytes()
-    seen, _ = copies.watch("server", Step("from_numpy", torch.from_numpy), IMAGE, None, IMAGE.nbytes)
+    seen, _ = copies.watch(
+        "server", Step("from_numpy", torch.from_numpy), IMAGE, None, IMAGE.nbytes
+    )
     assert seen.taken < IMAGE.nbytes / 8 and copies.tensor_bytes() == before and len(kept) == 6000
 
 
 def test_what_cannot_be_followed() -> None:
-    with pytest.raises(ValueError, match="contiguous array of at least 4096 bytes, got 196608 bytes, strides"):
+    with pytest.raises(
+        ValueError, match="contiguous array of at least 4096 bytes, got 196608 bytes, strides"
+    ):
         follow(PATHS["raw"], IMAGE.T)
     with pytest.raises(ValueError, match="at least 4096 bytes, got 16 bytes"):
         follow(PATHS["raw"], np.zeros(4, np.float32))

@@ -42,7 +42,17 @@ def test_the_talks_batch() -> None:
 
 @pytest.mark.parametrize(
     "value, length",
-    [(0, 1), (127, 1), (128, 2), (300, 2), (1 << 14, 3), (2**28 - 1, 4), (2**28, 5), (2**64 - 1, 10), (-1, 10)],
+    [
+        (0, 1),
+        (127, 1),
+        (128, 2),
+        (300, 2),
+        (1 << 14, 3),
+        (2**28 - 1, 4),
+        (2**28, 5),
+        (2**64 - 1, 10),
+        (-1, 10),
+    ],
 )
 def test_varint(value: int, length: int) -> None:
     assert lengths.varint(value) == length
@@ -60,6 +70,8 @@ def test_as_protobuf_writes_them(content: bytes, numbers: list[int], number: int
     schema = open_inference()
     request = schema.ModelInferRequest(raw_input_contents=[content])
     assert request.ByteSize() == lengths.protobuf_bytes(len(content), 7)
-    assert schema.InferTensorContents(int64_contents=numbers).ByteSize() == lengths.packed(numbers, 3)
+    assert schema.InferTensorContents(int64_contents=numbers).ByteSize() == lengths.packed(
+        numbers, 3
+    )
     if number:
         assert schema.InferParameter(int64_param=number).ByteSize() == 1 + lengths.varint(number)

@@ -66,7 +66,8 @@ def test_the_slides_message() -> None:
     assert message.SerializeToString() == EXAMPLE
     fields = annotate(EXAMPLE, message)
     assert [(f.number, f.name, f.kind, f.value) for f in fields] == [
-        (1, "image_id", "int32", 7), (2, "image_data", "bytes", b"AB"), (4, "models", "string", "m"),
+        (1, "image_id", "int32", 7), (2, "image_data", "bytes", b"AB"),
+        (4, "models", "string", "m"),
     ]  # fmt: skip
     assert [spans(f) for f in fields] == [(0, 1, 1, 2), (2, 3, 4, 6), (6, 7, 8, 9)]
     assert [f.wire_type for f in fields] == [WireType.VARINT, WireType.LEN, WireType.LEN]
@@ -80,7 +81,8 @@ def test_without_a_schema_names_and_types_are_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    "given_as", [SCHEMA.AddImageRequest, SCHEMA.AddImageRequest(), SCHEMA.AddImageRequest.DESCRIPTOR]
+    "given_as",
+    [SCHEMA.AddImageRequest, SCHEMA.AddImageRequest(), SCHEMA.AddImageRequest.DESCRIPTOR],
 )
 def test_class_message_or_descriptor(given_as: Any) -> None:
     assert annotate(bytearray(EXAMPLE), given_as)[0].name == "image_id"
@@ -111,7 +113,9 @@ NUMBERS = {
 }
 LEAVES = st.fixed_dictionaries({}, optional=NUMBERS)
 MESSAGES = st.recursive(
-    LEAVES, lambda inner: st.tuples(LEAVES, inner).map(lambda two: {**two[0], "inside": two[1]}), max_leaves=4
+    LEAVES,
+    lambda inner: st.tuples(LEAVES, inner).map(lambda two: {**two[0], "inside": two[1]}),
+    max_leaves=4,
 )
 
 
@@ -154,7 +158,9 @@ def assert_covered(fields: tuple[Field, ...] | list[Field], start: int, end: int
 
 
 @given(MESSAGES, st.dictionaries(st.text(max_size=4), st.integers(-9, 9), max_size=3))
-def test_every_message_is_read_as_protobuf_reads_it(content: dict[str, Any], counts: dict[str, int]) -> None:
+def test_every_message_is_read_as_protobuf_reads_it(
+    content: dict[str, Any], counts: dict[str, int]
+) -> None:
     message = build({**content, "counts": counts})
     data = message.SerializeToString()
     fields = annotate(data, message)
@@ -164,8 +170,9 @@ def test_every_message_is_read_as_protobuf_reads_it(content: dict[str, Any], cou
 
 
 SEEDS = [
-    build({"a_int32": -1, "a_double": 1.5, "a_float": 2.0, "a_string": "text", "numbers": [1, -1, 300], "floats": [1.0, 2.0],
-           "words": ["a", "b"], "inside": {"a_sint64": -3, "inside": {"flags": [True, False]}}}).SerializeToString(),
+    build({"a_int32": -1, "a_double": 1.5, "a_float": 2.0, "a_string": "text",
+           "numbers": [1, -1, 300], "floats": [1.0, 2.0], "words": ["a", "b"],
+           "inside": {"a_sint64": -3, "inside": {"flags": [True, False]}}}).SerializeToString(),
     bytes.fromhex("0b 08 01 13 0d 00 00 00 00 14 0c"),  # groups, one in the other
     EXAMPLE,
 ]  # fmt: skip
@@ -178,7 +185,8 @@ def damaged(draw: st.DrawFn) -> bytes:
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
         noise = draw(
-            st.binary(max_size=12) | st.lists(st.sampled_from([0, 1, 8, 11, 12, 0x80, 0xFF]), max_size=12).map(bytes)
+            st.binary(max_size=12)
+            | st.lists(st.sampled_from([0, 1, 8, 11, 12, 0x80, 0xFF]), max_size=12).map(bytes)
         )
         data[at : at + draw(st.integers(0, 4))] = noise
     return bytes(data)
@@ -218,18 +226,27 @@ def test_problems_say_what_is_wrong(data: str, problem: str) -> None:
 
 
 def test_what_was_read_before_the_damage_is_kept() -> None:
-    good, bad = annotate(EXAMPLE[:7], SCHEMA.AddImageRequest)[:2], annotate(EXAMPLE[:7], SCHEMA.AddImageRequest)[2]
+    good, bad = (
+        annotate(EXAMPLE[:7], SCHEMA.AddImageRequest)[:2],
+        annotate(EXAMPLE[:7], SCHEMA.AddImageRequest)[2],
+    )
     assert [f.name for f in good] == ["image_id", "image_data"]
     assert (bad.start, bad.end, bad.number, bad.wire_type) == (6, 7, 0, -1)
 
 
 def test_a_field_of_another_wire_type_is_unknown() -> None:
     (field,) = annotate(bytes.fromhex("0a 01 41"), SCHEMA.AddImageRequest)
-    assert field.name == "" and field.kind == "length and bytes, no int32 as image_id is" and not field.problem
+    assert (
+        field.name == ""
+        and field.kind == "length and bytes, no int32 as image_id is"
+        and not field.problem
+    )
     assert SCHEMA.AddImageRequest.FromString(bytes.fromhex("0a 01 41")).image_id == 0
 
 
-@pytest.mark.parametrize("data, values", [("8a 01 02 01 02", [[1, 2]]), ("88 01 01 88 01 02", [1, 2])])
+@pytest.mark.parametrize(
+    "data, values", [("8a 01 02 01 02", [[1, 2]]), ("88 01 01 88 01 02", [1, 2])]
+)
 def test_repeated_numbers_are_read_packed_or_not(data: str, values: list[Any]) -> None:
     raw = bytes.fromhex(data)
     assert [f.value for f in annotate(raw, SCHEMA.Everything)] == values
@@ -240,7 +257,11 @@ def nested_messages(depth: int) -> bytes:
     data = b""
     for _ in range(depth):
         length = len(data)
-        data = b"\xb2\x01" + (bytes([length]) if length < 128 else bytes([length & 127 | 128, length >> 7])) + data
+        data = (
+            b"\xb2\x01"
+            + (bytes([length]) if length < 128 else bytes([length & 127 | 128, length >> 7]))
+            + data
+        )
     return data
 
 
@@ -266,4 +287,7 @@ def test_floats_are_little_endian() -> None:
 
 def test_walk_tells_how_deep() -> None:
     data = SCHEMA.Everything(inside=SCHEMA.Everything(a_bool=True)).SerializeToString()
-    assert [(depth, f.name) for depth, f in walk(annotate(data, SCHEMA.Everything))] == [(0, "inside"), (1, "a_bool")]
+    assert [(depth, f.name) for depth, f in walk(annotate(data, SCHEMA.Everything))] == [
+        (0, "inside"),
+        (1, "a_bool"),
+    ]

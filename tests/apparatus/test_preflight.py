@@ -17,10 +17,15 @@ def sees(text: str) -> Trial:
 
 
 def test_ready(capsys: pytest.CaptureFixture[str]) -> None:
-    assert preflight.preflight([sees("light"), Trial("ears", lambda: "sound", "listen", needed=False)]) == 0
+    assert (
+        preflight.preflight([sees("light"), Trial("ears", lambda: "sound", "listen", needed=False)])
+        == 0
+    )
     out = capsys.readouterr().out.splitlines()
     assert out[:2] == ["eyes  light", "ears  sound"]
-    assert re.fullmatch(r"READY\. \w+ \S+, Python 3\.\d+\.\d+, \d+ cores, code [0-9a-f]{6}", out[-1])
+    assert re.fullmatch(
+        r"READY\. \w+ \S+, Python 3\.\d+\.\d+, \d+ cores, code [0-9a-f]{6}", out[-1]
+    )
 
 
 def test_what_fails_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,9 +37,16 @@ def test_what_fails_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert preflight.preflight([Trial("eyes", dark, "light a lamp", needed=False)]) == 0
     assert "eyes  warning: it is dark\n      do this: light a lamp" in capsys.readouterr().out
-    assert preflight.preflight([Trial("eyes", dark, "light a lamp"), Trial("sum", broken, "count"), sees("all")]) == 1
+    assert (
+        preflight.preflight(
+            [Trial("eyes", dark, "light a lamp"), Trial("sum", broken, "count"), sees("all")]
+        )
+        == 1
+    )
     out = capsys.readouterr().out
-    assert "FAILED: ZeroDivisionError" in out and "NOT READY: eyes, sum." in out and "eyes  all" in out
+    assert (
+        "FAILED: ZeroDivisionError" in out and "NOT READY: eyes, sum." in out and "eyes  all" in out
+    )
 
 
 def test_the_code_is_that_of_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +79,9 @@ def test_a_cell_that_stops_is_told() -> None:
     with preflight.kernel() as run:
         assert run("6 * 7") == {"text/plain": "42"} and run("x = 1") == {}
         assert "<svg" in run(preflight.CELL)["text/html"]
-        with pytest.raises(Failed, match="a cell stopped with ModuleNotFoundError: No module named 'nowhere'"):
+        with pytest.raises(
+            Failed, match="a cell stopped with ModuleNotFoundError: No module named 'nowhere'"
+        ):
             run("import nowhere")
 
 
@@ -95,8 +109,12 @@ def test_jupyterlab_answers_here() -> None:
     assert preflight.the_lab().startswith("answers (server ")
 
 
-def test_it_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(preflight, "preflight", lambda: print("tried") or 7)
-    monkeypatch.setattr(doctor, "probes", lambda: [doctor.Probe("eyes", "seeing", "open them", lambda: "two", True)])
+    monkeypatch.setattr(
+        doctor, "probes", lambda: [doctor.Probe("eyes", "seeing", "open them", lambda: "two", True)]
+    )
     assert doctor.main(["--workshop"]) == 7 and capsys.readouterr().out.endswith("tried\n")
     assert doctor.main([]) == 0 and "tried" not in capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""An old client meets a new server, and the reverse, over a real gRPC connection: which changes of a schema are harmless.
+"""An old client meets a new server, and the reverse, over a real gRPC connection: which changes of
+a schema are harmless.
 
 The message is the talk's, EuclidesDB's AddImageRequest. Each test changes one thing about it.
 """
@@ -47,7 +48,9 @@ def image(cls: Any = Old, **fields: Any) -> Any:
 
 
 def unknown_numbers(message: Any) -> list[int]:
-    """The fields that the message keeps without knowing them: those that are on the wire but not in the class."""
+    """The fields that the message keeps without knowing them: those that are on the wire but not in
+    the class.
+    """
     from apparatus.payloads.annotated import annotate
 
     return [f.number for f in annotate(message.SerializeToString(), message) if not f.name]
@@ -147,8 +150,12 @@ def test_int32_becomes_int64(number: int) -> None:
     assert meet(Old(image_id=number), wider).image_id == number
 
 
-@pytest.mark.parametrize("number, seen", [(7, 7), (-1, -1), (2**31, -(2**31)), (2**32, 0), (2**32 + 7, 7)])
-def test_int64_becomes_int32_and_its_high_half_is_lost_without_a_word(number: int, seen: int) -> None:
+@pytest.mark.parametrize(
+    "number, seen", [(7, 7), (-1, -1), (2**31, -(2**31)), (2**32, 0), (2**32 + 7, 7)]
+)
+def test_int64_becomes_int32_and_its_high_half_is_lost_without_a_word(
+    number: int, seen: int
+) -> None:
     assert meet(request_class("int64 image_id = 1;")(image_id=number), Old).image_id == seen
 
 
@@ -168,7 +175,9 @@ def test_other_varints_read_the_same_bits(kind: str, sent: int, seen: int) -> No
 
 @pytest.mark.parametrize("kind", ["fixed32", "float", "string", "double"])
 def test_another_wire_type_is_another_field(kind: str) -> None:
-    """What cannot be an int32 is skipped as if it were not known: the server sees 0, and no error."""
+    """What cannot be an int32 is skipped as if it were not known: the server sees 0, and no
+    error.
+    """
     new = request_class(f"{kind} image_id = 1;")
     seen = meet(Old(image_id=7, image_data=b"p"), new)
     assert seen.image_id == new().image_id and unknown_numbers(seen) == [1, 2]
@@ -193,7 +202,9 @@ def test_one_becomes_many_and_many_become_the_last() -> None:
 
 def test_renumbered_fields_of_one_type_change_places_without_an_error() -> None:
     """The worst case: everything works, and the model is run on the metadata."""
-    renumbered = request_class(IMAGE_ID, "bytes image_metadata = 2;", "bytes image_data = 3;", MODELS)
+    renumbered = request_class(
+        IMAGE_ID, "bytes image_metadata = 2;", "bytes image_data = 3;", MODELS
+    )
     seen = meet(image(), renumbered)
     assert seen.image_data == b'{"from": "talk"}' and seen.image_metadata == b"pixels"
     back = meet(image(renumbered), Old)
@@ -203,10 +214,14 @@ def test_renumbered_fields_of_one_type_change_places_without_an_error() -> None:
 def test_renumbered_fields_of_two_types_are_gone() -> None:
     """A new field put in front, and the others counted up."""
     renumbered = request_class(
-        "string tenant = 1;", "int32 image_id = 2;", "bytes image_data = 3;", "bytes image_metadata = 4;"
+        "string tenant = 1;",
+        "int32 image_id = 2;",
+        "bytes image_data = 3;",
+        "bytes image_metadata = 4;",
     )
     seen = meet(image(), renumbered)
-    assert (seen.tenant, seen.image_id) == ("", 0)  # sent as a varint and as bytes: not what the schema says, skipped
+    # sent as a varint and as bytes: not what the schema says, skipped
+    assert (seen.tenant, seen.image_id) == ("", 0)
     assert seen.image_data == b'{"from": "talk"}' and seen.image_metadata == b"resnet18"
     assert unknown_numbers(seen) == [1, 2]
 
@@ -218,17 +233,22 @@ def test_a_number_used_again_takes_old_clients_values() -> None:
 
 def test_a_number_used_again_for_a_message_is_an_error_or_worse() -> None:
     text = (
-        'syntax = "proto3"; message Box { int32 left = 1; int32 right = 2; } message AddImageRequest { Box box = 3; }'
+        'syntax = "proto3"; message Box { int32 left = 1; int32 right = 2; } message '
+        "AddImageRequest { Box box = 3; }"
     )
     reused = compile_schema(text).AddImageRequest
     with pytest.raises(DecodeError):
         reused.FromString(image().SerializeToString())
-    seen = meet(image(image_metadata=bytes.fromhex("08 05 10 06")), reused)  # four bytes that happen to be a Box
+    # four bytes that happen to be a Box
+    seen = meet(image(image_metadata=bytes.fromhex("08 05 10 06")), reused)
     assert (seen.box.left, seen.box.right) == (5, 6)
 
 
 def test_what_the_server_cannot_read_is_an_error_of_the_call() -> None:
-    text = 'syntax = "proto3"; message Box { int32 left = 1; } message AddImageRequest { Box box = 3; }'
+    text = (
+        'syntax = "proto3"; message Box { int32 left = 1; } message AddImageRequest { Box box = 3; '
+        "}"
+    )
     reused = compile_schema(text).AddImageRequest
     with Server(reused, lambda request: request) as server, pytest.raises(grpc.RpcError) as raised:
         call(server.address, image(), reused)
@@ -241,7 +261,10 @@ def test_what_the_server_cannot_read_is_an_error_of_the_call() -> None:
     [
         ("string url = 3;", 'Field "url" uses reserved number 3'),
         ("bytes image_metadata = 5;", 'Field name "image_metadata" is reserved'),
-        ("string url = 2;", 'Field number 2 has already been used in "AddImageRequest" by field "image_data"'),
+        (
+            "string url = 2;",
+            'Field number 2 has already been used in "AddImageRequest" by field "image_data"',
+        ),
     ],
 )
 def test_reserved_numbers_cannot_be_used_again_by_mistake(field: str, said: str) -> None:
@@ -254,11 +277,15 @@ def test_reserved_numbers_cannot_be_used_again_by_mistake(field: str, said: str)
 
 def test_defaults_are_not_sent() -> None:
     assert Old(image_id=0, image_data=b"").SerializeToString() == b""
-    assert request_class("optional int32 image_id = 1;")(image_id=0).SerializeToString() == b"\x08\x00"
+    assert (
+        request_class("optional int32 image_id = 1;")(image_id=0).SerializeToString() == b"\x08\x00"
+    )
 
 
 def test_later_fields_of_the_protocol_do_not_disturb_our_server() -> None:
-    """A client of a future version of the Open Inference Protocol sends a field that our schema does not have."""
+    """A client of a future version of the Open Inference Protocol sends a field that our schema
+    does not have.
+    """
     from internals.serving.protocol.messages import read_request
     from internals.serving.protocol.schema import open_inference
     from internals.serving.settings import Settings
@@ -266,7 +293,8 @@ def test_later_fields_of_the_protocol_do_not_disturb_our_server() -> None:
     request = open_inference().ModelInferRequest(model_name="m", raw_input_contents=[bytes(8)])
     request.inputs.add(name="x", datatype="FP32", shape=[2])
     future = compile_schema(
-        'syntax = "proto3"; message Future { string tenant = 9; int64 budget = 100; fixed32 crc = 12; }'
+        'syntax = "proto3"; message Future { string tenant = 9; int64 budget = 100; fixed32 crc = '
+        "12; }"
     ).Future
     extra = future(tenant="t", budget=-1, crc=5).SerializeToString()
     for data in (extra + request.SerializeToString(), request.SerializeToString() + extra):

@@ -1,4 +1,6 @@
-"""The two servers: what they answer, in which order, what they do with nonsense. On the virtual clock, so times are exact."""
+"""The two servers: what they answer, in which order, what they do with nonsense. On the virtual
+clock, so times are exact.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,12 @@ def test_http1_finishes_at_the_prefix_sums() -> None:
     assert recording["slow"].body == b"slow " * 8000 and len(recording["c"].body) == 100
 
 
-@pytest.mark.parametrize(("ahead", "begun"), [(1, [0, 100, 110, 130]), (2, [0, 0, 100, 100]), (4, [0, 0, 0, 0])])
-def test_pipelined_answers_keep_their_order_however_far_the_server_works_ahead(ahead: int, begun: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("ahead", "begun"), [(1, [0, 100, 110, 130]), (2, [0, 0, 100, 100]), (4, [0, 0, 0, 0])]
+)
+def test_pipelined_answers_keep_their_order_however_far_the_server_works_ahead(
+    ahead: int, begun: list[float]
+) -> None:
     recording = exchange(ASKS, over="http/1.1", pipelined=True, ahead=ahead)
     assert recording.order() == ["slow", "a", "b", "c"]
     assert [course.sent for course in recording] == [0, 0, 0, 0]
@@ -49,7 +55,8 @@ def test_pipelined_answers_keep_their_order_however_far_the_server_works_ahead(a
 
 
 @pytest.mark.parametrize(
-    ("connections", "order"), [(2, ["a", "b", "c", "slow"]), (3, ["a", "c", "b", "slow"]), (6, ["c", "a", "b", "slow"])]
+    ("connections", "order"),
+    [(2, ["a", "b", "c", "slow"]), (3, ["a", "c", "b", "slow"]), (6, ["c", "a", "b", "slow"])],
 )
 def test_more_connections_help_as_far_as_they_go(connections: int, order: list[str]) -> None:
     recording = exchange(ASKS, over="http/1.1", connections=connections)
@@ -105,7 +112,10 @@ def test_or_everybody_if_the_connection_is_given_back_only_when_read() -> None:
 
 
 def test_headers_shrink_over_http2() -> None:
-    headers = (("user-agent", "a browser of these days" * 4), ("cookie", "session=" + "0123456789abcdef" * 8))
+    headers = (
+        ("user-agent", "a browser of these days" * 4),
+        ("cookie", "session=" + "0123456789abcdef" * 8),
+    )
     asks = [Ask(f"image{n}") for n in range(10)]
     one = exchange(asks, over="http/1.1", headers=headers).of_kind("head", sent=True)
     two = exchange(asks, headers=headers).of_kind("HEADERS", sent=True)
@@ -126,7 +136,9 @@ def test_a_handler_that_raises_answers_500() -> None:
         assert recording["bad"].body == b"KeyError: 'weights'\n"
 
 
-@pytest.mark.parametrize("query", ["ms=x", "ms=-1", "bytes=1.5", "bytes=99999999999", "ms=1e9", "ms=nan"])
+@pytest.mark.parametrize(
+    "query", ["ms=x", "ms=-1", "bytes=1.5", "bytes=99999999999", "ms=1e9", "ms=nan"]
+)
 def test_work_refuses_what_it_cannot_do(query: str) -> None:
     response = run(work(Request("GET", f"/a?{query}")))
     assert response.status == 400
@@ -180,19 +192,28 @@ def test_http1_is_text() -> None:
     heard = talk(Http1(work), b"GET /hello?bytes=12 HTTP/1.1\r\nHost: x\r\n\r\n")
     head, _, body = heard.partition(b"\r\n\r\n")
     assert (
-        head.splitlines()[0] == b"HTTP/1.1 200 OK" and b"content-length: 12" in head.lower() and body == b"hello hello "
+        head.splitlines()[0] == b"HTTP/1.1 200 OK"
+        and b"content-length: 12" in head.lower()
+        and body == b"hello hello "
     )
 
 
 def test_http1_bytes_may_come_in_any_portions() -> None:
-    text = b"POST /a?bytes=3 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345GET /b?bytes=3 HTTP/1.1\r\nHost: x\r\n\r\n"
+    text = (
+        b"POST /a?bytes=3 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345GET /b?bytes=3 "
+        b"HTTP/1.1\r\nHost: x\r\n\r\n"
+    )
     whole = talk(Http1(work), text)
     assert whole.count(b"HTTP/1.1 200 OK") == 2
     assert talk(Http1(work), *(text[n : n + 1] for n in range(len(text)))) == whole
 
 
 def test_http1_head_and_close() -> None:
-    heard = talk(Http1(work), b"HEAD /a?bytes=50 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /b?bytes=2 HTTP/1.0\r\n\r\n")
+    heard = talk(
+        Http1(work),
+        b"HEAD /a?bytes=50 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /b?bytes=2 HTTP/1.0\r\n\r\n",
+    )
     first, second = heard.split(b"\r\n\r\n", 1)
     assert b"content-length: 50" in first.lower() and second.endswith(b"\r\n\r\nb ")
 
@@ -217,8 +238,10 @@ def test_http1_nonsense_is_answered_and_ends_the_connection(
 
 
 def test_http2_nonsense_ends_the_connection() -> None:
-    assert talk(Http2(work), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")[3] == 4  # no preface: SETTINGS, and nothing more
-    heard = talk(Http2(work), PREFACE + bytes.fromhex("000003 06 00 00000000 010203"))  # a PING has 8 bytes
+    # no preface: SETTINGS, and nothing more
+    assert talk(Http2(work), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")[3] == 4
+    # a PING has 8 bytes
+    heard = talk(Http2(work), PREFACE + bytes.fromhex("000003 06 00 00000000 010203"))
     assert [f.name for f in FrameReader(from_client=False).feed(heard)][-1] == "GOAWAY"
 
 
@@ -230,7 +253,9 @@ def test_http2_takes_more_than_a_window_of_a_request() -> None:
             wire = await connect(server.port)
             line = h2.connection.H2Connection()
             line.initiate_connection()
-            line.send_headers(1, [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", "/")])
+            line.send_headers(
+                1, [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", "/")]
+            )
             left, heard = 200_000, b""
             while True:
                 while left and (size := min(left, line.local_flow_control_window(1), 16_384)):
@@ -293,7 +318,9 @@ def test_a_server_that_leaves_before_it_answered_is_named(monkeypatch: pytest.Mo
             await client.receive(1)
 
     monkeypatch.setattr(Wire, "read", read_a_few_times)
-    with pytest.raises(ConnectionError, match=r"the server closed before \['first'\] were complete"):
+    with pytest.raises(
+        ConnectionError, match=r"the server closed before \['first'\] were complete"
+    ):
         run(main())
 
 

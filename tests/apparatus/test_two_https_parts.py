@@ -32,7 +32,9 @@ def test_an_hour_passes_at_once() -> None:
 
 
 def test_the_clock_does_not_jump_while_bytes_are_under_way() -> None:
-    """A megabyte does not fit into a socket at once; it must be there before a timer of a millisecond goes off."""
+    """A megabyte does not fit into a socket at once; it must be there before a timer of a
+    millisecond goes off.
+    """
 
     async def main() -> int:
         got = asyncio.get_running_loop().create_future()
@@ -89,15 +91,24 @@ def test_errors_come_through_and_a_running_loop_is_no_hindrance() -> None:
 
 
 def test_nine_bytes_of_header() -> None:
-    (frame,) = FrameReader(from_client=False).feed(bytes.fromhex("000008 06 01 00000000") + b"12345678")
-    assert (frame.name, frame.flag_names, frame.stream, frame.payload) == ("PING", ("ACK",), 0, b"12345678")
+    (frame,) = FrameReader(from_client=False).feed(
+        bytes.fromhex("000008 06 01 00000000") + b"12345678"
+    )
+    assert (frame.name, frame.flag_names, frame.stream, frame.payload) == (
+        "PING",
+        ("ACK",),
+        0,
+        b"12345678",
+    )
     assert str(frame) == "PING, connection, 8 bytes ACK" and frame.nbytes == 17
 
 
 def test_settings_and_windows_have_numbers() -> None:
     reader = FrameReader(from_client=False)
     settings, update = reader.feed(
-        bytes.fromhex("00000c 04 00 00000000 0004 00100000 00ff 00000007 000004 08 00 00000003 80000010")
+        bytes.fromhex(
+            "00000c 04 00 00000000 0004 00100000 00ff 00000007 000004 08 00 00000003 80000010"
+        )
     )
     assert settings.settings == {"INITIAL_WINDOW_SIZE": 1 << 20, "SETTING_0xff": 7}
     assert update.increment == 16 and str(update) == "WINDOW_UPDATE, stream 3, 4 bytes, +16"
@@ -114,13 +125,25 @@ def test_headers_with_padding_priority_and_continuation() -> None:
 
 @given(
     st.lists(
-        st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**31 - 1), st.binary(max_size=50)),
+        st.builds(
+            Frame,
+            st.integers(0, 255),
+            st.integers(0, 255),
+            st.integers(0, 2**31 - 1),
+            st.binary(max_size=50),
+        ),
         max_size=6,
     ),
     st.lists(st.integers(1, 30), min_size=1),
 )
-def test_frames_come_out_as_they_went_in_whatever_the_portions(frames: list[Frame], portions: list[int]) -> None:
-    data, reader, found = PREFACE + b"".join(f.raw for f in frames), FrameReader(from_client=True), []
+def test_frames_come_out_as_they_went_in_whatever_the_portions(
+    frames: list[Frame], portions: list[int]
+) -> None:
+    data, reader, found = (
+        PREFACE + b"".join(f.raw for f in frames),
+        FrameReader(from_client=True),
+        [],
+    )
     while data:
         size = portions[len(data) % len(portions)]
         found += reader.feed(data[:size])

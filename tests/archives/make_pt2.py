@@ -1,8 +1,10 @@
-"""Writes tests/archives/pt2 with real PyTorch (`python tests/archives/make_pt2.py`): exported programs and calls of them.
+"""Writes tests/archives/pt2 with real PyTorch (`python tests/archives/make_pt2.py`): exported
+programs and calls of them.
 
-`NAME.pt2` is the archive, `NAME.case.pt` what `torch.save` made of `{"calls": [{"inputs", "kwargs", "expected", "after"}]}`;
-expected results are flat lists, `after` the inputs as the call left them. `small.txt` is how PyTorch prints one of them, and
-`dynamo.txt` what `torch.compile` gave a backend; notebook 18 shows both.
+`NAME.pt2` is the archive, `NAME.case.pt` what `torch.save` made of `{"calls": [{"inputs", "kwargs",
+"expected", "after"}]}`; expected results are flat lists, `after` the inputs as the call left them.
+`small.txt` is how PyTorch prints one of them, and `dynamo.txt` what `torch.compile` gave a backend;
+notebook 18 shows both.
 """
 
 from __future__ import annotations
@@ -27,12 +29,19 @@ class Everything(nn.Module):
         self.register_buffer("k", torch.arange(3.0))
         self.register_buffer("hidden", torch.ones(3), persistent=False)
 
-    def forward(self, x: torch.Tensor, image: torch.Tensor, scale: float = 2.0, *, flip: bool = False) -> Any:
+    def forward(
+        self, x: torch.Tensor, image: torch.Tensor, scale: float = 2.0, *, flip: bool = False
+    ) -> Any:
         y = torch.relu(self.bn(self.fc(x))) * scale + self.k
         a, b = y.split([1, 2], 1)
         z = self.conv(image).flatten(1).mean() + torch.tensor([1.0, 2.0, 3.0]) * self.hidden
         values, indices = y.max(1)
-        return {"a": a, "b": [b, torch.cat([a, b], 1)]}, (z.flip(0) if flip else z, indices), None, y[:, None, :2]
+        return (
+            {"a": a, "b": [b, torch.cat([a, b], 1)]},
+            (z.flip(0) if flip else z, indices),
+            None,
+            y[:, None, :2],
+        )
 
 
 class Tied(nn.Module):
@@ -82,14 +91,27 @@ class Blocks(nn.Module):
         i, total = torch._higher_order_ops.while_loop(
             lambda i, t: i < 4, lambda i, t: (i + 1, t * 2), (torch.tensor(0), x)
         )
-        return torch.cond(x.sum() > 0, inner, lambda x, y: (x - y, y.clone()), (x, y)), z, w, i, total
+        return (
+            torch.cond(x.sum() > 0, inner, lambda x, y: (x - y, y.clone()), (x, y)),
+            z,
+            w,
+            i,
+            total,
+        )
 
 
 class Formulas(nn.Module):
     """Sizes that depend on one another; numbers among inputs and outputs."""
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor, pairs: torch.Tensor, n: int, *, add: torch.Tensor) -> Any:
-        return x[1:] + y, pairs.view(-1, 2).sum(1) * n, x.shape[0] * pairs.shape[0] + n, {"add": add + n}
+    def forward(
+        self, x: torch.Tensor, y: torch.Tensor, pairs: torch.Tensor, n: int, *, add: torch.Tensor
+    ) -> Any:
+        return (
+            x[1:] + y,
+            pairs.view(-1, 2).sum(1) * n,
+            x.shape[0] * pairs.shape[0] + n,
+            {"add": add + n},
+        )
 
 
 class Kinds(nn.Module):
@@ -196,7 +218,13 @@ def more_programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str
             "add": torch.randn(length, pairs)
         }
 
-    sizes = {"x": {0: n}, "y": {0: n - 1}, "pairs": {0: 2 * half}, "n": Dim.DYNAMIC, "add": {0: n, 1: half}}
+    sizes = {
+        "x": {0: n},
+        "y": {0: n - 1},
+        "pairs": {0: 2 * half},
+        "n": Dim.DYNAMIC,
+        "add": {0: n, 1: half},
+    }
     calls = [sized(5, 4, 3), sized(9, 6, -2)]
     formulas = export(Formulas(), calls[0][0], calls[0][1], dynamic_shapes=sizes)
     kind = [((torch.tensor([1.5, -2.0]), torch.arange(6), (3, 2.5, True, None)), {})]
@@ -210,7 +238,10 @@ def more_programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str
         "formulas_core": (formulas.run_decompositions(), calls),
         "kinds": (export(Kinds(), kind[0][0]), kind),
         "kinds_core": (export(Kinds(), kind[0][0]).run_decompositions(), kind),
-        "views": (export(Views(), (torch.ones(4),)), [((torch.ones(4),), {}), ((torch.ones(4),), {})]),
+        "views": (
+            export(Views(), (torch.ones(4),)),
+            [((torch.ones(4),), {}), ((torch.ones(4),), {})],
+        ),
         "small": (small, rows),
         "small_core": (small.run_decompositions(), rows),
         "unknown": (export(Unknown(), (pair,)), [((pair,), {})]),
@@ -234,7 +265,8 @@ def captured(calls: list[tuple[Any, ...]]) -> str:
 
     for i, args in enumerate(calls):
         lines.append(
-            f"\n# call {i}: x of {tuple(args[0].shape)}, sum {'>' if args[0].sum() > 0 else '<='} 0, n = {args[1]}"
+            f"\n# call {i}: x of {tuple(args[0].shape)}, sum {'>' if args[0].sum() > 0 else '<='} "
+            f"0, n = {args[1]}"
         )
         choose(*args)
     return "\n".join(lines).lstrip() + "\n"
@@ -253,14 +285,20 @@ def main() -> int:
         torch.export.save(program, FOLDER / f"{name}.pt2")
         if name == "small":
             lines = program.graph_module.print_readable(print_output=False).splitlines()
-            text = "\n".join(line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+            text = "\n".join(
+                line.rstrip()
+                for line in lines
+                if line.strip() and not line.lstrip().startswith("#")
+            )
             (FOLDER / "small.txt").write_text(text + "\n")
         runnable, recorded = program.module(), []
         for args, kwargs in calls:
             given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
             with torch.no_grad():
                 leaves = torch.utils._pytree.tree_leaves(runnable(*given, **kwargs))
-            recorded.append({"inputs": list(args), "kwargs": kwargs, "expected": leaves, "after": given})
+            recorded.append(
+                {"inputs": list(args), "kwargs": kwargs, "expected": leaves, "after": given}
+            )
         torch.save({"calls": recorded}, FOLDER / f"{name}.case.pt")
     return 0
 

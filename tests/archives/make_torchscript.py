@@ -1,10 +1,11 @@
-"""Write `torchscript/*.pt` and `torchscript/expected.json`, with real PyTorch: `python tests/archives/make_torchscript.py`.
+"""Write `torchscript/*.pt` and `torchscript/expected.json`, with real PyTorch: `python
+tests/archives/make_torchscript.py`.
 
-Each archive is a program of `torchscript_programs.py`, compiled, saved and loaded again by PyTorch; `expected.json` has what it
-then returned for which arguments, and the code it showed.
+Each archive is a program of `torchscript_programs.py`, compiled, saved and loaded again by PyTorch;
+`expected.json` has what it then returned for which arguments, and the code it showed.
 
-Beside the code an archive has tables of source positions, which name the files of whoever compiled it. Those are made relative
-here (`relative_sources.py`), or left out.
+Beside the code an archive has tables of source positions, which name the files of whoever compiled
+it. Those are made relative here (`relative_sources.py`), or left out.
 """
 
 from __future__ import annotations
@@ -24,9 +25,19 @@ FOLDER = Path(__file__).parent / "torchscript"
 def encoded(value: Any) -> Any:
     """A value as JSON: what JSON does not have is a dict with the one key that says what it is."""
     if isinstance(value, torch.Tensor):
-        wide = torch.complex128 if value.is_complex() else torch.float64 if value.is_floating_point() else value.dtype
+        wide = (
+            torch.complex128
+            if value.is_complex()
+            else torch.float64
+            if value.is_floating_point()
+            else value.dtype
+        )
         values = value.detach().to(wide)
-        return {"tensor": encoded(values.tolist()), "dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape)}
+        return {
+            "tensor": encoded(values.tolist()),
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "sizes": list(value.shape),
+        }
     if isinstance(value, tuple):
         return {"tuple": [encoded(v) for v in value]}
     if isinstance(value, list):
@@ -53,13 +64,21 @@ def with_version(data: Path, version: str) -> None:
         records = [(entry, archive.read(entry)) for entry in archive.infolist()]
     with zipfile.ZipFile(data, "w") as archive:
         for entry, content in records:
-            archive.writestr(entry, f"{version}\n".encode() if entry.filename.endswith("/version") else content)
+            archive.writestr(
+                entry, f"{version}\n".encode() if entry.filename.endswith("/version") else content
+            )
 
 
 def without_debug_records(path: Path) -> None:
-    """Leaves out the tables of source positions, which we do not read; those of a trace are full of absolute paths."""
+    """Leaves out the tables of source positions, which we do not read; those of a trace are full of
+    absolute paths.
+    """
     with zipfile.ZipFile(path) as archive:
-        records = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.filename.endswith(".debug_pkl")]
+        records = [
+            (entry, archive.read(entry))
+            for entry in archive.infolist()
+            if not entry.filename.endswith(".debug_pkl")
+        ]
     with zipfile.ZipFile(path, "w") as archive:
         for entry, content in records:
             archive.writestr(entry, content)
@@ -88,7 +107,9 @@ def main() -> None:
             "repr": repr(m),
             "calls": [recorded(m, *call) for call in calls],
         }
-    torch.jit.script(torch.nn.Identity()).save(str(FOLDER / "extra_files.pt"), _extra_files={"notes/a.txt": "hé", "b": b"\0\xff"})
+    torch.jit.script(torch.nn.Identity()).save(
+        str(FOLDER / "extra_files.pt"), _extra_files={"notes/a.txt": "hé", "b": b"\0\xff"}
+    )
     (FOLDER / "expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -1,4 +1,5 @@
-"""Writes `torch_save/`: small files by real PyTorch, for the tests where it is not installed. Run it from the repository's root:
+"""Writes `torch_save/`: small files by real PyTorch, for the tests where it is not installed. Run
+it from the repository's root:
 
 python -m tests.archives.make_with_torch
 """

@@ -1,5 +1,5 @@
-"""Archives that do not say where they were made: real PyTorch writes the names of source files into its tables of positions
-(`.debug_pkl`), and those names are relative here, `torch/nn/functional.py`.
+"""Archives that do not say where they were made: real PyTorch writes the names of source files into
+its tables of positions (`.debug_pkl`), and those names are relative here, `torch/nn/functional.py`.
 """
 
 from __future__ import annotations

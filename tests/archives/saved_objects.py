@@ -1,4 +1,6 @@
-"""Objects to save, made with either library: `OBJECTS["views"](torch)`. The numbers in them are the same in both."""
+"""Objects to save, made with either library: `OBJECTS["views"](torch)`. The numbers in them are the
+same in both.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,22 @@ def values(T: Any) -> Any:
         "text": ["", "é", "\U0001f600", "a\nb\0"],
         "bytes": [b"\x00\xff", bytearray(b"abc"), bytearray()],
         "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, (4,))),
-        "dicts": [{}, {1: 2}, {None: 0, 1.5: 1, (1, "a"): 2, b"k": 3}, OrderedDict(a=1, b=2), Counter("abca")],
+        "dicts": [
+            {},
+            {1: 2},
+            {None: 0, 1.5: 1, (1, "a"): 2, b"k": 3},
+            OrderedDict(a=1, b=2),
+            Counter("abca"),
+        ],
         "set": {7},
-        "types": [T.float32, T.bool, T.Size([2, 3]), T.device("cpu"), T.device("cuda", 1), T.strided],
+        "types": [
+            T.float32,
+            T.bool,
+            T.Size([2, 3]),
+            T.device("cpu"),
+            T.device("cuda", 1),
+            T.strided,
+        ],
         "shared": (shared, shared),
         "cycle": cycle,
     }
@@ -74,7 +89,9 @@ def attributes(T: Any) -> Any:
 
 
 def model(T: Any) -> Any:
-    layers = T.nn.Sequential(T.nn.Conv2d(2, 3, 3), T.nn.BatchNorm2d(3), T.nn.ReLU(), T.nn.Flatten(), T.nn.Linear(12, 2))
+    layers = T.nn.Sequential(
+        T.nn.Conv2d(2, 3, 3), T.nn.BatchNorm2d(3), T.nn.ReLU(), T.nn.Flatten(), T.nn.Linear(12, 2)
+    )
     with T.no_grad():
         for i, p in enumerate(layers.parameters()):
             p.copy_((T.arange(p.numel()).reshape(p.shape) + i).float() / 10)
@@ -95,6 +112,6 @@ def optimizer(T: Any, kind: str = "Adam") -> Any:
 
 
 OBJECTS: dict[str, Callable[[Any], Any]] = {
-    "values": values, "dtypes": dtypes, "views": views, "attributes": attributes, "state_dict": state_dict,
-    "optimizer": optimizer,
+    "values": values, "dtypes": dtypes, "views": views, "attributes": attributes,
+    "state_dict": state_dict, "optimizer": optimizer,
 }  # fmt: skip

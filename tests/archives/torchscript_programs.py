@@ -1,7 +1,8 @@
-"""The programs behind `torchscript/*.pt`, written for real PyTorch; `make_torchscript.py` compiles, runs and saves them.
+"""The programs behind `torchscript/*.pt`, written for real PyTorch; `make_torchscript.py` compiles,
+runs and saves them.
 
-Together they have everything that the code of an archive can contain. `CASES` has, for each archive, what makes the compiled
-module and the calls that are recorded: (method, arguments).
+Together they have everything that the code of an archive can contain. `CASES` has, for each
+archive, what makes the compiled module and the calls that are recorded: (method, arguments).
 """
 
 from collections.abc import Callable
@@ -50,7 +51,9 @@ class ControlFlow(nn.Module):
 
 
 class Containers(nn.Module):
-    def forward(self, xs: list[Tensor], d: dict[str, int]) -> tuple[list[Tensor], dict[str, int], list[int], int]:
+    def forward(
+        self, xs: list[Tensor], d: dict[str, int]
+    ) -> tuple[list[Tensor], dict[str, int], list[int], int]:
         out: list[Tensor] = []
         for i, x in enumerate(xs):
             out.append(x * i)
@@ -180,7 +183,9 @@ class Lists(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Tanh()])
         self.named = nn.ModuleDict({"id": nn.Identity(), "last": nn.ReLU()})
-        self.weights = nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.full((2,), 2.0))])
+        self.weights = nn.ParameterList(
+            [nn.Parameter(torch.ones(2)), nn.Parameter(torch.full((2,), 2.0))]
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
@@ -231,8 +236,8 @@ class Dtypes(nn.Module):
             self.register_buffer(name, value)
 
     def forward(self) -> list[Tensor]:
-        return [self.f16, self.f64, self.u8, self.i8, self.i16, self.i32, self.i64, self.b8, self.c64, self.view,
-                self.transposed, self.empty]  # fmt: skip
+        return [self.f16, self.f64, self.u8, self.i8, self.i16, self.i32, self.i64, self.b8,
+                self.c64, self.view, self.transposed, self.empty]  # fmt: skip
 
 
 class Attributes(nn.Module):
@@ -251,9 +256,19 @@ class Attributes(nn.Module):
         self.nested = [[(1, None), (2, "b")], []]
         self.big = 2**62
 
-    def forward(self, n: int) -> tuple[int, float, Tensor, str, int, list[list[tuple[int, str | None]]], bool]:
+    def forward(
+        self, n: int
+    ) -> tuple[int, float, Tensor, str, int, list[list[tuple[int, str | None]]], bool]:
         same = self.device == torch.device("cpu")
-        return self.ints[n] + self.big, self.floats[0], self.table["a"][0], self.by_number[1], self.pair[0], self.nested, same
+        return (
+            self.ints[n] + self.big,
+            self.floats[0],
+            self.table["a"][0],
+            self.by_number[1],
+            self.pair[0],
+            self.nested,
+            same,
+        )
 
 
 class Raises(nn.Module):
@@ -273,7 +288,18 @@ class OldOperators(nn.Module):
         z = i.clone()
         z.div_(i)
         floor, gelu = torch.div(i, 2, rounding_mode="floor"), torch.nn.functional.gelu(x)
-        return [i / 2, i / 2.0, x / i, i / i, y, z, floor, torch.full([2], 3), torch.linspace(0, 1, 3), gelu]
+        return [
+            i / 2,
+            i / 2.0,
+            x / i,
+            i / i,
+            y,
+            z,
+            floor,
+            torch.full([2], 3),
+            torch.linspace(0, 1, 3),
+            gelu,
+        ]
 
 
 class Accessors(nn.Module):
@@ -344,13 +370,25 @@ Call = Tuple[str, Tuple[Any, ...]]  # noqa: UP006
 script = torch.jit.script
 
 CASES: dict[str, tuple[Callable[[], Any], list[Call]]] = {
-    "control_flow": (lambda: script(ControlFlow()), [("forward", (torch.tensor(X), n)) for n in (0, 1, 3, 6, 9)]),
-    "containers": (lambda: script(Containers()), [("forward", ([torch.ones(2), normal(2)], {"x": 1})), ("forward", ([], {}))]),
+    "control_flow": (
+        lambda: script(ControlFlow()),
+        [("forward", (torch.tensor(X), n)) for n in (0, 1, 3, 6, 9)],
+    ),
+    "containers": (
+        lambda: script(Containers()),
+        [("forward", ([torch.ones(2), normal(2)], {"x": 1})), ("forward", ([], {}))],
+    ),
     "named_tuples": (lambda: script(NamedTuples()), [("forward", (torch.tensor(X),))]),
-    "optionals": (lambda: script(Optionals()), [("forward", (normal(2),)), ("forward", (normal(2), normal(2)))]),
+    "optionals": (
+        lambda: script(Optionals()),
+        [("forward", (normal(2),)), ("forward", (normal(2), normal(2)))],
+    ),
     "strings": (lambda: script(Strings()), [("forward", ("ö", 3)), ("forward", ("other", -1))]),
     "constants": (lambda: script(Constants()), [("forward", (torch.tensor(X),))]),
-    "counter": (lambda: script(Counter()), [("forward", (torch.tensor(X),)), ("forward", (normal(2),)), ("summary", ())]),
+    "counter": (
+        lambda: script(Counter()),
+        [("forward", (torch.tensor(X),)), ("forward", (normal(2),)), ("summary", ())],
+    ),
     "forked": (lambda: script(Forked()), [("forward", (torch.tensor(X),))]),
     "no_grad": (lambda: script(NoGrad()), [("forward", (torch.tensor(X),))]),
     "objects": (lambda: script(Objects()), [("forward", (torch.tensor(X),))]),
@@ -359,16 +397,46 @@ CASES: dict[str, tuple[Callable[[], Any], list[Call]]] = {
     "hooked": (hooked, [("forward", (torch.tensor(X),))]),
     "dtypes": (lambda: script(Dtypes()), [("forward", ())]),
     "attributes": (lambda: script(Attributes()), [("forward", (1,))]),
-    "raises": (lambda: script(Raises()), [("forward", (3,)), ("forward", (7,)), ("forward", (11,))]),
-    "accessors": (lambda: script(Accessors()), [("forward", (normal(2),)), ("rescale", ()), ("forward", (normal(2),))]),
+    "raises": (
+        lambda: script(Raises()),
+        [("forward", (3,)), ("forward", (7,)), ("forward", (11,))],
+    ),
+    "accessors": (
+        lambda: script(Accessors()),
+        [("forward", (normal(2),)), ("rescale", ()), ("forward", (normal(2),))],
+    ),
     "interpolated": (lambda: script(Interpolated()), [("forward", (normal(1, 1, 2, 2),))]),
     "writes": (lambda: script(Writes()), [("forward", (normal(3, 2),))]),
-    "function": (lambda: script(scaled), [("forward", (torch.tensor(X),)), ("forward", (torch.tensor(X), 0.5, 3))]),
-    "traced_function": (lambda: torch.jit.trace(traced_function, torch.ones(2, 3)), [("forward", (normal(2, 3),))]),
-    "traced_numbers": (lambda: torch.jit.trace(counting, torch.tensor([1])), [("forward", (torch.tensor([4, 5]),))]),
-    "traced_net": (lambda: torch.jit.trace(small_net().eval(), normal(1, 1, 4, 4)), [("forward", (normal(2, 1, 4, 4),))]),
-    "scripted_net": (lambda: script(small_net()), [("forward", (normal(2, 1, 4, 4),)), ("forward", (normal(2, 1, 4, 4),))]),
-    "frozen_net": (lambda: torch.jit.freeze(script(small_net().eval())), [("forward", (normal(2, 1, 4, 4),))]),
-    "attention": (lambda: script(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)), [("forward", (normal(1, 3, 4),))]),
-    "old_operators": (lambda: script(OldOperators()), [("forward", (torch.tensor(X), torch.tensor([7, -7])))]),
+    "function": (
+        lambda: script(scaled),
+        [("forward", (torch.tensor(X),)), ("forward", (torch.tensor(X), 0.5, 3))],
+    ),
+    "traced_function": (
+        lambda: torch.jit.trace(traced_function, torch.ones(2, 3)),
+        [("forward", (normal(2, 3),))],
+    ),
+    "traced_numbers": (
+        lambda: torch.jit.trace(counting, torch.tensor([1])),
+        [("forward", (torch.tensor([4, 5]),))],
+    ),
+    "traced_net": (
+        lambda: torch.jit.trace(small_net().eval(), normal(1, 1, 4, 4)),
+        [("forward", (normal(2, 1, 4, 4),))],
+    ),
+    "scripted_net": (
+        lambda: script(small_net()),
+        [("forward", (normal(2, 1, 4, 4),)), ("forward", (normal(2, 1, 4, 4),))],
+    ),
+    "frozen_net": (
+        lambda: torch.jit.freeze(script(small_net().eval())),
+        [("forward", (normal(2, 1, 4, 4),))],
+    ),
+    "attention": (
+        lambda: script(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)),
+        [("forward", (normal(1, 3, 4),))],
+    ),
+    "old_operators": (
+        lambda: script(OldOperators()),
+        [("forward", (torch.tensor(X), torch.tensor([7, -7])))],
+    ),
 }

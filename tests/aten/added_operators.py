@@ -129,11 +129,17 @@ def test_it_is_in_the_documentation() -> None:
 
 def test_errors_name_the_thing() -> None:
     x, y = tensors()
-    with pytest.raises(TypeError, match=r"logcosh\(\): argument 'input' .* must be Tensor, not str"):
+    with pytest.raises(
+        TypeError, match=r"logcosh\(\): argument 'input' .* must be Tensor, not str"
+    ):
         torch.logcosh("x")
-    with pytest.raises(RuntimeError, match="The size of tensor a .12. must match the size of tensor b"):
+    with pytest.raises(
+        RuntimeError, match="The size of tensor a .12. must match the size of tensor b"
+    ):
         torch.sqdiff(x, y[:5])
-    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+    with pytest.raises(
+        RuntimeError, match="result type Float can't be cast to the desired output type Long"
+    ):
         torch.arange(3).logcosh_()
     with pytest.raises(NotImplementedError, match="logcosh.* not implemented for 'Complex"):
         torch.logcosh(x.to(torch.complex64))

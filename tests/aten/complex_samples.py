@@ -1,8 +1,8 @@
 """Which of the calls in tests/autograd/gradient_samples.py have complex numbers.
 
-Every third one, if the operator takes them; whether it does is found by trying. Numbers are turned by random angles, so that
-their size stays what the domain made it. Some tensors of a call may stay real: the gradient of a real operand of a complex result
-is a case of its own.
+Every third one, if the operator takes them; whether it does is found by trying. Numbers are turned
+by random angles, so that their size stays what the domain made it. Some tensors of a call may stay
+real: the gradient of a real operand of a complex result is a case of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Complex:
         self.taken = False
 
     def is_wanted(self, found: int) -> bool:
-        """Whether sample number `found` should be complex; all should, of an operator that refuses real ones."""
+        """Whether sample number `found` should be complex; all should, of an operator that refuses
+        real ones.
+        """
         if not self.taken and self.refused >= TRIES:
             return False
         return found % 3 == 2 or self.real_refused >= REAL_TRIES
@@ -43,7 +45,9 @@ class Complex:
         return good
 
     def turned(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with complex numbers: in all floating tensors, or in some; a few numbers and dtypes follow."""
+        """The arguments with complex numbers: in all floating tensors, or in some; a few numbers
+        and dtypes follow.
+        """
         share = 1.0 if self.stream.random() < 0.6 else 0.5
         return {name: _turned(v, self.stream, share) for name, v in values.items()}
 

@@ -2,10 +2,11 @@
 
     python -m tests.aten.index_races SECONDS [NAME ...]
 
-The other thread runs machine code, without the GIL: it changes an index from one that is right to one far outside,
-and back, a million times a second. An operator may then raise its error or not, but must not leave its memory. That
-would end the process, which is why tests/aten/test_index_races.py starts one. Each operator has `SECONDS` with numpy,
-and as many with machine code.
+The other thread runs machine code, without the GIL: it changes an index from one that is right to
+one far outside, and back, a million times a second. An operator may then raise its error or not,
+but must not leave its memory. That would end the process, which is why
+tests/aten/test_index_races.py starts one. Each operator has `SECONDS` with numpy, and as many with
+machine code.
 """
 
 from __future__ import annotations
@@ -94,11 +95,14 @@ CASES: dict[str, Case] = {
     "x[index] =": ("index", lambda i: x().index_put_([i], ones())),
     "x[index] = 0": ("index", lambda i: x().index_put_([i], torch.tensor(0.0))),
     "table[index] =": ("negative", lambda i: table().index_put_([i], rows())),
-    "table[index, index] =": ("index", lambda i: torch.zeros(ROWS, ROWS).index_put_([i, i], ones())),
+    "table[index, index] "
+    "=": ("index", lambda i: torch.zeros(ROWS, ROWS).index_put_([i, i], ones())),
     "x[index] +=": ("index", lambda i: x().index_put_([i], ones(), accumulate=True)),
     "x[index] +=, negative": ("negative", lambda i: x().index_put_([i], ones(), accumulate=True)),
     "table[index] +=": ("index", lambda i: table().index_put_([i], rows(), accumulate=True)),
-    "table[index] +=, many": ("index", lambda i: torch.zeros(ROWS, 64).index_put_([i], torch.ones(N, 64), accumulate=True)),
+    "table[index] +=, many": ("index", lambda i: torch.zeros(ROWS, 64).index_put_([i], torch.ones(
+        N, 64,
+    ), accumulate=True)),
     "gather": ("index", lambda i: x().gather(0, i)),
     "gather, rows": ("column", lambda i: torch.zeros(N, ROWS).gather(1, i)),
     "take_along_dim": ("index", lambda i: x().take_along_dim(i, 0)),
@@ -112,10 +116,14 @@ CASES: dict[str, Case] = {
     "scatter_add, columns": ("column", lambda i: table().scatter_add_(0, i.expand(N, 4), rows())),
     "scatter multiply": ("index", lambda i: ops.scatter__reduce(x(), 0, i, ones(), "multiply")),
     "scatter_reduce": ("index", lambda i: x().scatter_reduce_(0, i, ones(), "amax")),
-    "scatter_reduce, mean": ("index", lambda i: x().scatter_reduce_(0, i, ones(), "mean", include_self=False)),
+    "scatter_reduce, mean": ("index", lambda i: x().scatter_reduce_(
+        0, i, ones(), "mean", include_self=False,
+    )),
     "index_add": ("index", lambda i: x().index_add_(0, i, ones())),
     "index_add, rows": ("index", lambda i: table().index_add_(0, i, rows())),
-    "index_add, columns": ("negative", lambda i: table().t().contiguous().index_add_(1, i, rows().t().contiguous())),
+    "index_add, columns": ("negative", lambda i: table().t().contiguous().index_add_(
+        1, i, rows().t().contiguous(),
+    )),
     "index_copy": ("index", lambda i: table().index_copy_(0, i, rows())),
     "index_fill": ("index", lambda i: table().index_fill_(0, i, 1.0)),
     "index_reduce": ("index", lambda i: table().index_reduce_(0, i, rows(), "prod")),
@@ -123,32 +131,57 @@ CASES: dict[str, Case] = {
     "put, accumulate": ("negative", lambda i: x().put_(i, ones(), accumulate=True)),
     "take": ("index", lambda i: x().take(i)),
     "embedding": ("index", lambda i: torch.nn.functional.embedding(i, table())),
-    "embedding backward": ("index", lambda i: ops.embedding_dense_backward(rows(), i, ROWS, -1, False)),
+    "embedding backward": ("index", lambda i: ops.embedding_dense_backward(
+        rows(), i, ROWS, -1, False,
+    )),
     "embedding_renorm_": ("index", lambda i: ops.embedding_renorm_(table(), i, 1.0, 2.0)),
-    "embedding_bag": ("index", lambda i: torch.nn.functional.embedding_bag(i, table(), torch.tensor([0, 9]))),
-    "embedding_bag, max": ("index", lambda i: torch.nn.functional.embedding_bag(i, table(), i.new_tensor([0, 9]), mode="max")),
-    "embedding_bag, offsets": ("offsets", lambda i: torch.nn.functional.embedding_bag(i.new_zeros(N), table(), i)),
+    "embedding_bag": ("index", lambda i: torch.nn.functional.embedding_bag(
+        i, table(), torch.tensor([0, 9]),
+    )),
+    "embedding_bag, max": ("index", lambda i: torch.nn.functional.embedding_bag(
+        i, table(), i.new_tensor([0, 9]), mode="max",
+    )),
+    "embedding_bag, offsets": ("offsets", lambda i: torch.nn.functional.embedding_bag(
+        i.new_zeros(N), table(), i,
+    )),
     "embedding_bag backward": ("index", lambda i: ops._embedding_bag_dense_backward(
-        torch.ones(2, 4), i, (torch.arange(N) > 9).long(), torch.tensor([10, N - 10]), torch.zeros(2, dtype=torch.int64),
-        ROWS, False, 0, None, -1)),
+        torch.ones(2, 4), i, (torch.arange(N) > 9).long(), torch.tensor([10, N - 10]),
+        torch.zeros(2, dtype=torch.int64), ROWS, False, 0, None, -1)),
     "nll_loss": ("index", lambda i: torch.nn.functional.nll_loss(torch.zeros(N, ROWS), i)),
-    "nll_loss, weighted": ("index", lambda i: torch.nn.functional.nll_loss(torch.zeros(N, ROWS), i, x())),
+    "nll_loss, weighted": ("index", lambda i: torch.nn.functional.nll_loss(
+        torch.zeros(N, ROWS), i, x(),
+    )),
     "nll_loss backward": ("index", lambda i: ops.nll_loss_backward(
         torch.tensor(1.0), torch.zeros(N, ROWS), i, x(), 1, -100, torch.tensor(1.0))),
-    "cross_entropy": ("index", lambda i: torch.nn.functional.cross_entropy(torch.zeros(N, ROWS), i, label_smoothing=0.1)),
-    "multi_margin_loss": ("index", lambda i: torch.nn.functional.multi_margin_loss(torch.zeros(N, ROWS), i, weight=x())),
-    "multilabel_margin_loss": ("index", lambda i: torch.nn.functional.multilabel_margin_loss(torch.zeros(N), i)),
-    "ctc_loss": ("index", lambda i: ops._ctc_loss(torch.zeros(N, 1, ROWS), i.view(1, N), [N], [N], 0, False)),
+    "cross_entropy": ("index", lambda i: torch.nn.functional.cross_entropy(
+        torch.zeros(N, ROWS), i, label_smoothing=0.1,
+    )),
+    "multi_margin_loss": ("index", lambda i: torch.nn.functional.multi_margin_loss(torch.zeros(
+        N, ROWS,
+    ), i, weight=x())),
+    "multilabel_margin_loss": ("index", lambda i: torch.nn.functional.multilabel_margin_loss(
+        torch.zeros(N), i,
+    )),
+    "ctc_loss": ("index", lambda i: ops._ctc_loss(
+        torch.zeros(N, 1, ROWS), i.view(1, N), [N], [N], 0, False,
+    )),
     "one_hot": ("index", lambda i: torch.nn.functional.one_hot(i, ROWS)),
     "bincount": ("counts", lambda i: i.bincount()),
     "searchsorted": ("offsets", lambda i: torch.searchsorted(ones(), ones(), sorter=i)),
-    "max_unpool": ("index", lambda i: ops.max_unpool2d(torch.ones(1, N, 1), i.view(1, N, 1), [N, 2])),
+    "max_unpool": ((
+        "index"
+    ), lambda i: ops.max_unpool2d(torch.ones(1, N, 1), i.view(1, N, 1), [N, 2])),
     "max_pool backward": ("index", lambda i: ops.max_pool2d_with_indices_backward(
-        torch.ones(1, 1, N, 1), torch.ones(1, 1, N, 2), [1, 2], [1, 2], [0, 0], [1, 1], False, i.view(1, 1, N, 1))),
-    "segment_reduce": ("counts", lambda i: ops.segment_reduce(ones(), "sum", i, None, None, 0, True, None)),
+        torch.ones(1, 1, N, 1), torch.ones(1, 1, N, 2), [1, 2], [1, 2], [0, 0], [1, 1], False,
+        i.view(1, 1, N, 1))),
+    "segment_reduce": ("counts", lambda i: ops.segment_reduce(
+        ones(), "sum", i, None, None, 0, True, None,
+    )),
     "repeat_interleave": ("counts", lambda i: torch.repeat_interleave(i)),
     "repeat_interleave, rows": ("counts", lambda i: rows().repeat_interleave(i, 0)),
-    "pack_padded_sequence": ("counts", lambda i: ops._pack_padded_sequence(torch.ones(3, N), i, False)),
+    "pack_padded_sequence": ("counts", lambda i: ops._pack_padded_sequence(
+        torch.ones(3, N), i, False,
+    )),
     "pad_packed_sequence": ("counts", lambda i: ops._pad_packed_sequence(ones(), i, False, 0.0, 0)),
     "x[mask]": ("mask", lambda m: ones()[m]),
     "x[mask] =": ("mask", lambda m: ones().index_put_([m], torch.ones(N // ROWS))),

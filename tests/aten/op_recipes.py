@@ -1,4 +1,5 @@
-"""Arguments that fit together, for the operators whose tensors must: matrices, convolutions, indices, losses.
+"""Arguments that fit together, for the operators whose tensors must: matrices, convolutions,
+indices, losses.
 
 `RECIPES[name](stream)` gives some of the arguments by name, those of all overloads at once
 (a key like "histogramdd.int_bins" is for one of them); a tuple stands for a tensor of these
@@ -14,7 +15,18 @@ import numpy as np
 from internals.core.schema import FunctionSchema
 from tests.aten import op_recipes_nn as nn
 from tests.aten.areas import table
-from tests.aten.op_tensors import Dtype, Recipe, Stream, TensorSpec, integers, n, related, shape, tensor, uniform
+from tests.aten.op_tensors import (
+    Dtype,
+    Recipe,
+    Stream,
+    TensorSpec,
+    integers,
+    n,
+    related,
+    shape,
+    tensor,
+    uniform,
+)
 
 
 def _mm(s: Stream) -> dict[str, Any]:
@@ -119,7 +131,11 @@ def _index(s: Stream) -> dict[str, Any]:
 
 def _where(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
-    return {"condition": tensor(s, related(s, sizes), "bool"), "self": sizes, "other": related(s, sizes)}
+    return {
+        "condition": tensor(s, related(s, sizes), "bool"),
+        "self": sizes,
+        "other": related(s, sizes),
+    }
 
 
 def _squares(s: Stream) -> dict[str, Any]:
@@ -172,12 +188,18 @@ def _expand(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
     target = [n(s), *[n(s) if k == 1 else (k if s.random() < 0.6 else -1) for k in sizes]]
     given = {"self": sizes, "size": target[int(s.random() < 0.5) :]}
-    return {**given, "implicit": False}  # implicit ones are taken out of a script, where autograd and fusers put them back
+    # implicit ones are taken out of a script, where autograd and fusers put them back
+    return {**given, "implicit": False}
 
 
 def _probabilities(s: Stream) -> dict[str, Any]:
     k = n(s, 2)
-    return {"self": uniform(s, (n(s), k)), "num_samples": n(s, 1, k + 1), "p": 0.3, "generator": None}
+    return {
+        "self": uniform(s, (n(s), k)),
+        "num_samples": n(s, 1, k + 1),
+        "p": 0.3,
+        "generator": None,
+    }
 
 
 def _sized(s: Stream) -> dict[str, Any]:
@@ -258,7 +280,13 @@ RECIPES: dict[str, Recipe] = {
     "conv_transpose2d": nn.conv_transpose,
     **dict.fromkeys(["max_pool2d", "max_pool2d_with_indices", "avg_pool2d"], nn.pool),
     **dict.fromkeys(
-        ["_adaptive_avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d"], nn.upsample
+        [
+            "_adaptive_avg_pool2d",
+            "adaptive_avg_pool2d",
+            "upsample_nearest2d",
+            "upsample_bilinear2d",
+        ],
+        nn.upsample,
     ),
     "conv3d": nn.convolve(3),
     "_convolution_mode": nn.convolve_by_name,
@@ -267,11 +295,20 @@ RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(["max_pool1d", "max_pool1d_with_indices", "avg_pool1d"], nn.windows(1)),
     **dict.fromkeys(["adaptive_avg_pool1d", "adaptive_max_pool1d"], nn.windows(1)),
     "adaptive_max_pool2d": nn.windows(2),
-    **dict.fromkeys(["max_pool3d", "avg_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d"], nn.windows(3)),
-    **dict.fromkeys(["upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"], nn.resample(1)),
-    **dict.fromkeys(["_upsample_nearest_exact2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa"], nn.resample(2)),
+    **dict.fromkeys(
+        ["max_pool3d", "avg_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d"], nn.windows(3)
+    ),
+    **dict.fromkeys(
+        ["upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"], nn.resample(1)
+    ),
+    **dict.fromkeys(
+        ["_upsample_nearest_exact2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa"],
+        nn.resample(2),
+    ),
     **dict.fromkeys(["_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa"], nn.resample(2)),
-    **dict.fromkeys(["upsample_nearest3d", "_upsample_nearest_exact3d", "upsample_trilinear3d"], nn.resample(3)),
+    **dict.fromkeys(
+        ["upsample_nearest3d", "_upsample_nearest_exact3d", "upsample_trilinear3d"], nn.resample(3)
+    ),
     **dict.fromkeys(["pixel_shuffle", "pixel_unshuffle", "channel_shuffle"], nn.shuffle),
     "instance_norm": nn.instance_norm,
     "rms_norm": nn.rms_norm,
@@ -305,13 +342,19 @@ RECIPES: dict[str, Recipe] = {
     "as_strided": _strided,
     **dict.fromkeys(["expand", "broadcast_to"], _expand),
     **dict.fromkeys(["multinomial", "bernoulli"], _probabilities),
-    **dict.fromkeys(["empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm", "eye"], _sized),
+    **dict.fromkeys(
+        ["empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm", "eye"], _sized
+    ),
     "linspace": lambda s: {**_sized(s), "start": 0, "end": 3},
     "arange": _range,
     **dict.fromkeys(["unflatten", "unfold"], _flat),
     **dict.fromkeys(["uniform_", "normal_", "bernoulli_", "random_"], _uniform),
     "repeat_interleave": lambda s: (_repeats if s.random() < 0.5 else _repeats_int)(s),
-    "embedding_renorm_": lambda s: {"self": (4, 2), "indices": integers(s, (3,), 4), "floating": True},
+    "embedding_renorm_": lambda s: {
+        "self": (4, 2),
+        "indices": integers(s, (3,), 4),
+        "floating": True,
+    },
     "one_hot": lambda s: {"self": integers(s, shape(s), 4), "num_classes": [-1, 4, 2][n(s, 0, 3)]},
     "dropout": lambda s: {"p": [0.0, 1.0, 0.5][n(s, 0, 3)], "floating": True},
     "native_dropout": lambda s: {"p": [0.0, 1.0][n(s, 0, 2)], "floating": True},
@@ -322,6 +365,8 @@ RECIPES: dict[str, Recipe] = {
 
 
 def recipe(schema: FunctionSchema) -> Recipe | None:
-    """That of an overload, of an operator, or of the operator that this one is the in-place twin of."""
+    """That of an overload, of an operator, or of the operator that this one is the in-place twin
+    of.
+    """
     names = (f"{schema.name}.{schema.overload}", schema.name, schema.name.removesuffix("_"))
     return next((RECIPES[name] for name in names if name in RECIPES), None)

@@ -1,4 +1,5 @@
-"""Arguments that fit together, for the operators of neural networks: windows, normalization, losses, embeddings.
+"""Arguments that fit together, for the operators of neural networks: windows, normalization,
+losses, embeddings.
 
 `tests/aten/op_recipes.py` has the table that these recipes are part of, and says what they give.
 """
@@ -17,7 +18,8 @@ def conv(dims: int) -> Recipe:
         groups, cin, cout, kernel = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3), n(s, 1, 4)
         sizes = tuple(n(s, 3, 7) for _ in range(dims))
         return {
-            "input": (n(s, 1, 3), groups * cin, *sizes), "weight": (groups * cout, cin, *[kernel] * dims),
+            "input": (n(s, 1, 3), groups * cin, *sizes),
+            "weight": (groups * cout, cin, *[kernel] * dims),
             "bias": (groups * cout,) if s.random() < 0.5 else None, "stride": [n(s, 1, 3)] * dims,
             "dilation": [n(s, 1, 3)] * dims, "padding": [n(s, 0, 3)] * dims, "groups": groups,
             "output_padding": [0] * dims, "floating": True,
@@ -29,17 +31,17 @@ def conv(dims: int) -> Recipe:
 def conv_transpose(s: Stream) -> dict[str, Any]:
     groups, cin, cout = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3)
     return {
-        "input": (2, groups * cin, n(s, 2, 5), n(s, 2, 5)), "weight": (groups * cin, cout, 2, 3), "bias": (groups * cout,),
-        "stride": [2, 2], "padding": [n(s, 0, 2)] * 2, "output_padding": [n(s, 0, 2)] * 2, "groups": groups, "dilation": [1, 1],
-        "floating": True,
+        "input": (2, groups * cin, n(s, 2, 5), n(s, 2, 5)), "weight": (groups * cin, cout, 2, 3),
+        "bias": (groups * cout,), "stride": [2, 2], "padding": [n(s, 0, 2)] * 2,
+        "output_padding": [n(s, 0, 2)] * 2, "groups": groups, "dilation": [1, 1], "floating": True,
     }  # fmt: skip
 
 
 def pool(s: Stream) -> dict[str, Any]:
     return {
-        "self": (n(s), n(s), n(s, 4, 8), n(s, 4, 8)), "kernel_size": [n(s, 2, 4)] * 2, "stride": [n(s)] * 2,
-        "padding": [n(s, 0, 2)] * 2, "dilation": [1, 1], "divisor_override": None, "floating": True,
-        "out1": TensorSpec(np.zeros(0, "int64")),
+        "self": (n(s), n(s), n(s, 4, 8), n(s, 4, 8)), "kernel_size": [n(s, 2, 4)] * 2,
+        "stride": [n(s)] * 2, "padding": [n(s, 0, 2)] * 2, "dilation": [1, 1],
+        "divisor_override": None, "floating": True, "out1": TensorSpec(np.zeros(0, "int64")),
     }  # fmt: skip
 
 
@@ -47,8 +49,9 @@ def upsample(s: Stream) -> dict[str, Any]:
     scale = [float(s.choice([1.5, 2.0, 0.5]))] * 2
     sizes = (n(s, 2, 6), n(s, 2, 6))
     return {
-        "self": (n(s), n(s), *sizes), "input": (n(s), n(s), *sizes), "output_size": [n(s, 1, 7), n(s, 1, 7)],
-        "scale_factors": None, "scales_h": None, "scales_w": None, "floating": True, "scale": scale,
+        "self": (n(s), n(s), *sizes), "input": (n(s), n(s), *sizes),
+        "output_size": [n(s, 1, 7), n(s, 1, 7)], "scale_factors": None, "scales_h": None,
+        "scales_w": None, "floating": True, "scale": scale,
     }  # fmt: skip
 
 
@@ -56,8 +59,9 @@ def batch_norm(s: Stream) -> dict[str, Any]:
     c = n(s)
     f = lambda *sizes: TensorSpec(s.standard_normal(sizes).astype("float32"))  # noqa: E731
     return {
-        "input": f(n(s, 2), c, n(s)), "weight": f(c), "bias": f(c), "running_mean": f(c), "momentum": 0.1, "eps": 1e-5,
-        "running_var": uniform(s, (c,)), "training": bool(n(s, 0, 2)), "cudnn_enabled": False,
+        "input": f(n(s, 2), c, n(s)), "weight": f(c), "bias": f(c), "running_mean": f(c),
+        "momentum": 0.1, "eps": 1e-5, "running_var": uniform(s, (c,)), "training": bool(n(s, 0, 2)),
+        "cudnn_enabled": False,
     }  # fmt: skip
 
 
@@ -76,16 +80,17 @@ def layer_norm(s: Stream) -> dict[str, Any]:
 def group_norm(s: Stream) -> dict[str, Any]:
     g, c, k, hw = n(s, 1, 3), n(s, 1, 3), n(s), n(s)
     return {
-        "input": (k, g * c, hw), "num_groups": g, "weight": (g * c,), "bias": (g * c,), "eps": 1e-5, "floating": True,
-        "N": k, "C": g * c, "HxW": hw, "group": g, "cudnn_enabled": False,
+        "input": (k, g * c, hw), "num_groups": g, "weight": (g * c,), "bias": (g * c,), "eps": 1e-5,
+        "floating": True, "N": k, "C": g * c, "HxW": hw, "group": g, "cudnn_enabled": False,
     }  # fmt: skip
 
 
 def nll(s: Stream) -> dict[str, Any]:
     k, c = n(s), n(s)
     return {
-        "self": (k, c), "target": integers(s, (k,), c), "weight": (c,) if s.random() < 0.5 else None, "floating": True,
-        "reduction": n(s, 0, 3), "ignore_index": int(s.choice([-100, 0])), "label_smoothing": 0.1,
+        "self": (k, c), "target": integers(s, (k,), c),
+        "weight": (c,) if s.random() < 0.5 else None, "floating": True, "reduction": n(s, 0, 3),
+        "ignore_index": int(s.choice([-100, 0])), "label_smoothing": 0.1,
     }  # fmt: skip
 
 
@@ -96,7 +101,14 @@ def nll2d(s: Stream) -> dict[str, Any]:
 
 def loss(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
-    return {"self": sizes, "target": sizes, "reduction": n(s, 0, 3), "beta": 0.7, "delta": 0.7, "floating": True}
+    return {
+        "self": sizes,
+        "target": sizes,
+        "reduction": n(s, 0, 3),
+        "beta": 0.7,
+        "delta": 0.7,
+        "floating": True,
+    }
 
 
 def bce(s: Stream) -> dict[str, Any]:
@@ -123,8 +135,8 @@ def embedding(s: Stream) -> dict[str, Any]:
 def attention(s: Stream) -> dict[str, Any]:
     b, h, q, k, d = n(s, 1, 3), n(s, 1, 3), n(s), n(s), n(s)
     return {
-        "query": (b, h, q, d), "key": (b, h, k, d), "value": (b, h, k, d), "attn_mask": None, "dropout_p": 0.0, "floating": True,
-        "enable_gqa": False, "scale": None,
+        "query": (b, h, q, d), "key": (b, h, k, d), "value": (b, h, k, d), "attn_mask": None,
+        "dropout_p": 0.0, "floating": True, "enable_gqa": False, "scale": None,
     }  # fmt: skip
 
 
@@ -153,7 +165,14 @@ def col2im(s: Stream) -> dict[str, Any]:
     given = {**im2col(s), "output_size": [5, 6]}
     pairs = (given[k] for k in ("kernel_size", "dilation", "padding", "stride"))
     places = [(n + 2 * p - d * (k - 1) - 1) // st + 1 for n, k, d, p, st in zip([5, 6], *pairs)]
-    return {**given, "self": (n(s), n(s) * given["kernel_size"][0] * given["kernel_size"][1], places[0] * places[1])}
+    return {
+        **given,
+        "self": (
+            n(s),
+            n(s) * given["kernel_size"][0] * given["kernel_size"][1],
+            places[0] * places[1],
+        ),
+    }
 
 
 def convolve(dims: int, transposed: bool = False) -> Recipe:
@@ -162,10 +181,13 @@ def convolve(dims: int, transposed: bool = False) -> Recipe:
     def recipe(s: Stream) -> dict[str, Any]:
         cin, cout, kernel = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3)
         sizes = tuple(n(s, 2, 4) for _ in range(dims))
+        channels = (cin, cout) if transposed else (cout, cin)
         return {
-            "input": (1, cin, *sizes), "weight": (cin, cout, *[kernel] * dims) if transposed else (cout, cin, *[kernel] * dims),
-            "bias": (cout,) if s.random() < 0.5 else None, "stride": [1] * dims, "dilation": [1] * dims, "groups": 1,
-            "padding": [n(s, 0, 2)] * dims, "output_padding": [0] * dims, "floating": True,
+            "input": (1, cin, *sizes),
+            "weight": (*channels, *[kernel] * dims),
+            "bias": (cout,) if s.random() < 0.5 else None, "stride": [1] * dims,
+            "dilation": [1] * dims, "groups": 1, "padding": [n(s, 0, 2)] * dims,
+            "output_padding": [0] * dims, "floating": True,
         }  # fmt: skip
 
     return recipe
@@ -181,9 +203,10 @@ def windows(dims: int) -> Recipe:
     def recipe(s: Stream) -> dict[str, Any]:
         sizes = tuple(n(s, 2, 4) for _ in range(dims))
         return {
-            "self": (1, n(s, 1, 3), *sizes), "kernel_size": [n(s, 2, 3)] * dims, "stride": [n(s, 1, 3)] * dims,
-            "padding": [n(s, 0, 2)] * dims, "dilation": [1] * dims, "divisor_override": None,
-            "output_size": [n(s, 1, 4) for _ in range(dims)], "floating": True,
+            "self": (1, n(s, 1, 3), *sizes), "kernel_size": [n(s, 2, 3)] * dims,
+            "stride": [n(s, 1, 3)] * dims, "padding": [n(s, 0, 2)] * dims, "dilation": [1] * dims,
+            "divisor_override": None, "output_size": [n(s, 1, 4) for _ in range(dims)],
+            "floating": True,
         }  # fmt: skip
 
     return recipe
@@ -205,14 +228,21 @@ def resample(dims: int) -> Recipe:
 
 
 def shuffle(s: Stream) -> dict[str, Any]:
-    return {"self": (1, 4, 2, 2), "upscale_factor": 2, "downscale_factor": 2, "groups": 2, "floating": True}
+    return {
+        "self": (1, 4, 2, 2),
+        "upscale_factor": 2,
+        "downscale_factor": 2,
+        "groups": 2,
+        "floating": True,
+    }
 
 
 def instance_norm(s: Stream) -> dict[str, Any]:
     c = n(s, 1, 3)
     return {
-        "input": (2, c, n(s, 2, 5)), "weight": (c,), "bias": (c,), "running_mean": None, "running_var": None,
-        "use_input_stats": True, "momentum": 0.1, "eps": 1e-5, "cudnn_enabled": False, "floating": True,
+        "input": (2, c, n(s, 2, 5)), "weight": (c,), "bias": (c,), "running_mean": None,
+        "running_var": None, "use_input_stats": True, "momentum": 0.1, "eps": 1e-5,
+        "cudnn_enabled": False, "floating": True,
     }  # fmt: skip
 
 
@@ -229,7 +259,13 @@ def rms_norm(s: Stream) -> dict[str, Any]:
 
 def bilinear(s: Stream) -> dict[str, Any]:
     i, j, out, rows = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3), n(s, 1, 4)
-    return {"input1": (rows, i), "input2": (rows, j), "weight": (out, i, j), "bias": (out,), "floating": True}
+    return {
+        "input1": (rows, i),
+        "input2": (rows, j),
+        "weight": (out, i, j),
+        "bias": (out,),
+        "floating": True,
+    }
 
 
 def distance(s: Stream) -> dict[str, Any]:
@@ -244,8 +280,8 @@ def learned_slope(s: Stream) -> dict[str, Any]:
 
 def activation(s: Stream) -> dict[str, Any]:
     return {
-        "lambd": 0.4, "alpha": [0.5, 1.0, 2.0][n(s, 0, 3)], "threshold": 0.3, "value": 2.0, "lower": 0.1, "upper": 0.4,
-        "training": False, "generator": None, "floating": True,
+        "lambd": 0.4, "alpha": [0.5, 1.0, 2.0][n(s, 0, 3)], "threshold": 0.3, "value": 2.0,
+        "lower": 0.1, "upper": 0.4, "training": False, "generator": None, "floating": True,
     }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Tensors that are in no library yet: random numbers, a dtype and a layout, from which `internals` and PyTorch build the same."""
+"""Tensors that are in no library yet: random numbers, a dtype and a layout, from which `internals`
+and PyTorch build the same.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class TensorSpec:
         return from_numpy(a)
 
     def __repr__(self) -> str:
-        return f"{self.layout} {self.values.dtype} {list(self.values.shape)} {self.values.ravel()[:12].tolist()}"
+        return (
+            f"{self.layout} {self.values.dtype} {list(self.values.shape)} "
+            f"{self.values.ravel()[:12].tolist()}"
+        )
 
 
 @dataclass
@@ -52,7 +57,9 @@ class Dtype:
 def shape(stream: Stream) -> Sizes:
     return tuple(
         int(n)
-        for n in stream.choice([0, 1, 2, 3, 4, 5], stream.choice([0, 1, 2, 3, 4]), p=[0.06, 0.14, 0.25, 0.25, 0.2, 0.1])
+        for n in stream.choice(
+            [0, 1, 2, 3, 4, 5], stream.choice([0, 1, 2, 3, 4]), p=[0.06, 0.14, 0.25, 0.25, 0.2, 0.1]
+        )
     )
 
 
@@ -62,7 +69,10 @@ def related(stream: Stream, sizes: Sizes) -> Sizes:
     if roll < 0.5:
         return sizes
     if roll < 0.95:
-        return tuple(1 if stream.random() < 0.3 else n for n in sizes[int(stream.integers(0, len(sizes) + 1)) :])
+        return tuple(
+            1 if stream.random() < 0.3 else n
+            for n in sizes[int(stream.integers(0, len(sizes) + 1)) :]
+        )
     return shape(stream)
 
 

@@ -1,7 +1,9 @@
-"""Every operator with arguments that do not fit: what it refuses it refuses by a check, not by a complaint of numpy or Python.
+"""Every operator with arguments that do not fit: what it refuses it refuses by a check, not by a
+complaint of numpy or Python.
 
-Good random arguments (`op_arguments.py`) of which one or two are replaced: by other sizes, none, another dtype, lists of another
-length, numbers out of range, or something of another type altogether.
+Good random arguments (`op_arguments.py`) of which one or two are replaced: by other sizes, none,
+another dtype, lists of another length, numbers out of range, or something of another type
+altogether.
 """
 
 from __future__ import annotations
@@ -26,7 +28,15 @@ from tests.support import full
 CALLS = 60 if full() else 6
 
 # An AssertionError is what PyTorch has to say about a device that there is not.
-MEANT = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, OverflowError, AssertionError)
+MEANT = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    IndexError,
+    NotImplementedError,
+    OverflowError,
+    AssertionError,
+)
 NOT_CALLED = {
     "_reshape_alias": "it believes the strides that it is given: tests/autograd/test_views.py",
     "_reshape_alias_copy": "so does its copy",
@@ -46,7 +56,9 @@ def other(stream: Stream, value: Any) -> Any:
     if isinstance(value, int):
         return [0, -1, -7, 5, 100, None, "x", 1.5, [value], [value, value]][stream.integers(10)]
     if isinstance(value, float):
-        return [0.0, -1.0, float("nan"), float("inf"), 2, "x", None, [value], 1j][stream.integers(9)]
+        return [0.0, -1.0, float("nan"), float("inf"), 2, "x", None, [value], 1j][
+            stream.integers(9)
+        ]
     if isinstance(value, list):
         changed = [*value[:-1], other(stream, value[-1])] if value else [0]
         ints = [[0] * len(value), [-1] * len(value)] if value and isinstance(value[0], int) else []
@@ -63,10 +75,23 @@ def other_tensor(stream: Stream, a: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         retyped = TensorSpec(a.astype(str(stream.choice(DTYPES))))
-    choices = [tensor(stream, (), "float32"), tensor(stream, (0,), "float32"), TensorSpec(a[None]), retyped, None]
-    choices += [TensorSpec(a.reshape(-1)), tensor(stream, shape(stream), str(stream.choice(DTYPES)))]
+    choices = [
+        tensor(stream, (), "float32"),
+        tensor(stream, (0,), "float32"),
+        TensorSpec(a[None]),
+        retyped,
+        None,
+    ]
+    choices += [
+        TensorSpec(a.reshape(-1)),
+        tensor(stream, shape(stream), str(stream.choice(DTYPES))),
+    ]
     if a.ndim:
-        choices += [TensorSpec(a.take([], dim)), TensorSpec(np.concatenate([a, a], dim)), TensorSpec(a[:0])]
+        choices += [
+            TensorSpec(a.take([], dim)),
+            TensorSpec(np.concatenate([a, a], dim)),
+            TensorSpec(a[:0]),
+        ]
     return choices[stream.integers(len(choices))]
 
 

@@ -1,4 +1,5 @@
-"""Writing, converting, cloning, resizing, comparing: any dtype into any other, from any layout into any other.
+"""Writing, converting, cloning, resizing, comparing: any dtype into any other, from any layout into
+any other.
 
 The error messages are in `golden/copying.txt`.
 """
@@ -58,11 +59,17 @@ def test_copy_casts_and_follows_both_layouts(data: Any, source: Any, target: Any
 @pytest.mark.parametrize("target", DTYPES, ids=lambda d: d.name)
 def test_every_cast_like_pytorch(source: Any, target: Any) -> None:
     just_above_a_tie = 1 + 2**-11 + 2**-26  # for float16, unless it is a float32 on the way
-    values = torch.tensor([0, 1, -1, 2.75, -2.75, 100, 1e4, just_above_a_tie], dtype=torch.float64).to(source)
+    values = torch.tensor(
+        [0, 1, -1, 2.75, -2.75, 100, 1e4, just_above_a_tie], dtype=torch.float64
+    ).to(source)
     if source.is_complex:
         values[0] = 1j
     assert_same_outcome(
-        lambda: values.to(target), lambda torch: to_torch(values).to(to_torch(target)), rtol=0, atol=0, strides=True
+        lambda: values.to(target),
+        lambda torch: to_torch(values).to(to_torch(target)),
+        rtol=0,
+        atol=0,
+        strides=True,
     )
 
 
@@ -71,11 +78,16 @@ def test_copy_broadcasts() -> None:
     assert t.copy_(torch.tensor([1.0, 2.0, 3.0])).tolist() == [[1, 2, 3]] * 2
     assert t.copy_(torch.tensor(7)).tolist() == [[7] * 3] * 2
     assert t.copy_(5).tolist() == [[5] * 3] * 2
-    assert t[:, 1].copy_(torch.tensor([8.0, 9.0])).tolist() == [8, 9] and t.tolist() == [[5, 8, 5], [5, 9, 5]]
+    assert t[:, 1].copy_(torch.tensor([8.0, 9.0])).tolist() == [8, 9] and t.tolist() == [
+        [5, 8, 5],
+        [5, 9, 5],
+    ]
 
 
 def test_complex_to_real_warns() -> None:
-    with pytest.warns(UserWarning, match="Casting complex values to real discards the imaginary part"):
+    with pytest.warns(
+        UserWarning, match="Casting complex values to real discards the imaginary part"
+    ):
         assert torch.tensor([1 + 2j]).to(torch.float32).tolist() == [1]
     with pytest.warns(UserWarning, match="discards the imaginary part"):
         torch.zeros(1).copy_(torch.tensor([1j]))
@@ -104,14 +116,19 @@ def test_clone_and_to_choose_strides_as_pytorch_does(t: Any, kind: Any, memory_f
     given = (t, kind, memory_format)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = answer(lambda torch: strides(*to_torch(given)), about=description(list(given)), family="views")
+        theirs = answer(
+            lambda torch: strides(*to_torch(given)), about=description(list(given)), family="views"
+        )
         assert strides(*given) == theirs
 
 
 def test_to_returns_the_tensor_itself_when_nothing_changes() -> None:
     t = torch.ones(2, 3)
-    same = (t.to("cpu"), t.to(torch.float32), t.to(t), t.to(), t.to("cpu", torch.float32), t.to(device="cpu"), t.float(), t.cpu(),
-            t.type_as(t), t.contiguous(), t.to(None), t.type(torch.float32))  # fmt: skip
+    same = (
+        t.to("cpu"), t.to(torch.float32), t.to(t), t.to(), t.to("cpu", torch.float32),
+        t.to(device="cpu"), t.float(), t.cpu(), t.type_as(t), t.contiguous(), t.to(None),
+        t.type(torch.float32),
+    )  # fmt: skip
     assert all(s is t for s in same)
     for copy in (t.to("cpu", copy=True), t.to(t, copy=True), t.to(torch.float32, False, True)):
         assert copy is not t and copy.tolist() == t.tolist()
@@ -122,13 +139,19 @@ def test_to_returns_the_tensor_itself_when_nothing_changes() -> None:
         is torch.int8
     )
     last = torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last)
-    assert last.is_contiguous(memory_format=torch.channels_last) and last.to(memory_format=torch.channels_last) is last
+    assert (
+        last.is_contiguous(memory_format=torch.channels_last)
+        and last.to(memory_format=torch.channels_last) is last
+    )
 
 
 def test_casts_by_name() -> None:
     t = torch.ones(2)
-    names = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
-             "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
+    names = {
+        "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32",
+        "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
+        "cdouble": "complex128",
+    }  # fmt: skip
     for method, name in names.items():
         assert getattr(t, method)().dtype.name == name
     assert (
@@ -195,7 +218,9 @@ def test_set_points_a_tensor_at_another_storage() -> None:
     assert t.set_(other).is_set_to(other) and t.set_(other.storage()).tolist() == other.tolist()
     assert t.set_(other, 3, (2,)).tolist() == [3, 4]
     assert t.set_().shape == (0,)
-    with pytest.raises(RuntimeError, match="Could not set tensor of type int to a tensor of type float"):
+    with pytest.raises(
+        RuntimeError, match="Could not set tensor of type int to a tensor of type float"
+    ):
         t.set_(other.int())
 
 
@@ -235,5 +260,7 @@ def test_isclose_of_special_values_like_pytorch(equal_nan: bool, name: str) -> N
     for rtol in (1e-5, 0.0):
         assert_same_outcome(
             lambda rtol=rtol: torch.isclose(a, b, rtol=rtol, equal_nan=equal_nan),
-            lambda real, rtol=rtol: real.isclose(to_torch(a), to_torch(b), rtol=rtol, equal_nan=equal_nan),
+            lambda real, rtol=rtol: real.isclose(
+                to_torch(a), to_torch(b), rtol=rtol, equal_nan=equal_nan
+            ),
         )

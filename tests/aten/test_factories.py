@@ -1,4 +1,5 @@
-"""Creation: every factory, dtype, option and memory format, against numpy and, where installed, real PyTorch.
+"""Creation: every factory, dtype, option and memory format, against numpy and, where installed,
+real PyTorch.
 
 The error messages are in `golden/factories.txt` and `golden/construction.txt`.
 """
@@ -15,7 +16,15 @@ from hypothesis import given, strategies as st
 import internals as torch
 from tests.answers import answer
 from tests.aten.view_support import description
-from tests.support import DTYPES, FLOATS, INTEGERS, assert_same, assert_same_outcome, examples, to_torch
+from tests.support import (
+    DTYPES,
+    FLOATS,
+    INTEGERS,
+    assert_same,
+    assert_same_outcome,
+    examples,
+    to_torch,
+)
 
 SHAPES = [(), (0,), (3,), (2, 3), (2, 0, 3), (2, 3, 4, 5)]
 names = st.sampled_from([d.name for d in DTYPES])
@@ -42,7 +51,10 @@ def test_filled_factories(shape: tuple[int, ...], kind: Any) -> None:
         (torch.zeros(shape, dtype=kind), np.zeros(shape, kind.np)),
         (torch.ones(shape, dtype=kind), np.ones(shape, kind.np)),
         (torch.full(shape, 1, dtype=kind), np.full(shape, 1, kind.np)),
-        (torch.zeros(*shape, dtype=kind) if shape else torch.zeros((), dtype=kind), np.zeros(shape, kind.np)),
+        (
+            torch.zeros(*shape, dtype=kind) if shape else torch.zeros((), dtype=kind),
+            np.zeros(shape, kind.np),
+        ),
     ):
         assert_same(ours, expected)
         assert ours.is_contiguous()
@@ -60,11 +72,16 @@ def test_filled_factories(shape: tuple[int, ...], kind: Any) -> None:
 @examples(60)
 def test_like_factories_choose_strides_as_pytorch_does(t: Any, memory_format: Any) -> None:
     def made(T: Any, t: Any, memory_format: Any) -> list[Any]:
-        results = [getattr(T, f"{name}_like")(t, memory_format=memory_format) for name in ("empty", "zeros", "ones")]
+        results = [
+            getattr(T, f"{name}_like")(t, memory_format=memory_format)
+            for name in ("empty", "zeros", "ones")
+        ]
         return [(tuple(r.shape), r.stride(), str(r.dtype).partition(".")[2]) for r in results]
 
     about = description([t, memory_format])
-    assert made(torch, t, memory_format) == answer(lambda T: made(T, *to_torch((t, memory_format))), about, "views")
+    assert made(torch, t, memory_format) == answer(
+        lambda T: made(T, *to_torch((t, memory_format))), about, "views"
+    )
 
 
 @given(layouts())
@@ -82,7 +99,9 @@ def test_like_factories_keep_dense_strides_and_leave_no_gaps(t: Any) -> None:
 def test_memory_formats(memory_format: Any) -> None:
     shape = (2, 3, 4, 5) if memory_format is torch.channels_last else (2, 3, 4, 5, 6)
     t = torch.empty(shape, memory_format=memory_format)
-    assert t.stride(1) == 1 and t.is_contiguous(memory_format=memory_format) and not t.is_contiguous()
+    assert (
+        t.stride(1) == 1 and t.is_contiguous(memory_format=memory_format) and not t.is_contiguous()
+    )
     row_major = torch.arange(math.prod(shape)).view(shape)
     last = row_major.contiguous(memory_format=memory_format)
     assert last.stride() == t.stride() and last.tolist() == row_major.tolist()
@@ -102,7 +121,11 @@ numbers = st.integers(-50, 50) | st.floats(-50, 50).map(lambda x: round(x, 2))
 )
 @examples(80)
 def test_arange(start: Any, end: Any, step: Any, name: str) -> None:
-    if (end - start) * step < 0 or abs((end - start) / step) > 500 or (int(step) == 0 and name == "int64"):
+    if (
+        (end - start) * step < 0
+        or abs((end - start) / step) > 500
+        or (int(step) == 0 and name == "int64")
+    ):
         return
     kind = getattr(torch, name)
     ours = torch.arange(start, end, step, dtype=kind)
@@ -134,7 +157,9 @@ def test_linspace(kind: Any, steps: int) -> None:
         assert_same(ours, np.linspace(3, 90, steps).astype(kind.np))
 
 
-@pytest.mark.parametrize("arguments", [(0, 1, 7), (-3, 4.5, 100), (5, -5, 11), (1, 1, 3), (0.1, 0.7, 64), (0, 1j, 5)])
+@pytest.mark.parametrize(
+    "arguments", [(0, 1, 7), (-3, 4.5, 100), (5, -5, 11), (1, 1, 3), (0.1, 0.7, 64), (0, 1j, 5)]
+)
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "int32", "int64", None])
 def test_linspace_like_pytorch(arguments: Any, name: str | None) -> None:
     if isinstance(arguments[1], complex) and name:
@@ -148,7 +173,9 @@ def test_linspace_like_pytorch(arguments: Any, name: str | None) -> None:
 
 @pytest.mark.parametrize("sizes", [(), (0,), (4,), (2, 2), (3, 1)])
 @pytest.mark.parametrize("steps", [0, 1, 4])
-def test_linspace_into_as_many_elements_keeps_their_shape(steps: int, sizes: tuple[int, ...]) -> None:
+def test_linspace_into_as_many_elements_keeps_their_shape(
+    steps: int, sizes: tuple[int, ...]
+) -> None:
     out = torch.zeros(sizes)
     assert torch.linspace(0, 3, steps, out=out) is out
     assert out.shape == (sizes if math.prod(sizes) == steps else (steps,))
@@ -163,7 +190,9 @@ def test_eye(n: int, m: int, kind: Any) -> None:
 
 def test_out_variants() -> None:
     out = torch.zeros(0)
-    assert torch.ones(2, 3, out=out) is out and out.shape == (2, 3) and out.tolist() == [[1.0] * 3] * 2
+    assert (
+        torch.ones(2, 3, out=out) is out and out.shape == (2, 3) and out.tolist() == [[1.0] * 3] * 2
+    )
     double = torch.empty(5, dtype=torch.float64)
     assert torch.arange(5, out=double).dtype is torch.float64 and double.tolist() == [0, 1, 2, 3, 4]
     assert torch.full((2,), 7.5, out=torch.empty(2)).tolist() == [7.5, 7.5]
@@ -174,16 +203,34 @@ def test_out_variants() -> None:
 
 
 def test_options() -> None:
-    t = torch.ones(2, dtype=torch.float64, device="cpu", layout=torch.strided, requires_grad=True, pin_memory=False)
+    t = torch.ones(
+        2,
+        dtype=torch.float64,
+        device="cpu",
+        layout=torch.strided,
+        requires_grad=True,
+        pin_memory=False,
+    )
     assert t.requires_grad and t.is_leaf and t.dtype is torch.float64
-    assert torch.zeros_like(t).requires_grad is False and torch.zeros_like(t, requires_grad=True).requires_grad
-    assert torch.zeros(2, dtype=float).dtype is torch.float64 and torch.zeros(2, dtype=int).dtype is torch.int64
+    assert (
+        torch.zeros_like(t).requires_grad is False
+        and torch.zeros_like(t, requires_grad=True).requires_grad
+    )
+    assert (
+        torch.zeros(2, dtype=float).dtype is torch.float64
+        and torch.zeros(2, dtype=int).dtype is torch.int64
+    )
 
 
 def test_the_default_dtype() -> None:
     try:
         torch.set_default_dtype(torch.float64)
-        assert torch.zeros(1).dtype is torch.tensor(1.0).dtype is torch.arange(1.0).dtype is torch.float64
+        assert (
+            torch.zeros(1).dtype
+            is torch.tensor(1.0).dtype
+            is torch.arange(1.0).dtype
+            is torch.float64
+        )
         assert torch.tensor(1j).dtype is torch.full((1,), 1j).dtype is torch.complex128
         assert repr(torch.tensor([1.5])) == "tensor([1.5000])"
     finally:
@@ -194,7 +241,10 @@ def test_the_default_dtype() -> None:
 
 
 nested = st.recursive(
-    st.integers(-100, 100) | st.booleans() | st.floats(-100, 100, width=32) | st.complex_numbers(max_magnitude=100),
+    st.integers(-100, 100)
+    | st.booleans()
+    | st.floats(-100, 100, width=32)
+    | st.complex_numbers(max_magnitude=100),
     lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
     max_leaves=12,
 )
@@ -205,7 +255,8 @@ nested = st.recursive(
 def test_tensor_of_nested_sequences_like_pytorch(data: Any) -> None:
     try:
         theirs = answer(lambda real: real.tensor(data), about=data)
-    except (TypeError, ValueError):  # which of them, when several things are wrong, is told by golden/construction.txt
+    except (TypeError, ValueError):
+        # which of them, when several things are wrong, is told by golden/construction.txt
         with pytest.raises((TypeError, ValueError)):
             torch.tensor(data)
         return
@@ -213,7 +264,9 @@ def test_tensor_of_nested_sequences_like_pytorch(data: Any) -> None:
 
 
 @given(
-    st.integers(0, 4).flatmap(lambda n: st.lists(st.lists(st.integers(-9, 9), min_size=n, max_size=n), max_size=4)),
+    st.integers(0, 4).flatmap(
+        lambda n: st.lists(st.lists(st.integers(-9, 9), min_size=n, max_size=n), max_size=4)
+    ),
     names,
 )
 @examples(50)
@@ -230,7 +283,8 @@ def test_tensor_copies() -> None:
     a[0] = 5
     assert t.tolist() == [1, 1, 1]
     with pytest.warns(
-        UserWarning, match="To copy construct from a tensor, it is recommended to use sourceTensor.detach"
+        UserWarning,
+        match="To copy construct from a tensor, it is recommended to use sourceTensor.detach",
     ):
         u = torch.tensor(t)
     assert u.data_ptr() != t.data_ptr()
@@ -257,7 +311,12 @@ def test_large_lists_do_not_take_long_to_nest() -> None:
 
 def test_meta_tensors_have_a_shape_and_no_memory() -> None:
     t = torch.empty(1 << 20, 1 << 20, device="meta")
-    assert t.is_meta and t.data_ptr() == 0 and t.numel() == 1 << 40 and t.t().shape == (1 << 20, 1 << 20)
+    assert (
+        t.is_meta
+        and t.data_ptr() == 0
+        and t.numel() == 1 << 40
+        and t.t().shape == (1 << 20, 1 << 20)
+    )
     for made in (
         torch.zeros_like(t),
         t.clone(),

@@ -1,4 +1,6 @@
-"""Another thread writes to indices, masks and counts while they are used: an error at most, never foreign memory."""
+"""Another thread writes to indices, masks and counts while they are used: an error at most, never
+foreign memory.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,18 @@ from tests.aten.index_races import CASES
 
 
 def end_of(seconds: float, *names: str) -> str:
-    """How a process ends in which operators run for so many seconds each, with a thread that disturbs them."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.aten.index_races", str(seconds), *names]
+    """How a process ends in which operators run for so many seconds each, with a thread that
+    disturbs them.
+    """
+    command = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "tests.aten.index_races",
+        str(seconds),
+        *names,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"{done.returncode}: {done.stdout.splitlines()[-1]}\n{done.stderr}"
 

@@ -1,4 +1,6 @@
-"""Reading with `x[...]`: against real PyTorch where it is installed, and against numpy where the two agree."""
+"""Reading with `x[...]`: against real PyTorch where it is installed, and against numpy where the
+two agree.
+"""
 
 from __future__ import annotations
 
@@ -217,11 +219,12 @@ a = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 @pytest.mark.parametrize(
     "index",
     [
-        0, -1, (0, 1), (0, 1, 2), None, ..., (..., 0), (0, ..., -1), slice(1, None), (slice(None), slice(None, None, 2)),
-        (None, 0, None), [0, 1, 1], ([0, 1], [1, 2]), ([0, 1], slice(None), [1, 2]), (slice(None), [0, -1], [1, 2]),
-        ([[0], [1]], [1, 2]), (..., [3, 0]), a > 5, (slice(None), a[0] > 5), ([True, False], 1),
-        True, False, (True, 0), np.array([[1, 0]]), (np.int64(1), np.array([2])),
-        (None, [0, 1], None, [1]), [], (slice(0, 0), [1]),
+        0, -1, (0, 1), (0, 1, 2), None, ..., (..., 0), (0, ..., -1), slice(1, None),
+        (slice(None), slice(None, None, 2)), (None, 0, None), [0, 1, 1], ([0, 1], [1, 2]),
+        ([0, 1], slice(None), [1, 2]), (slice(None), [0, -1], [1, 2]), ([[0], [1]], [1, 2]),
+        (..., [3, 0]), a > 5, (slice(None), a[0] > 5), ([True, False], 1), True, False, (True, 0),
+        np.array([[1, 0]]), (np.int64(1), np.array([2])), (None, [0, 1], None, [1]), [],
+        (slice(0, 0), [1]),
     ],
     ids=repr,
 )  # fmt: skip
@@ -253,7 +256,11 @@ def test_indexing_errors() -> None:
         ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
         ([5], IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
         (T.tensor([True]), IndexError, r"The shape of the mask \[1\] at index 0 does not match"),
-        (T.tensor([1.0]), IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
+        (
+            T.tensor([1.0]),
+            IndexError,
+            "tensors used as indices must be long, int, byte or bool tensors",
+        ),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         (1.5, IndexError, r"only integers, slices .* \(got float\)"),
     ]:

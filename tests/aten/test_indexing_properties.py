@@ -40,7 +40,9 @@ def integer_arrays(draw: st.DrawFn, size: int, wild: bool) -> Any:
 
 @st.composite
 def indices(draw: st.DrawFn, sizes: tuple[int, ...], wild: bool = False) -> tuple[Any, ...]:
-    """A tuple of ints, slices, None, ..., bools, integer arrays and masks for a tensor of these sizes."""
+    """A tuple of ints, slices, None, ..., bools, integer arrays and masks for a tensor of these
+    sizes.
+    """
     parts: list[Any] = []
     d = 0
     for kind in draw(st.lists(st.sampled_from(KINDS), max_size=6)):
@@ -76,19 +78,25 @@ def indices(draw: st.DrawFn, sizes: tuple[int, ...], wild: bool = False) -> tupl
 def masks(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
     """Boolean arrays of this shape."""
     return st.integers(0, 2 ** int(np.prod(shape)) - 1).map(
-        lambda bits: np.array([bits >> i & 1 for i in range(int(np.prod(shape)))], bool).reshape(shape)
+        lambda bits: np.array([bits >> i & 1 for i in range(int(np.prod(shape)))], bool).reshape(
+            shape
+        )
     )
 
 
 def translated(index: tuple[Any, ...], forms: list[int], from_numpy: Any) -> Any:
-    """The index with each array as a tensor, a numpy array or a list; a single part without its tuple.
+    """The index with each array as a tensor, a numpy array or a list; a single part without its
+    tuple.
 
-    Beside `...` PyTorch counts one dimension for a mask that is no tensor, whatever its shape: such masks stay tensors.
+    Beside `...` PyTorch counts one dimension for a mask that is no tensor, whatever its shape: such
+    masks stay tensors.
     """
     parts = []
     for i, part in enumerate(index):
         if isinstance(part, np.ndarray):
-            form = 0 if part.dtype == bool and any(p is ... for p in index) else forms[i % len(forms)]
+            form = (
+                0 if part.dtype == bool and any(p is ... for p in index) else forms[i % len(forms)]
+            )
             as_list = form == 2 and part.ndim and part.size and part.ndim < 2
             part = part.tolist() if as_list else part if form == 1 else from_numpy(part)
         parts.append(part)
@@ -107,7 +115,9 @@ def observed(call: Any) -> Any:
     result, error = outcome(call)
     if error is not None:  # which of several wrong indices is found first is not promised
         kind, message = failure(error)
-        return kind, "index out of bounds" if re.match(r"index .*out of bounds", message) else message
+        return kind, "index out of bounds" if re.match(
+            r"index .*out of bounds", message
+        ) else message
     seen = description(result)
     if isinstance(seen, dict) and 0 in seen["shape"]:
         del seen["strides"]
@@ -115,10 +125,12 @@ def observed(call: Any) -> Any:
 
 
 def numpy_agrees(index: tuple[Any, ...]) -> bool:
-    """numpy takes an integer or a bool beside an array for an array (PyTorch selects), lets empty masks pass anywhere, and
-    counts arrays with an empty `...` between them as apart."""
+    """numpy takes an integer or a bool beside an array for an array (PyTorch selects), lets empty
+    masks pass anywhere, and counts arrays with an empty `...` between them as apart."""
     arrays = [p for p in index if isinstance(p, np.ndarray)]
-    if any(p.dtype == bool and not p.size for p in arrays) or (arrays and any(p is ... for p in index)):
+    if any(p.dtype == bool and not p.size for p in arrays) or (
+        arrays and any(p is ... for p in index)
+    ):
         return False
     numbers = [p for p in index if isinstance(p, int) or (isinstance(p, np.ndarray) and not p.ndim)]
     return not numbers or not (arrays or any(isinstance(p, bool) for p in index))
@@ -134,7 +146,9 @@ def test_reading_like_torch(data: st.DataObject, source: Any, forms: list[int]) 
     def read(from_numpy: Any) -> Any:
         return observed(lambda: from_numpy(a).permute(order)[translated(index, forms, from_numpy)])
 
-    assert read(from_array) == answer(lambda torch: read(theirs), about=(sizes, order, index, forms), family="views")
+    assert read(from_array) == answer(
+        lambda torch: read(theirs), about=(sizes, order, index, forms), family="views"
+    )
 
 
 @given(st.data(), sources(), st.lists(st.integers(0, 2), min_size=1, max_size=4))
@@ -175,7 +189,10 @@ def test_writing_like_torch(data: st.DataObject, source: Any, forms: list[int]) 
         value = 100 + np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
     def written(from_numpy: Any) -> Any:
-        x, given = from_numpy(a.copy()), from_numpy(value) if isinstance(value, np.ndarray) else value
+        x, given = (
+            from_numpy(a.copy()),
+            from_numpy(value) if isinstance(value, np.ndarray) else value,
+        )
         x.permute(order)[translated(index, forms, from_numpy)] = given
         return [x, x._version]
 
@@ -203,18 +220,25 @@ def test_writing_like_numpy(data: st.DataObject, source: Any) -> None:
 @given(st.data(), sources())
 @examples(60)
 def test_accumulating_like_numpy(data: st.DataObject, source: Any) -> None:
-    """`index_put_(accumulate=True)` adds as often as an index occurs, and `index_put` leaves its argument alone."""
+    """`index_put_(accumulate=True)` adds as often as an index occurs, and `index_put` leaves its
+    argument alone.
+    """
     a, order = source
     view = a.transpose(order)
     index = tuple(p for p in data.draw(indices(view.shape)) if isinstance(p, np.ndarray))
-    assume(numpy_agrees(index) and 0 < sum(p.ndim if p.dtype == bool else 1 for p in index) <= view.ndim)
+    assume(
+        numpy_agrees(index)
+        and 0 < sum(p.ndim if p.dtype == bool else 1 for p in index) <= view.ndim
+    )
     expected = a.copy()
     try:
         np.add.at(expected.transpose(order), index, np.float32(2))
     except IndexError:
         assume(False)
     x = from_array(a)
-    result = x.permute(order).index_put([from_array(p) for p in index], internals.tensor(2.0), accumulate=True)
+    result = x.permute(order).index_put(
+        [from_array(p) for p in index], internals.tensor(2.0), accumulate=True
+    )
     np.testing.assert_array_equal(array(x), a)
     x.permute(order).index_put_([from_array(p) for p in index], internals.tensor(2.0), True)
     np.testing.assert_array_equal(array(x), expected)

@@ -1,4 +1,6 @@
-"""Writing with `x[...] = value` and `index_put_`: against real PyTorch where it is installed, and against numpy."""
+"""Writing with `x[...] = value` and `index_put_`: against real PyTorch where it is installed, and
+against numpy.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,8 @@ INDEX_PUT = table("""
     x.index_put_([T.tensor([0, 1]), T.tensor([0, 1, 2])], T.tensor(1.))
     x.index_put_([T.tensor([True, False, True])], T.tensor(1.))
     x.index_put_([T.tensor(0)], T.tensor(1.))
-    x.index_put_([T.tensor([[True, False, True], [False, True, True]])], T.tensor([1., 2, 3, 4]), accumulate=True)
+    x.index_put_([T.tensor([[True, False, True], [False, True, True]])], T.tensor([1., 2, 3, 4]),
+        accumulate=True)
     T.index_put_(x, [T.tensor([0])], T.tensor(1.))
     x = T.index_put(x, [T.tensor([-1])], T.tensor(1.))
 """)
@@ -146,8 +149,8 @@ OTHER_DTYPES = [
     x[0, 0] = T.tensor(1.7)
 """)
 ] + [
-    ("uint8", "x[0] = 300"), ("uint8", "x[[0]] = 300"), ("uint8", "x[0] = -1"), ("uint8", "x[0] = 1.7"),
-    ("bool", "x[0] = 300"), ("bool", "x[[0]] = 2"), ("bool", "x[0] = 0.5"),
+    ("uint8", "x[0] = 300"), ("uint8", "x[[0]] = 300"), ("uint8", "x[0] = -1"),
+    ("uint8", "x[0] = 1.7"), ("bool", "x[0] = 300"), ("bool", "x[[0]] = 2"), ("bool", "x[0] = 0.5"),
     ("complex64", "x[0] = 1j"), ("complex64", "x[[0, 0]] = 2j"), ("float16", "x[[1]] = 0.1"),
 ]  # fmt: skip
 
@@ -187,8 +190,9 @@ a = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 @pytest.mark.parametrize(
     ("index", "value"),
     [
-        (0, 5.0), ((0, 1, 2), -1.0), (slice(None, None, 2), 3.0), ((..., 0), a[..., 1]), ([0, 1], a[::-1].copy()),
-        (([0, 1], slice(None), [1, 2]), 9.0), ((slice(None), [0, -1]), a[:, :2]), (a > 5, 0.0), (a > 20, a[0, 0, :3]),
+        (0, 5.0), ((0, 1, 2), -1.0), (slice(None, None, 2), 3.0), ((..., 0), a[..., 1]),
+        ([0, 1], a[::-1].copy()), (([0, 1], slice(None), [1, 2]), 9.0),
+        ((slice(None), [0, -1]), a[:, :2]), (a > 5, 0.0), (a > 20, a[0, 0, :3]),
         ((slice(None), a[0] > 5), 1.0), ((None, 1), a[0]), (([[0], [1]], [1, 2]), 4.0), ([], 1.0),
     ],
     ids=repr,
@@ -217,7 +221,12 @@ def test_adding_at_repeated_indices_with_plus_counts_once() -> None:
 
 def test_a_failed_write_changes_nothing() -> None:
     x = T.zeros(2, 3)
-    for index, value in [([0, 9], 1.0), (0, T.ones(2)), (T.tensor([True]), 1.0), ([0], T.ones(3, dtype=T.float64))]:
+    for index, value in [
+        ([0, 9], 1.0),
+        (0, T.ones(2)),
+        (T.tensor([True]), 1.0),
+        ([0], T.ones(3, dtype=T.float64)),
+    ]:
         with pytest.raises((IndexError, RuntimeError)):
             x[index] = value
     assert x.tolist() == [[0.0] * 3] * 2

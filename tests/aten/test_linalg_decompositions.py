@@ -1,6 +1,8 @@
-"""Decompositions of matrices: they give their matrix back, and all that is not open is as in PyTorch.
+"""Decompositions of matrices: they give their matrix back, and all that is not open is as in
+PyTorch.
 
-Singular vectors and eigenvectors are only known up to a sign or a phase: what is compared does not depend on it.
+Singular vectors and eigenvectors are only known up to a sign or a phase: what is compared does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ SIZES = [(3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (0, 0), (2, 0), (0, 3), (0, 
 
 def random(*sizes: int, dtype: str = "float64", seed: int = 0) -> Any:
     stream = np.random.default_rng(seed)
-    a = stream.standard_normal(sizes) + (1j * stream.standard_normal(sizes) if dtype[0] == "c" else 0)
+    a = stream.standard_normal(sizes) + (
+        1j * stream.standard_normal(sizes) if dtype[0] == "c" else 0
+    )
     return internals.tensor(np.asarray(a).astype(dtype))
 
 
@@ -41,7 +45,10 @@ def close(a: Any, b: Any) -> None:
 
 
 def is_unitary(q: Any) -> None:
-    close(q.mH @ q, internals.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], q.shape[-1], q.shape[-1]))
+    close(
+        q.mH @ q,
+        internals.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], q.shape[-1], q.shape[-1]),
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -251,7 +258,8 @@ def test_results_like_pytorch(text: str) -> None:
     if "out=" in text:
         return
     code = compile(
-        f"[tuple(t.stride()) for t in (lambda r: r if isinstance(r, (tuple, list)) else (r,))({text})]",
+        "[tuple(t.stride()) for t in (lambda r: r if isinstance(r, (tuple, list)) else "
+        f"(r,))({text})]",
         "<case>",
         "eval",
     )
@@ -285,7 +293,15 @@ def test_compiled() -> None:
         Q, R = internals.linalg.qr(a)
         values = internals.linalg.eigvalsh(a)
         nearest = internals.linalg.lstsq(a, a, driver="gelsd").solution
-        return [LU, same, R, values, nearest, internals.linalg.pinv(a), internals.linalg.cond(a, "nuc")]
+        return [
+            LU,
+            same,
+            R,
+            values,
+            nearest,
+            internals.linalg.pinv(a),
+            internals.linalg.cond(a, "nuc"),
+        ]
 
     for compiled in (internals.jit.script(decompose), internals.jit.trace(decompose, (a,))):
         for x, y in zip(compiled(a), decompose(a)):
@@ -311,7 +327,8 @@ def test_solving_in_real_numbers_warns_of_lost_imaginary_parts() -> None:
 def test_the_error_of_a_matrix_that_has_no_decomposition() -> None:
     assert issubclass(LinAlgError, RuntimeError)
     with pytest.raises(
-        LinAlgError, match=r"linalg.cholesky: \(Batch element 1\): .*minor of order 2 is not positive-definite"
+        LinAlgError,
+        match=r"linalg.cholesky: \(Batch element 1\): .*minor of order 2 is not positive-definite",
     ):
         L.cholesky(internals.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]]))
     with pytest.raises(RuntimeError, match="infs or NaNs"):
@@ -332,7 +349,12 @@ def test_a_matrix_of_low_rank(sizes: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["pca_lowrank(x(4, 3), q=4)", "pca_lowrank(x(4, 3), niter=-1)", "svd_lowrank(x(4, 3, dtype='int64'))"]
+    "text",
+    [
+        "pca_lowrank(x(4, 3), q=4)",
+        "pca_lowrank(x(4, 3), niter=-1)",
+        "svd_lowrank(x(4, 3, dtype='int64'))",
+    ],
 )
 def test_low_rank_refuses_like_pytorch(text: str) -> None:
     check(expression(f"T.{text}"))
@@ -343,7 +365,11 @@ def test_return_types_are_there_before_they_are_returned() -> None:
 
     def types_and_fields(torch: Any) -> Any:
         types = vars(torch.return_types)
-        wanted = [n for n in types if n.startswith(("linalg_", "lu_", "svd", "qr", "geqrf")) and not n.endswith("_out")]
+        wanted = [
+            n
+            for n in types
+            if n.startswith(("linalg_", "lu_", "svd", "qr", "geqrf")) and not n.endswith("_out")
+        ]
         return {name: types[name].__match_args__ for name in wanted}
 
     for name, fields in answer(types_and_fields).items():
@@ -353,11 +379,18 @@ def test_return_types_are_there_before_they_are_returned() -> None:
 
 @pytest.mark.parametrize("hermitian", [False, True])
 @pytest.mark.parametrize(
-    "pivots", [[0, 2, 3], [1, 2, 4], [-4, -4, 3], [-1, 2, 3], [1, 2, -3], [-1, -1, -1], [1, 1 << 30, 3]], ids=str
+    "pivots",
+    [[0, 2, 3], [1, 2, 4], [-4, -4, 3], [-1, 2, 3], [1, 2, -3], [-1, -1, -1], [1, 1 << 30, 3]],
+    ids=str,
 )
-def test_pivots_that_would_lead_out_of_the_matrix_are_refused(pivots: list[int], hermitian: bool) -> None:
+def test_pivots_that_would_lead_out_of_the_matrix_are_refused(
+    pivots: list[int], hermitian: bool
+) -> None:
     """PyTorch hands them to LAPACK, which believes them."""
-    a, b = internals.eye(3, dtype=internals.complex128), internals.ones(3, 1, dtype=internals.complex128)
+    a, b = (
+        internals.eye(3, dtype=internals.complex128),
+        internals.ones(3, 1, dtype=internals.complex128),
+    )
     given = internals.tensor(pivots, dtype=internals.int32)
     with pytest.raises(RuntimeError, match="ldl_solve: pivots have to be rows from 1 to 3"):
         internals.linalg.ldl_solve(a, given, b, hermitian=hermitian)

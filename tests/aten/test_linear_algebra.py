@@ -1,4 +1,6 @@
-"""The matmul family, side by side with PyTorch where it is installed, and against numpy everywhere."""
+"""The matmul family, side by side with PyTorch where it is installed, and against numpy
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ import internals
 from tests.side_by_side import cases, check, expression, ours, random_array
 from tests.support import assert_same, examples, to_numpy
 
-DTYPES = ["uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "uint8",
+    "int8",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 VALUES = cases("""
     T.mm(x(2, 3), x(3, 4))
@@ -48,19 +60,24 @@ VALUES = cases("""
     T.addmm(x.of(3.0), x(2, 3), x(3, 4))
     T.addmm(x.of([[nan] * 4] * 2), x(2, 3), x(3, 4), beta=0)
     T.addmm(x(2, 4), x.of([[nan] * 3] * 2), x(3, 4), alpha=0)
-    T.addmm(x.of([[1] * 4] * 2, "float16"), x.of([[nan] * 3] * 2, "float16"), x.of([[1] * 4] * 3, "float16"), alpha=0)
+    T.addmm(x.of([[1] * 4] * 2, "float16"), x.of([[nan] * 3] * 2, "float16"),
+        x.of([[1] * 4] * 3, "float16"), alpha=0)
     T.addmv(x(2), x.of([[nan] * 3] * 2), x(3), alpha=0)
     T.addmv(x(2), x.of([[nan] * 3] * 2), x(1).expand(3), alpha=0)
-    T.addbmm(x.of([[1] * 4] * 2, "float16"), x.of([[[nan] * 3] * 2], "float16"), x.of([[[1] * 4] * 3], "float16"), alpha=0)
+    T.addbmm(x.of([[1] * 4] * 2, "float16"), x.of([[[nan] * 3] * 2], "float16"),
+        x.of([[[1] * 4] * 3], "float16"), alpha=0)
     T.addmm(x(2, 4), x(2, 0), x(0, 4), beta=2)
     T.addmm(x(2, 4), x(2, 3), x(3, 4), beta=x.of(2.0))
     T.addmm(x(2, 4), x(2, 3), x(3, 4), out=x(2, 4))
     x(2, 4).addmm(x(2, 3), x(3, 4), alpha=3)
     x(2, 4).addmm_(x(2, 3), x(3, 4), beta=2, alpha=3)
     x(4, 2).t().addmm_(x(2, 3), x(3, 4))
-    T.addmm(x(2, 4, dtype="int64"), x(2, 3, dtype="int64"), x(3, 4, dtype="int64"), alpha=1.5, beta=2.5)
-    T.addmm(x(2, 4, dtype="float16"), x(2, 3, dtype="float16"), x(3, 4, dtype="float16"), alpha=1.5, beta=2.5)
-    T.addmm(x(2, 4, dtype="complex64"), x(2, 3, dtype="complex64"), x(3, 4, dtype="complex64"), alpha=1.5j, beta=2 - 1j)
+    T.addmm(x(2, 4, dtype="int64"), x(2, 3, dtype="int64"), x(3, 4, dtype="int64"), alpha=1.5,
+        beta=2.5)
+    T.addmm(x(2, 4, dtype="float16"), x(2, 3, dtype="float16"), x(3, 4, dtype="float16"), alpha=1.5,
+        beta=2.5)
+    T.addmm(x(2, 4, dtype="complex64"), x(2, 3, dtype="complex64"), x(3, 4, dtype="complex64"),
+        alpha=1.5j, beta=2 - 1j)
     T.addmv(x(2), x(2, 3), x(3), beta=0.5, alpha=2)
     T.addmv(x(1), x(2, 3), x(3))
     T.addmv(x.of(1.0), x(2, 3), x(3))
@@ -77,7 +94,8 @@ VALUES = cases("""
     T.baddbmm(x(5), x(2, 3, 4), x(2, 4, 5))
     T.baddbmm(x(2, 3, 5).fill_(nan), x(2, 3, 4), x(2, 4, 5), beta=0)
     T.baddbmm(x(2, 3, 5), x(2, 3, 4).fill_(nan), x(2, 4, 5), alpha=0)
-    T.baddbmm(x(2, 3, 5, dtype="int64"), x(2, 3, 4, dtype="int64"), x(2, 4, 5, dtype="int64"), alpha=1.5)
+    T.baddbmm(x(2, 3, 5, dtype="int64"), x(2, 3, 4, dtype="int64"), x(2, 4, 5, dtype="int64"),
+        alpha=1.5)
     x(2, 3, 5).baddbmm_(x(2, 3, 4), x(2, 4, 5))
     T.matmul(x(3), x(3))
     T.matmul(x(3), x(3, 4))
@@ -281,8 +299,10 @@ def test_einsum(case: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("case", ["T.mm(x(9, 30, dtype=D), x(30, 8, dtype=D))", "T.bmm(x(2, 3, 4, dtype=D), x(2, 4, 3, dtype=D))",
-                                  "T.mv(x(4, 5, dtype=D), x(5, dtype=D))", "T.dot(x(9, dtype=D), x(9, dtype=D))"])  # fmt: skip
+@pytest.mark.parametrize("case", [
+    "T.mm(x(9, 30, dtype=D), x(30, 8, dtype=D))", "T.bmm(x(2, 3, 4, dtype=D), x(2, 4, 3, dtype=D))",
+    "T.mv(x(4, 5, dtype=D), x(5, dtype=D))", "T.dot(x(9, dtype=D), x(9, dtype=D))",
+])  # fmt: skip
 def test_dtypes(case: str, dtype: str) -> None:
     tolerance = {"rtol": 5e-3, "atol": 2e-2} if dtype == "float16" else {"rtol": 1e-4, "atol": 1e-5}
     check(expression(case.replace("=D", f"={dtype!r}")), strides=True, **tolerance)
@@ -349,11 +369,14 @@ def test_in_place_counts_as_a_write() -> None:
 @given(st.data())
 @examples(30)
 def test_matmul_broadcasts_as_numpy(data: st.DataObject) -> None:
-    """Any pair of batch shapes that broadcast, any operand possibly 1-D, any operand possibly transposed in memory."""
+    """Any pair of batch shapes that broadcast, any operand possibly 1-D, any operand possibly
+    transposed in memory.
+    """
     n, k, m = (data.draw(st.integers(0, 4)) for _ in range(3))
     batch = data.draw(st.lists(st.integers(1, 3), max_size=3))
     a_batch, b_batch = (
-        [data.draw(st.sampled_from([1, s])) for s in batch[i:]] for i in (data.draw(st.integers(0, 3)), 0)
+        [data.draw(st.sampled_from([1, s])) for s in batch[i:]]
+        for i in (data.draw(st.integers(0, 3)), 0)
     )
     a_sizes = data.draw(st.sampled_from([(k,), (*a_batch, n, k)]))
     b_sizes = data.draw(st.sampled_from([(k,), (*b_batch, k, m)]))
@@ -362,7 +385,9 @@ def test_matmul_broadcasts_as_numpy(data: st.DataObject) -> None:
     for sizes in (a_sizes, b_sizes):
         if len(sizes) > 1 and data.draw(st.booleans()):
             tensors.append(
-                internals.from_numpy(random_array(stream, (*sizes[:-2], sizes[-1], sizes[-2]), "float64")).mT
+                internals.from_numpy(
+                    random_array(stream, (*sizes[:-2], sizes[-1], sizes[-2]), "float64")
+                ).mT
             )
         else:
             tensors.append(internals.from_numpy(random_array(stream, sizes, "float64")))
@@ -379,4 +404,7 @@ def test_einsum_agrees_with_numpy(data: st.DataObject) -> None:
     equation = f"{','.join(operands)}->{output}"
     x = ours()
     tensors = [x(*(sizes[c] for c in s), dtype="float64") for s in operands]
-    assert_same(internals.einsum(equation, *tensors), np.asarray(np.einsum(equation, *map(to_numpy, tensors))))
+    assert_same(
+        internals.einsum(equation, *tensors),
+        np.asarray(np.einsum(equation, *map(to_numpy, tensors))),
+    )

@@ -25,7 +25,9 @@ from tests.aten.test_op_fuzz import OPS, build, is_called
 from tests.support import full, outcome
 
 CALLS = 40 if full() else 8
-OTHER_ERRORS = "ZeroDivisionError|value cannot be converted|Expected p_in|pin_memory=True"  # about data, and about memory
+# about data, and about memory
+OTHER_ERRORS = "ZeroDivisionError|value cannot be converted|Expected p_in|pin_memory=True"
+
 
 def has_part(op: OperatorHandle) -> bool:
     """Whether it has one, and a tensor that takes the call there."""
@@ -56,7 +58,9 @@ def shapes(x: Any) -> Any:
     return list(x.shape), x.dtype, x.stride() if x.numel() else None
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if has_part(op)], ids=lambda op: op.name.removeprefix("aten::"))
+@pytest.mark.parametrize(
+    "op", [op for op in OPS if has_part(op)], ids=lambda op: op.name.removeprefix("aten::")
+)
 def test_as_with_data(op: OperatorHandle) -> None:
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
     agreed = 0
@@ -69,7 +73,9 @@ def test_as_with_data(op: OperatorHandle) -> None:
         about = f"{op.schema}\n{values}\n"
         if error is not None:
             same = type(refused) is type(error) and str(refused) == str(error)
-            assert same or re.match(OTHER_ERRORS, str(error)), f"{about}{error!r}, without data {refused!r}, {shapes(found)}"
+            assert same or re.match(OTHER_ERRORS, str(error)), (
+                f"{about}{error!r}, without data {refused!r}, {shapes(found)}"
+            )
             continue
         assert refused is None, f"{about}without data: {refused!r}"
         assert shapes(found) == shapes(result), about

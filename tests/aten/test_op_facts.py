@@ -71,7 +71,9 @@ def test_a_second_name_has_the_tags_of_the_first(second: str, first: str) -> Non
 
 
 def test_the_shape_of_a_pointwise_operator_needs_no_rule() -> None:
-    """Its sizes are broadcast; its dtype the operator tells, of one that no pass has heard of too."""
+    """Its sizes are broadcast; its dtype the operator tells, of one that no pass has heard of
+    too.
+    """
     graph = parse_ir("""graph(%x : Float(3, *, device=cpu), %y : Double(4, device=cpu), %z :
     Tensor):
   %a : Tensor = aten::logaddexp(%x, %x)

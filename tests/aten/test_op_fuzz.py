@@ -1,8 +1,9 @@
-"""Every operator with random arguments, in `internals` (the short way and the long one) and in real PyTorch.
+"""Every operator with random arguments, in `internals` (the short way and the long one) and in real
+PyTorch.
 
-Compared are values, shapes, dtypes, strides, which argument's memory a result lies in, what was written in place, and type and
-words of the error when there is one.
-Seeded, a few calls an operator; many more with INTERNALS_TEST_FULL=1.
+Compared are values, shapes, dtypes, strides, which argument's memory a result lies in, what was
+written in place, and type and words of the error when there is one. Seeded, a few calls an
+operator; many more with INTERNALS_TEST_FULL=1.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ from tests.support import first_line, full, is_of_type, outcome
 CALLS = 60 if full() else 5
 OPS = [op for name, op in dispatcher.operators.items() if name.startswith("aten::")]
 NAMES = [op.name.removeprefix("aten::") for op in OPS]
-UNINITIALISED = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "resize_",
+    "resize_as_",
+}
 
 WRITTEN = {"out", "values", "indices", "out0", "out1", "out2", "total_weight", "output", "buffer"}
 Condition = Callable[[dict[str, Any]], bool]
@@ -38,13 +47,21 @@ RENAMED = {"aten::max.dim_out": "dim_max", "aten::min.dim_out": "dim_min"}
 
 # Operators that take what no recipe makes.
 NOT_CALLED = {
-    "_reshape_alias": "it believes that its strides fit, because reshape computed them: tests/autograd/test_views.py",
+    "_reshape_alias": (
+        "it believes that its strides fit, because reshape computed them: "
+        "tests/autograd/test_views.py"
+    ),
     "set_": "its argument is a storage: tests/core/test_storage_semantics.py",
     "record_stream": "its argument is a stream: tests/cuda/test_pinned_memory.py",
-    **dict.fromkeys(["pin_memory", "_pin_memory"], "it needs a GPU, or a simulated one: tests/cuda/test_pinned_memory.py"),
+    **dict.fromkeys(
+        ["pin_memory", "_pin_memory"],
+        "it needs a GPU, or a simulated one: tests/cuda/test_pinned_memory.py",
+    ),
     "binary_cross_entropy.out": "PyTorch computes into an `out` that it has not resized",
     **{
-        op.schema.name: "its arguments come from a forward pass: test_backward_kernels.py, test_convolution.py"
+        op.schema.name: (
+            "its arguments come from a forward pass: test_backward_kernels.py, test_convolution.py"
+        )
         for op in OPS
         if op.schema.name.endswith(("_backward", "_backward_data"))
     },
@@ -68,9 +85,15 @@ def one_column(values: dict[str, Any]) -> bool:
 def other_out(values: dict[str, Any]) -> bool:
     """An `out` of another dtype than the first tensor."""
     specs = [v for v in values.values() if isinstance(v, TensorSpec)]
-    outs = {name: v.values.dtype for name, v in values.items() if name in WRITTEN and isinstance(v, TensorSpec)}
+    outs = {
+        name: v.values.dtype
+        for name, v in values.items()
+        if name in WRITTEN and isinstance(v, TensorSpec)
+    }
     positions = {name for name in ("indices", "out1") if outs.get(name) == np.int64}
-    return any(dtype != specs[0].values.dtype for name, dtype in outs.items() if name not in positions)
+    return any(
+        dtype != specs[0].values.dtype for name, dtype in outs.items() if name not in positions
+    )
 
 
 def not_floating(values: dict[str, Any]) -> bool:
@@ -83,39 +106,82 @@ empty = some(lambda t: not t.values.size)
 half = some(lambda t: t.values.dtype == np.float16)
 large = some(lambda t: t.values.size != 1)
 
-# Calls whose outcome is known to differ: which operators, which arguments, and why. They are not compared.
+# Calls whose outcome is known to differ: which operators, which arguments, and why. They are not
+# compared.
 KNOWN: list[tuple[str, Condition, str]] = [
-    ("_upsample_.*_aa", lambda v: one_column(v), "PyTorch fills an image of one column with its first row"),
+    (
+        "_upsample_.*_aa", lambda v: one_column(v),
+        "PyTorch fills an image of one column with its first row",
+    ),
     ("upsample_bicubic2d|upsample_trilinear3d|_upsample_.*_aa", unfinite,
      "infinities minus infinities in another order; which weights are 0 in single precision"),
-    ("_?conv(olution|[123]d|_transpose[123]d)", unfinite, "infinities times padding's zeros: PyTorch may leave them out"),
-    ("(native_)?(group|layer)_norm|instance_norm|(var|std)_mean|upsample_bilinear2d|scaled_dot_product_attention", unfinite,
-     "infinities minus infinities in another order"),
-    ("conj|adjoint|m?H", some(lambda t: t.values.dtype.kind == "c"), "PyTorch conjugates lazily, in a view; we copy"),
+    (
+        "_?conv(olution|[123]d|_transpose[123]d)", unfinite,
+        "infinities times padding's zeros: PyTorch may leave them out",
+    ),
+    (
+        "(native_)?(group|layer)_norm|instance_norm|(var|std)_mean|upsample_bilinear2d|scaled_dot_product_attention",
+        unfinite, "infinities minus infinities in another order",
+    ),
+    (
+        "conj|adjoint|m?H", some(lambda t: t.values.dtype.kind == "c"),
+        "PyTorch conjugates lazily, in a view; we copy",
+    ),
     ("convolution", lambda v: v["transposed"] and without_pixels(v),
-     "no pixels: PyTorch's own kernel refuses, oneDNN's does not; which runs depends on groups and batch"),
-    (".*_", expanded, "not all of PyTorch's operators refuse to write to elements that share memory"),
+     "no pixels: PyTorch's own kernel refuses, oneDNN's does not; which runs depends on groups and "
+     "batch"),
+    ((
+        ".*_"
+    ), expanded, "not all of PyTorch's operators refuse to write to elements that share memory"),
     ("remainder|absolute|hardtanh|log_sigmoid|addmm|addmv|norm|native_batch_norm|var|std|"
      "max_pool2d_with_indices|adaptive_avg_pool2d|nll_loss.*", other_out,
-     "an out= of another dtype: which are refused, and by which error, varies from op to op in PyTorch"),
+     "an out= of another dtype: which are refused, and by which error, varies from op to op in "
+     "PyTorch"),
     ("max|min", empty, "max(out=) of nothing is -inf in PyTorch, and an error without out="),
     ("_local_scalar_dense", large, "PyTorch takes the first element; item() checks before"),
-    ("topk", lambda v: not v["sorted"] or ties(v["self"]), "the order, and which of equal elements, is open"),
-    ("norm", lambda v: "dtype" in v and "complex" in v["dtype"].name, "PyTorch's norm refuses a complex dtype= it asks for"),
+    (
+        "topk", lambda v: not v["sorted"] or ties(v["self"]),
+        "the order, and which of equal elements, is open",
+    ),
+    (
+        "norm", lambda v: "dtype" in v and "complex" in v["dtype"].name,
+        "PyTorch's norm refuses a complex dtype= it asks for",
+    ),
     ("any|all", lambda v: "out" in v and v["out"].values.dtype != bool, "which error comes first"),
-    ("addmm_?|addmv_?|addbmm_?|baddbmm_?", lambda v: isinstance(v["beta"], float) or isinstance(v["alpha"], float),
+    ("addmm_?|addmv_?|addbmm_?|baddbmm_?", lambda v: isinstance(v["beta"], float) or isinstance(
+        v["alpha"], float,
+    ),
      "PyTorch's check of fractional factors for integers is missing from some variants"),
-    ("native_group_norm", some(lambda t: t.layout != "plain"), "PyTorch's kernel takes the layout for granted"),
-    ("repeat_interleave", lambda v: "self" not in v and some(not_counts)(v), "which error comes first"),
+    (
+        "native_group_norm", some(lambda t: t.layout != "plain"),
+        "PyTorch's kernel takes the layout for granted",
+    ),
+    (
+        "repeat_interleave", lambda v: "self" not in v and some(not_counts)(v),
+        "which error comes first",
+    ),
     ("_?softmax|_?log_softmax|randn|randn_like|normal|bernoulli_|b?mm|mv|addmv_?|addmm_?|baddbmm_?|addbmm_?",
-     lambda v: empty(v) or 0 in v.get("size", [1]), "PyTorch does not look at the dtype when there is nothing to compute"),
+     lambda v: empty(v) or 0 in v.get("size", [1]),
+     "PyTorch does not look at the dtype when there is nothing to compute"),
     ("_softmax|_log_softmax", lambda v: v["half_to_float"], "which error comes first"),
-    ("linspace|bernoulli", not_floating, "dtypes that PyTorch takes in corner cases only: one step, out="),
+    (
+        "linspace|bernoulli", not_floating,
+        "dtypes that PyTorch takes in corner cases only: one step, out=",
+    ),
     ("native_dropout", empty, "PyTorch's mask of nothing has the dtype of the input"),
     ("full", lambda v: v["fill_value"] == -1.5, "PyTorch refuses negative fractions for uint8"),
-    ("view", lambda v: "dtype" in v and empty(v), "PyTorch's strides of some tensors without elements are 0"),
-    ("logsumexp", lambda v: v["dim"] == [], "an empty `dim` means all dimensions here; in PyTorch it fails"),
-    (".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v), "complex32 does not exist here"),
+    (
+        "view", lambda v: "dtype" in v and empty(v),
+        "PyTorch's strides of some tensors without elements are 0",
+    ),
+    (
+        "logsumexp", lambda v: v["dim"] == [],
+        "an empty `dim` means all dimensions here; in PyTorch it fails",
+    ),
+    (
+        ".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v),
+        "complex32 does not exist here",
+    ),
     ("view_as_complex", half, "complex32 does not exist here"),
     *rows("KNOWN"),
 ]  # fmt: skip
@@ -126,7 +192,9 @@ OTHER_WORDS = {
     "(linalg|matrix|nuclear)?_?norm|linalg_multi_dot|chain_matmul|float_power|multinomial|kthvalue|cum(min|max)|diag|median|"
     "max_unpool[23]d|multi_margin_loss|multilabel_margin_loss|im2col|col2im|reflection_pad2d|adaptive_avg_pool3d|narrow_copy|"
     "tensordot|linalg_vecdot|nansum|linalg_solve_triangular|linalg_matrix_norm|max|mean|amin|histogram|soft_margin_loss|"
-    "remainder|ldexp_?|mvlgamma_?|special_multigammaln|lerp": "an out= of another dtype: PyTorch has many wordings",
+    "remainder|ldexp_?|mvlgamma_?|special_multigammaln|lerp": (
+        "an out= of another dtype: PyTorch has many wordings"
+    ),
     "linspace|logspace|(log_)?softmax|gelu|leaky_relu|elu|softplus|hardsigmoid|mish|cosine_similarity|_conj_physical|"
     "linalg_(inv|lu|lu_factor|matmul)|ormqr|mv|addr_|addbmm|linear|vdot|index_reduce|randint(_like)?|normal|fft_.*|masked_fill|"
     "nanmean": "which error comes first",
@@ -134,8 +202,9 @@ OTHER_WORDS = {
     "frobenius_norm|_fft_r2c|linalg_(pinv|cond|tensorinv|_powsum)|_linalg_check_errors|nanmedian|clamp_(min|max)_?|isin|histc|"
     "special_hermite_polynomial_h|t_": "the function that it is made of speaks",
 }
-# Results whose strides are others than PyTorch's: LAPACK's columns, the order in which an FFT went over the dimensions, and that
-# of mixed operands. The row-major results of the first are in docs/architecture.md.
+# Results whose strides are others than PyTorch's: LAPACK's columns, the order in which an FFT went
+# over the dimensions, and that of mixed operands. The row-major results of the first are in
+# docs/architecture.md.
 OTHER_STRIDES = (
     "_?linalg_(solve_ex|solve|qr|ldl_.*|inv|inv_ex|lu_.*|cholesky|cholesky_ex|slogdet|det|solve_triangular|lstsq|"
     "householder_product)|qr|ormqr|orgqr|inverse|geqrf|cholesky_inverse|triangular_solve|lu_solve|_?fft_.*|_conj_physical|glu|"
@@ -145,7 +214,8 @@ OTHER_STRIDES = (
 
 
 def other_words(op: OperatorHandle, theirs: Exception) -> bool:
-    pinned = "no pinned memory allocator is available" in str(theirs)  # the first thing PyTorch looks at
+    # the first thing PyTorch looks at
+    pinned = "no pinned memory allocator is available" in str(theirs)
     return pinned or any(re.fullmatch(names, op.schema.name) for names in OTHER_WORDS)
 
 
@@ -171,7 +241,9 @@ def not_counts(t: TensorSpec) -> bool:
 
 
 def known_difference(op: OperatorHandle, values: dict[str, Any]) -> bool:
-    return any(re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in KNOWN)
+    return any(
+        re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in KNOWN
+    )
 
 
 def is_called(op: OperatorHandle) -> bool:
@@ -179,7 +251,9 @@ def is_called(op: OperatorHandle) -> bool:
 
 
 @pytest.mark.sampled(1 / 6)
-@pytest.mark.parametrize("op", filter(is_called, OPS), ids=lambda op: op.name.removeprefix("aten::"))
+@pytest.mark.parametrize(
+    "op", filter(is_called, OPS), ids=lambda op: op.name.removeprefix("aten::")
+)
 def test_like_pytorch(op: OperatorHandle) -> None:
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
     agreed = 0
@@ -215,7 +289,9 @@ def test_nearly_every_operator_is_called() -> None:
 
 @dataclass
 class Outcome:
-    """What a call returned and wrote to, with which argument each of these shares memory, or the error it raised."""
+    """What a call returned and wrote to, with which argument each of these shares memory, or the
+    error it raised.
+    """
 
     tensors: Any
     shared: list[int | None]
@@ -237,7 +313,9 @@ def run(op: OperatorHandle, values: dict[str, Any], lib: Any, way: Any) -> Outco
 
 def place(arguments: Iterable[Any], t: Any) -> int | None:
     """The number of the argument whose memory a result lies in; of several, the first."""
-    given = [t.untyped_storage().data_ptr() if hasattr(t, "untyped_storage") else None for t in arguments]
+    given = [
+        t.untyped_storage().data_ptr() if hasattr(t, "untyped_storage") else None for t in arguments
+    ]
     own = t.untyped_storage().data_ptr()
     return given.index(own) if t.numel() and own in given else None
 
@@ -255,18 +333,26 @@ def by_torch(op: OperatorHandle, built: dict[str, Any]) -> Any:
 
     overload = RENAMED.get(op.name, op.schema.overload) or "default"
     target = getattr(getattr(torch.ops.aten, op.schema.name), overload)
-    outs = [a.name for a in target._schema.arguments if a.kwarg_only and a.alias_info]  # named otherwise for some
-    known = {a.name for a in target._schema.arguments}  # out= twins of factories have fewer options there
+    # named otherwise for some
+    outs = [a.name for a in target._schema.arguments if a.kwarg_only and a.alias_info]
+    # out= twins of factories have fewer options there
+    known = {a.name for a in target._schema.arguments}
     keyword = {
-        a.name: built[a.name] for a in op.schema.arguments if a.kwarg_only and not a.is_write and a.name in known
+        a.name: built[a.name]
+        for a in op.schema.arguments
+        if a.kwarg_only and not a.is_write and a.name in known
     }
-    keyword.update(zip(outs, [built[a.name] for a in op.schema.arguments if a.kwarg_only and a.is_write]))
+    keyword.update(
+        zip(outs, [built[a.name] for a in op.schema.arguments if a.kwarg_only and a.is_write])
+    )
     return target(*[built[a.name] for a in op.schema.arguments if not a.kwarg_only], **keyword)
 
 
 def build(value: Any, lib: Any) -> Any:
     if isinstance(value, TensorSpec):
-        return value.build(lib, from_array if lib is internals else lambda a: lib.from_numpy(np.array(a)).clone())
+        return value.build(
+            lib, from_array if lib is internals else lambda a: lib.from_numpy(np.array(a)).clone()
+        )
     if isinstance(value, Dtype):  # or a memory format
         return getattr(lib, value.name)
     return [build(v, lib) for v in value] if isinstance(value, list) else value
@@ -276,7 +362,9 @@ def flat(x: Any) -> Any:
     return tuple(flat(v) for v in x) if isinstance(x, (list, tuple)) else x
 
 
-def difference(op: OperatorHandle, ours: Outcome, expected: tuple[Any, list[int | None], Any]) -> str:
+def difference(
+    op: OperatorHandle, ours: Outcome, expected: tuple[Any, list[int | None], Any]
+) -> str:
     """What is not the same, or nothing."""
     b, shared, error_b = expected
     a, error_a = ours.tensors, ours.error
@@ -284,9 +372,12 @@ def difference(op: OperatorHandle, ours: Outcome, expected: tuple[Any, list[int 
         return f"we: {error_a!r} {a!r}, torch: {error_b!r} {b!r}"
     if error_b is not None:
         error = error_b.error()
-        same = is_of_type(error_a, error) and (first_line(error_a) == first_line(error) or other_words(op, error))
+        same = is_of_type(error_a, error) and (
+            first_line(error_a) == first_line(error) or other_words(op, error)
+        )
         return "" if same else f"we: {error_a!r}, torch: {error!r}"
-    if ours.shared != shared and not re.fullmatch("matrix_H", op.schema.name):  # lazily conjugated in PyTorch
+    if ours.shared != shared and not re.fullmatch("matrix_H", op.schema.name):
+        # lazily conjugated in PyTorch
         return f"memory of the arguments {ours.shared}, torch: {shared}"
     return unlike(op, a, b)
 

@@ -23,7 +23,8 @@ LIKE_PYTORCH = cases("""
     T.polar(abs=x(2, dtype="float64"), angle=x(2, dtype="float64"), out=x(2, dtype="complex128"))
     T.angle(x.of([1.0, -1, nan, 0.0, -0.0, inf, -inf]))
     T.angle(x.of([1 + 1j, -1, complex(-1, -0.0), complex(nan, 0), complex(0, inf)], "complex64"))
-    T.angle(x.of([True, False], "bool")), T.angle(x(3, dtype="uint8")), T.angle(x(3, dtype="float16"))
+    T.angle(x.of([True, False], "bool")), T.angle(x(3, dtype="uint8")),
+        T.angle(x(3, dtype="float16"))
     T.angle(x(2, dtype="complex64"), out=x(2, dtype="float64")).dtype.itemsize
     T.angle(x(2, dtype="complex64"), out=x(2, dtype="complex64"))
     T.angle(x(2, dtype="complex64"), out=x(2, dtype="int64"))
@@ -36,7 +37,8 @@ LIKE_PYTORCH = cases("""
     T.conj_physical(x(2), out=x(2, dtype="float64"))
     x(2, dtype="bool").conj_physical(), x(2).conj(), x(2).resolve_conj(), x(2).resolve_neg()
     x(2, dtype="complex64").conj_physical_(), x(2, dtype="int64").conj_physical_()
-    T.is_conj(x(2, dtype="complex64")), x(2).is_neg(), T.is_complex(x(2)), T.is_complex(x(1, dtype="complex64"))
+    T.is_conj(x(2, dtype="complex64")), x(2).is_neg(), T.is_complex(x(2)),
+        T.is_complex(x(1, dtype="complex64"))
     T.isreal(x.of([1, 1j, complex(nan, 0), complex(0, -0.0)], "complex64"))
     T.isreal(x.of([1.0, nan])), T.isreal(x(2, dtype="bool")), x(0, dtype="complex64").isreal()
     T.vdot(x(3, dtype="complex64"), x(3, dtype="complex64"))
@@ -58,10 +60,12 @@ LIKE_PYTORCH = cases("""
     T.view_as_complex(x(2, 3).t()[:2])
     T.view_as_complex(x(5)[1:3])
     T.view_as_complex(x(2, 5)[:, :2])
-    int(x.of(2 + 0j, "complex64")), float(x.of(2.5 - 0j, "complex128")), complex(x.of(1 + 2j, "complex64"))
+    int(x.of(2 + 0j, "complex64")), float(x.of(2.5 - 0j, "complex128")),
+        complex(x.of(1 + 2j, "complex64"))
     int(x.of(2 + 1j, "complex64"))
     float(x.of(1j, "complex64"))
-    str(T.complex64.to_complex())[-9:], str(T.float64.to_complex())[-10:], str(T.complex128.to_real())[-7:]
+    str(T.complex64.to_complex())[-9:], str(T.float64.to_complex())[-10:],
+        str(T.complex128.to_real())[-7:]
     T.int64.to_complex()
 """)
 
@@ -75,8 +79,8 @@ def test_beside_numpy() -> None:
     values = np.array([3 + 4j, -2, 1j, 0.5 - 1j])
     z = internals.tensor(values)
     for name, expected in {
-        "angle": np.angle(values), "sgn": values / np.abs(values), "conj": values.conj(), "conj_physical": values.conj(),
-        "real": values.real, "isreal": values.imag == 0,
+        "angle": np.angle(values), "sgn": values / np.abs(values), "conj": values.conj(),
+        "conj_physical": values.conj(), "real": values.real, "isreal": values.imag == 0,
     }.items():  # fmt: skip
         np.testing.assert_allclose(to_numpy(getattr(internals, name)(z)), expected, rtol=1e-12)
     np.testing.assert_allclose(to_numpy(internals.polar(z.abs(), z.angle())), values, rtol=1e-12)
@@ -94,8 +98,8 @@ PAIRS = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
     "name",
     ["sgn", "abs", "angle", "reciprocal", "exp",
      "expm1", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-     "asin", "acos", "atan", "asinh", "acosh", "atanh", "isfinite", "isnan", "isinf", "nan_to_num", "sigmoid",
-     "logaddexp", "logcumsumexp", "logsumexp", -2, -1, -0.5, 0.5, 2, 3],
+     "asin", "acos", "atan", "asinh", "acosh", "atanh", "isfinite", "isnan", "isinf", "nan_to_num",
+     "sigmoid", "logaddexp", "logcumsumexp", "logsumexp", -2, -1, -0.5, 0.5, 2, 3],
 )  # fmt: skip
 def test_infinities_nans_and_zeros(name: Any, dtype: str) -> None:
     def case(T: Any, x: Any) -> Any:
@@ -113,7 +117,9 @@ def test_infinities_nans_and_zeros(name: Any, dtype: str) -> None:
 
 def test_logarithms_of_sums_where_a_real_part_is_infinite() -> None:
     inf, nan = float("inf"), float("nan")
-    t = internals.tensor([complex(-inf, 2), 1j, complex(inf, 1), complex(inf, nan), 1j], dtype=internals.complex128)
+    t = internals.tensor(
+        [complex(-inf, 2), 1j, complex(inf, 1), complex(inf, nan), 1j], dtype=internals.complex128
+    )
     sums = to_numpy(t.logcumsumexp(0))
     assert sums[0] == -inf and sums[1] == 1j and sums[2].real == inf
     assert np.isnan(sums[3:].real).all() and np.isnan(sums[3:].imag).all()

@@ -1,4 +1,6 @@
-"""Fourier transforms, windows, spectra of pieces: arguments, errors, out=, strides, gradients; against PyTorch, and numpy."""
+"""Fourier transforms, windows, spectra of pieces: arguments, errors, out=, strides, gradients;
+against PyTorch, and numpy.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ T.fft.fftn(x(3, 3), dim=(0, 0))
 T.fft.fftn(x(3, 3), dim=(0, -2))
 T.fft.fftn(x(3, 3), s=(2,), dim=(0, 1))
 T.fft.fftn(x(3, 3), s=(2, 2, 2))
-T.fft.fftn(x(3, 3), s=(2,)), T.fft.fftn(x(3, 3), s=(2, -1)), T.fft.fft2(x(3, 3), s=(4, 2), dim=(1, 0))
+T.fft.fftn(x(3, 3), s=(2,)), T.fft.fftn(x(3, 3), s=(2, -1)),
+    T.fft.fft2(x(3, 3), s=(4, 2), dim=(1, 0))
 T.fft.fftn(x(3, 3), s=(2, 0))
 T.fft.fftn(x(3, 3), dim=()), T.fft.ifftn(x(3, dtype="complex64"), dim=()), T.fft.fftn(x.of(2.0))
 T.fft.rfftn(x(3, 3), dim=())
@@ -56,15 +59,19 @@ T.fft.ifft2(x(3, 3), out=T.empty(3))
 T.fft.irfft(x(3), out=T.empty(3, dtype=T.complex64))
 T.fft.hfft2(x(3, 3), out=T.empty(3, dtype=T.complex64))
 T.fft.irfftn(x(3, 3), out=T.empty(3, dtype=T.int64))
-T.fft.irfft(x(3), out=T.empty(0).double()), T.fft.fft(x(3, dtype="float64"), out=T.empty(0, dtype=T.complex64))
-T.fft.fftfreq(5), T.fft.fftfreq(4, 0.5, dtype=T.float64), T.fft.fftfreq(4, dtype=T.float16), T.fft.fftfreq(0)
-T.fft.rfftfreq(5), T.fft.rfftfreq(6, d=2.0), T.fft.fftfreq(5, out=T.empty(0)), T.fft.fftfreq(1, requires_grad=True)
+T.fft.irfft(x(3), out=T.empty(0).double()),
+    T.fft.fft(x(3, dtype="float64"), out=T.empty(0, dtype=T.complex64))
+T.fft.fftfreq(5), T.fft.fftfreq(4, 0.5, dtype=T.float64), T.fft.fftfreq(4, dtype=T.float16),
+    T.fft.fftfreq(0)
+T.fft.rfftfreq(5), T.fft.rfftfreq(6, d=2.0), T.fft.fftfreq(5, out=T.empty(0)),
+    T.fft.fftfreq(1, requires_grad=True)
 T.fft.fftfreq(4, 0), T.fft.rfftfreq(0)
 T.fft.fftfreq(4, dtype=T.int64)
 T.fft.fftfreq(-1)
 T.fft.rfftfreq(5, dtype=T.complex64)
 T.fft.rfftfreq(5, out=T.empty(0, dtype=T.int64))
-T.fft.fftshift(x(5)), T.fft.fftshift(x(2, 3), dim=1), T.fft.fftshift(x(4, 3), dim=(0, 0)), T.fft.ifftshift(x(4, 5, 3))
+T.fft.fftshift(x(5)), T.fft.fftshift(x(2, 3), dim=1), T.fft.fftshift(x(4, 3), dim=(0, 0)),
+    T.fft.ifftshift(x(4, 5, 3))
 T.fft.fftshift(x.of(1.0))
 T.fft.fftshift(x(2, 3), dim=())
 T.fft.ifftshift(x(5), dim=3)
@@ -72,9 +79,12 @@ T.hann_window(4, dtype=T.int64)
 T.hann_window(-1)
 T.hann_window(3.0)
 T.hann_window(5, dtype=T.complex64)
-T.kaiser_window(5, False, 3.0), T.kaiser_window(5, True, beta=3), T.kaiser_window(1), T.kaiser_window(0), T.kaiser_window(9)
-T.hann_window(4, False, dtype=T.float16), T.hann_window(7), T.hann_window(window_length=8, periodic=False, dtype=T.float64)
-T.hamming_window(4, False, 0.5, 0.3), T.hamming_window(6, True, alpha=0.5), T.hamming_window(7, requires_grad=True)
+T.kaiser_window(5, False, 3.0), T.kaiser_window(5, True, beta=3), T.kaiser_window(1),
+    T.kaiser_window(0), T.kaiser_window(9)
+T.hann_window(4, False, dtype=T.float16), T.hann_window(7),
+    T.hann_window(window_length=8, periodic=False, dtype=T.float64)
+T.hamming_window(4, False, 0.5, 0.3), T.hamming_window(6, True, alpha=0.5),
+    T.hamming_window(7, requires_grad=True)
 T.bartlett_window(5), T.bartlett_window(6, periodic=False), T.bartlett_window(2)
 T.blackman_window(8), T.blackman_window(7, False)
 T.stft(x(16), 4)
@@ -102,19 +112,25 @@ T.istft(x(4, 5, dtype="complex64"), 6, 7)
 T.istft(x(4, 5, dtype="complex64"), 6, window=T.ones(3))
 T.istft(x(4, 5, dtype="complex64"), 6, 2, window=T.hann_window(6), center=False)
 T.istft(x(4, 5, dtype="complex64"), 6, return_complex=True)
-T.istft(x(4, 5, dtype="complex64"), 6, 2), T.istft(x(2, 4, 5, dtype="complex64"), 6, 2, window=T.hann_window(6), length=9)
-T.istft(x(6, 5, dtype="complex64"), 6, 3, 4, normalized=True, onesided=False), x(4, 5, dtype="complex64").istft(7, length=30)
+T.istft(x(4, 5, dtype="complex64"), 6, 2),
+    T.istft(x(2, 4, 5, dtype="complex64"), 6, 2, window=T.hann_window(6), length=9)
+T.istft(x(6, 5, dtype="complex64"), 6, 3, 4, normalized=True, onesided=False),
+    x(4, 5, dtype="complex64").istft(7, length=30)
 T.istft(x(6, 5, dtype="complex64"), 6, 3, window=T.ones(6), return_complex=True, onesided=False)
 """
 
 
 WINDOWS = """
-[W.hann(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], [W.hamming(M, sym=s) for M in (1, 6) for s in (True, False)]
-[W.blackman(M, sym=s) for M in (0, 1, 7) for s in (True, False)], [W.nuttall(5, sym=s) for s in (True, False)]
+[W.hann(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)],
+    [W.hamming(M, sym=s) for M in (1, 6) for s in (True, False)]
+[W.blackman(M, sym=s) for M in (0, 1, 7) for s in (True, False)],
+    [W.nuttall(5, sym=s) for s in (True, False)]
 [W.bartlett(M, sym=s) for M in (0, 1, 2, 8) for s in (True, False)], W.general_hamming(6, alpha=0.7)
-[W.cosine(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], W.general_cosine(4, a=(0.5, 0.3, 0.2), dtype=T.float64)
+[W.cosine(M, sym=s) for M in (0, 1, 2, 5) for s in (True, False)],
+    W.general_cosine(4, a=(0.5, 0.3, 0.2), dtype=T.float64)
 [W.gaussian(M, std=2.5, sym=s) for M in (0, 1, 2, 5) for s in (True, False)]
-[W.exponential(M, tau=3.0, sym=s) for M in (0, 1, 2, 5) for s in (True, False)], W.exponential(5, center=1.0, sym=False)
+[W.exponential(M, tau=3.0, sym=s) for M in (0, 1, 2, 5) for s in (True, False)],
+    W.exponential(5, center=1.0, sym=False)
 [W.kaiser(M, beta=4.0, sym=s) for M in (0, 1, 2, 9) for s in (True, False)], W.kaiser(5, beta=0)
 W.hann(5, requires_grad=True).requires_grad
 W.hann(-1)
@@ -160,7 +176,10 @@ def test_zeros_have_pytorchs_signs(name: str) -> None:
 
     def case(T: Any) -> Any:
         tensors = (T.arange(8.0).reshape(2, 4), T.ones(3, 4, dtype=T.float64))
-        return [T.signbit(T.view_as_real(getattr(T.fft, name)(t).resolve_conj())).tolist() for t in tensors]
+        return [
+            T.signbit(T.view_as_real(getattr(T.fft, name)(t).resolve_conj())).tolist()
+            for t in tensors
+        ]
 
     assert case(torch) == answer(case)
 
@@ -169,7 +188,9 @@ def test_zeros_have_pytorchs_signs(name: str) -> None:
 
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("name", [*ONE, "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"])
+@pytest.mark.parametrize(
+    "name", [*ONE, "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"]
+)
 def test_like_numpy(name: str, norm: str) -> None:
     a = np.random.default_rng(0).standard_normal((4, 5, 6))
     a = a if name in REAL else a + 1j * np.random.default_rng(1).standard_normal((4, 5, 6))
@@ -181,7 +202,9 @@ def test_like_numpy(name: str, norm: str) -> None:
 def test_hermitian_transforms_undo_their_inverses(name: str) -> None:
     t = torch.randn(3, 4, 6, dtype=torch.float64)
     inverse = getattr(torch.fft, "i" + name)
-    np.testing.assert_allclose(to_numpy(getattr(torch.fft, name)(inverse(t))), to_numpy(t), atol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(getattr(torch.fft, name)(inverse(t))), to_numpy(t), atol=1e-12
+    )
 
 
 def test_single_precision_stays_single() -> None:
@@ -190,13 +213,15 @@ def test_single_precision_stays_single() -> None:
     assert torch.fft.fft(torch.ones(3, dtype=torch.int64)).dtype is torch.complex64
 
 
-def test_a_batch_of_nothing_has_a_spectrum_of_nothing() -> None:  # in PyTorch it depends on the library: MKL refuses
+def test_a_batch_of_nothing_has_a_spectrum_of_nothing() -> None:
+    # in PyTorch it depends on the library: MKL refuses
     assert torch.fft.rfft(torch.ones(0, 4)).shape == (0, 3)
     assert torch.fft.irfft(torch.ones(0, 4)).shape == (0, 6)
 
 
 @pytest.mark.parametrize(
-    "name, window", [("hann", "hann"), ("hamming", "hamming"), ("blackman", "blackman"), ("bartlett", "bartlett")]
+    "name, window",
+    [("hann", "hann"), ("hamming", "hamming"), ("blackman", "blackman"), ("bartlett", "bartlett")],
 )
 def test_windows_are_scipys(name: str, window: str) -> None:
     from scipy import signal
@@ -205,9 +230,13 @@ def test_windows_are_scipys(name: str, window: str) -> None:
     for n in (2, 7, 8):
         for periodic in (True, False):
             expected = signal.get_window(name, n, fftbins=periodic)
-            np.testing.assert_allclose(to_numpy(make(n, periodic, dtype=torch.float64)), expected, atol=1e-12)
+            np.testing.assert_allclose(
+                to_numpy(make(n, periodic, dtype=torch.float64)), expected, atol=1e-12
+            )
             kaiser = torch.kaiser_window(n, periodic, 5.0, dtype=torch.float64)
-            np.testing.assert_allclose(to_numpy(kaiser), signal.get_window(("kaiser", 5.0), n, periodic), atol=1e-7)
+            np.testing.assert_allclose(
+                to_numpy(kaiser), signal.get_window(("kaiser", 5.0), n, periodic), atol=1e-7
+            )
 
 
 @pytest.mark.parametrize("onesided", [True, False])
@@ -260,7 +289,9 @@ def test_scripted_and_traced() -> None:
     x, w = torch.randn(40), torch.hann_window(8)
     expected = power(x, w).tolist()
     scripted = torch.jit.script(power)
-    assert scripted(x, w).tolist() == expected and "__torch__.torch.functional.stft" in scripted.code
+    assert (
+        scripted(x, w).tolist() == expected and "__torch__.torch.functional.stft" in scripted.code
+    )
     assert torch.jit.trace(power, (x, w))(x, w).tolist() == expected
     filtered = torch.jit.trace(lambda t: torch.fft.irfft(torch.fft.rfft(t) * 2, n=40), (x,))
     np.testing.assert_allclose(to_numpy(filtered(x)), 2 * to_numpy(x), rtol=1e-4, atol=1e-5)
@@ -280,6 +311,8 @@ def test_what_is_not_said_is_warned_about_where_it_was_called() -> None:
 def test_a_signal_of_no_points_has_no_transform() -> None:
     """Numbers would have to come from somewhere, and came from memory that was in use before."""
     spectrum = torch.zeros(2, 0, dtype=torch.complex64)
-    with pytest.raises(RuntimeError, match=r"cannot reshape tensor of 0 elements into shape \[-1, 0\]"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot reshape tensor of 0 elements into shape \[-1, 0\]"
+    ):
         torch._fft_c2r(spectrum, [1], 0, 1)
     assert torch._fft_c2r(torch.zeros(0, 3, dtype=torch.complex64), [1], 0, 4).shape == (0, 4)

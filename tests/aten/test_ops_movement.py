@@ -1,4 +1,6 @@
-"""Writing by index, reductions at an index, diagonals, stacking, splitting, grids, ranges: what random arguments do not reach."""
+"""Writing by index, reductions at an index, diagonals, stacking, splitting, grids, ranges: what
+random arguments do not reach.
+"""
 
 from __future__ import annotations
 
@@ -68,15 +70,19 @@ WRITES = """
 REDUCTIONS = """
     T.zeros(3).scatter_reduce(0, T.tensor([0, 1]), T.ones(2), reduce="add")
     T.zeros(3, dtype=T.bool).scatter_reduce(0, T.tensor([0, 1]), T.ones(2, dtype=T.bool), "mean")
-    T.zeros(3, dtype=T.complex64).scatter_reduce(0, T.tensor([0, 1]), T.ones(2, dtype=T.complex64), "amax")
-    T.tensor([3, 4, -5], dtype=T.int8).scatter_reduce(0, T.tensor([0, 0, 2]), T.tensor([100, 100, 0], dtype=T.int8), "mean")
-    T.tensor([3, 4, -5]).scatter_reduce(0, T.tensor([0, 2]), T.tensor([2, 0]), "amax", include_self=False)
+    T.zeros(3, dtype=T.complex64).scatter_reduce(0, T.tensor([0, 1]), T.ones(2, dtype=T.complex64),
+        "amax")
+    T.tensor([3, 4, -5], dtype=T.int8).scatter_reduce(0, T.tensor([0, 0, 2]),
+        T.tensor([100, 100, 0], dtype=T.int8), "mean")
+    T.tensor([3, 4, -5]).scatter_reduce(0, T.tensor([0, 2]), T.tensor([2, 0]), "amax",
+        include_self=False)
     T.tensor([3.0, 4, -5]).scatter_reduce(0, T.tensor([0, 2]), T.tensor([nan, 0]), "amax")
     T.tensor(3.0).scatter_reduce_(0, T.tensor([0, 0]), T.tensor([1.0, 4]), "sum")
     T.zeros(3).index_reduce(0, T.tensor([0, 1]), T.ones(2), "sum")
     T.zeros(3).index_reduce(0, T.tensor([0, -1]), T.ones(2), "prod")
     T.zeros(3, dtype=T.bool).index_reduce(0, T.tensor([0, 1]), T.ones(2, dtype=T.bool), "amax")
-    T.tensor([3, 4, -5]).index_reduce(0, T.tensor([0, 2]), T.tensor([2, 0]), "mean", include_self=False)
+    T.tensor([3, 4, -5]).index_reduce(0, T.tensor([0, 2]), T.tensor([2, 0]), "mean",
+        include_self=False)
 """
 
 DIAGONALS = """
@@ -211,7 +217,9 @@ PYTHON_FUNCTIONS = """
 """
 
 
-@pytest.mark.parametrize("line", cases(WRITES + REDUCTIONS + DIAGONALS + STACKING + GRIDS + PYTHON_FUNCTIONS))
+@pytest.mark.parametrize(
+    "line", cases(WRITES + REDUCTIONS + DIAGONALS + STACKING + GRIDS + PYTHON_FUNCTIONS)
+)
 def test_like_pytorch(line: str) -> None:
     check(expression(line))
 
@@ -219,9 +227,12 @@ def test_like_pytorch(line: str) -> None:
 # What gradients do at ties, at zeros and in views.
 GRADIENTS = """
     x(3).scatter_reduce(0, x.index(0, 0, 2), x.of([1.0, 0.0, 2.0], "float64"), "prod")
-    x.of([1.0, 2.0, 2.0], "float64").scatter_reduce(0, x.index(0, 0, 2), x.of([1.0, 1.0, 2.0], "float64"), "amax")
-    x.of([1.0, 2.0, 2.0], "float64").scatter_reduce(0, x.index(0, 0, 2), x(3), "mean", include_self=False)
-    x.of([0.0, 2.0, 0.0], "float64").index_reduce(0, x.index(0, 0, 2), x.of([3.0, 4.0, 2.0], "float64"), "prod")
+    x.of([1.0, 2.0, 2.0], "float64").scatter_reduce(0, x.index(0, 0, 2),
+        x.of([1.0, 1.0, 2.0], "float64"), "amax")
+    x.of([1.0, 2.0, 2.0], "float64").scatter_reduce(0, x.index(0, 0, 2), x(3), "mean",
+        include_self=False)
+    x.of([0.0, 2.0, 0.0], "float64").index_reduce(0, x.index(0, 0, 2),
+        x.of([3.0, 4.0, 2.0], "float64"), "prod")
     x(3, 2).index_reduce(0, x.index(0, 0, 2), x(3, 2), "amin", include_self=False)
     x(3).index_fill(0, x.index(0, 0, 2), x.of(2.0, "float64"))
     x(3).index_copy(0, x.index(1), x.of(2.0, "float64"))
@@ -257,7 +268,10 @@ def test_reductions_at_an_index_are_those_of_a_loop() -> None:
     start, index, src = stream.normal(size=6), stream.integers(0, 5, 40), stream.normal(size=40)
     reductions = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}
     for (name, reduce), include in itertools.product(reductions.items(), (True, False)):
-        expected = [reduce([*src[index == i], *[s] * (include or i not in index)]) for i, s in enumerate(start)]
+        expected = [
+            reduce([*src[index == i], *[s] * (include or i not in index)])
+            for i, s in enumerate(start)
+        ]
         arguments = (0, T.from_numpy(index), T.from_numpy(src), name)
         got = T.from_numpy(start.copy()).scatter_reduce_(*arguments, include_self=include)
         np.testing.assert_allclose(got.numpy(), expected, err_msg=name)
@@ -271,7 +285,9 @@ def test_like_numpy_and_itertools() -> None:
     a, b, c = np.arange(3.0), np.arange(4.0), np.arange(2.0)
     x, y, z = map(T.from_numpy, (a, b, c))
     for indexing in ("ij", "xy"):
-        for ours, theirs in zip(T.meshgrid(x, y, z, indexing=indexing), np.meshgrid(a, b, c, indexing=indexing)):
+        for ours, theirs in zip(
+            T.meshgrid(x, y, z, indexing=indexing), np.meshgrid(a, b, c, indexing=indexing)
+        ):
             np.testing.assert_array_equal(ours.numpy(), theirs)
     assert T.cartesian_prod(x, y, z).tolist() == [list(p) for p in itertools.product(a, b, c)]
     assert T.combinations(y, 3).tolist() == [list(p) for p in itertools.combinations(b, 3)]
@@ -290,8 +306,9 @@ def test_like_numpy_and_itertools() -> None:
 
 
 @pytest.mark.parametrize("cut", [
-    lambda t: t.tensor_split(2), lambda t: t.hsplit(2), lambda t: T.vsplit(t, 2), lambda t: T.meshgrid(t[0], t[1], indexing="ij"),
-    lambda t: T.broadcast_tensors(t, t[0]), lambda t: T.atleast_3d([t]), lambda t: [t.ravel()], lambda t: T.split(t, 3),
+    lambda t: t.tensor_split(2), lambda t: t.hsplit(2), lambda t: T.vsplit(t, 2),
+    lambda t: T.meshgrid(t[0], t[1], indexing="ij"), lambda t: T.broadcast_tensors(t, t[0]),
+    lambda t: T.atleast_3d([t]), lambda t: [t.ravel()], lambda t: T.split(t, 3),
 ])  # fmt: skip
 def test_parts_and_grids_are_views(cut: Any) -> None:
     t = T.arange(16.0).view(4, 4)
@@ -303,7 +320,13 @@ def test_parts_and_grids_are_views(cut: Any) -> None:
 
 def test_copies_are_none() -> None:
     t = T.arange(6.0).view(2, 3)
-    for copy in (T.select_copy(t, 0, 1), *T.unbind_copy(t), T.view_copy(t.t(), (6,)), T.diagonal_copy(t), T.alias_copy(t)):
+    for copy in (
+        T.select_copy(t, 0, 1),
+        *T.unbind_copy(t),
+        T.view_copy(t.t(), (6,)),
+        T.diagonal_copy(t),
+        T.alias_copy(t),
+    ):
         assert not copy._is_view() and copy.is_contiguous()
         copy.zero_()
     assert t.tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -315,7 +338,9 @@ def test_complex_products_have_gradients() -> None:
     """PyTorch refuses them."""
     z = T.tensor([1 + 2j, 0, 3 - 1j], dtype=T.complex128).requires_grad_()
     index = T.tensor([0, 0, 2])
-    assert T.autograd.gradcheck(lambda a, b: a.scatter_reduce(0, index, b, "prod"), (z, (z * 2).detach().requires_grad_()))
+    assert T.autograd.gradcheck(
+        lambda a, b: a.scatter_reduce(0, index, b, "prod"), (z, (z * 2).detach().requires_grad_())
+    )
 
 
 def test_a_narrow_copy_may_begin_at_the_end() -> None:
@@ -346,7 +371,12 @@ def test_the_jit_knows_that_some_give_back_what_they_got() -> None:
     from internals.jit.operators.alias_analysis import AliasDb
 
     def parts(x: T.Tensor):  # type: ignore[no-untyped-def]
-        return T.atleast_2d(x), T.meshgrid([x, x], indexing="ij")[0], T.cartesian_prod([x]), T.hstack([x])
+        return (
+            T.atleast_2d(x),
+            T.meshgrid([x, x], indexing="ij")[0],
+            T.cartesian_prod([x]),
+            T.hstack([x]),
+        )
 
     graph = T.jit.script(parts).graph
     (x,), aliases = graph.inputs(), AliasDb(graph)

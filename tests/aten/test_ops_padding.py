@@ -1,4 +1,6 @@
-"""Reflection, replication and circular padding, and rrelu's noise: what random arguments do not reach."""
+"""Reflection, replication and circular padding, and rrelu's noise: what random arguments do not
+reach.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ PADDING = cases("""
     F.pad(x(3, 4, 5), (1, 1, 4, 0), "reflect")
     F.pad(x(2, 3, 4, 5), (1, 1, 1, 1), "reflect").stride()
     F.pad(x(2, 3, 4, 5).contiguous(memory_format=T.channels_last), (1, 1, 1, 1), "reflect").stride()
-    F.pad(x(2, 3, 4, 5).contiguous(memory_format=T.channels_last), (1, 1, 1, 1), "replicate").stride()
+    F.pad(x(2, 3, 4, 5).contiguous(memory_format=T.channels_last), (1, 1, 1, 1),
+        "replicate").stride()
     F.pad(x(0, 3, 4, 5), (1, 1, 1, 1), "reflect")
     F.pad(x(2, 0, 4, 5), (1, 1, 1, 1), "reflect")
     F.pad(x(3, 4, 5), (-3, -2, 1, 1), "replicate")
@@ -105,7 +108,9 @@ def test_padding_as_numpy_does_it() -> None:
     a = np.arange(12.0).reshape(1, 3, 4)
     for ours, theirs in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")):
         padded = T.nn.functional.pad(T.tensor(a)[None], (1, 2, 2, 0), ours)
-        np.testing.assert_array_equal(padded.numpy()[0], np.pad(a, [(0, 0), (2, 0), (1, 2)], theirs))
+        np.testing.assert_array_equal(
+            padded.numpy()[0], np.pad(a, [(0, 0), (2, 0), (1, 2)], theirs)
+        )
 
 
 def test_the_noise_is_saved_when_it_is_there() -> None:

@@ -1,4 +1,6 @@
-"""Pointwise operators and special functions: what random arguments do not reach, beside PyTorch; and values beside numpy's."""
+"""Pointwise operators and special functions: what random arguments do not reach, beside PyTorch;
+and values beside numpy's.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,18 @@ from tests.side_by_side import cases, check, expression
 
 EDGES = "x.of([0.0, -0.0, 1, -1, -2, 0.5, -0.5, 2, 20, -20, 700, inf, -inf, nan], 'float64')"
 UNARY = [
-    *"erfc erfinv lgamma digamma exp2 log10 sinc deg2rad rad2deg asinh acosh atanh logit i0 signbit isposinf isneginf".split(),
-    *"nan_to_num positive special.entr special.ndtr special.ndtri special.log_ndtr special.erfcx special.i0e special.i1".split(),
-    *"special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0".split(),
-    *"special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1 special.airy_ai".split(),
-    *"special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.spherical_bessel_j0".split(),
+    *"erfc erfinv lgamma digamma exp2 log10 sinc deg2rad rad2deg asinh acosh atanh logit".split(),
+    *"i0 signbit isposinf isneginf nan_to_num positive special.entr special.ndtr".split(),
+    *"special.ndtri special.log_ndtr special.erfcx special.i0e special.i1 special.i1e".split(),
+    *"special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1".split(),
+    *"special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0".split(),
+    *"special.modified_bessel_k1 special.airy_ai special.scaled_modified_bessel_k0".split(),
+    *"special.scaled_modified_bessel_k1 special.spherical_bessel_j0".split(),
 ]
 POLYNOMIALS = [
     *(f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw"),
-    *"hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p".split(),
+    *"hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l".split(),
+    *"legendre_polynomial_p".split(),
 ]
 
 BESIDE_PYTORCH = """
@@ -104,7 +109,8 @@ BESIDE_PYTORCH = """
     T.hypot(x.of([3], "int64"), x.of([4], "int64"))
     # powers and logarithms
     T.float_power(x.of([2, -3], "int64"), x.of([3, -1], "int64"))
-    T.float_power(2, x.of([3.0])), T.float_power(x.of([4.0]), 0.5), T.float_power(x.of([1j], "complex64"), 2)
+    T.float_power(2, x.of([3.0])), T.float_power(x.of([4.0]), 0.5),
+        T.float_power(x.of([1j], "complex64"), 2)
     x.of([2.0]).float_power_(2)
     x.of([2.0], "float64").float_power_(x.of([3], "int64"))
     T.logaddexp(x.of([inf, -inf, -inf, 1000.0]), x.of([inf, -inf, 1.0, 1000.0]))
@@ -114,20 +120,26 @@ BESIDE_PYTORCH = """
     T.xlogy(x.of([0.0, 0.0, 0.0, 2.0]), x.of([0.0, nan, -1.0, 3.0]))
     T.xlogy(0, x.of([0.0, 2.0])), T.xlogy(x.of([0.0, 2.0]), 0), T.special.xlogy(x.of([2.0]), 3)
     T.special.xlog1py(0, x.of([-1.0])), T.special.xlog1py(x.of([2, 3], "int64"), -0.5)
-    T.logit(x.of([-0.1, 0.0, 0.3, 1.0, 1.1]), eps=0.2), T.logit(x.of([0.3, 1.1]), 0.6), T.logit(x.of([1.1]), -1.0)
+    T.logit(x.of([-0.1, 0.0, 0.3, 1.0, 1.1]), eps=0.2), T.logit(x.of([0.3, 1.1]), 0.6),
+        T.logit(x.of([1.1]), -1.0)
     x.of([0.25]).logit_(), T.special.logit(x.of([1, 0], "int64"))
     # gamma and zeta
-    T.polygamma(0, x.of([1.5])), T.polygamma(1, x.of([1.5, -0.5])), x.of([1.5]).polygamma(3), x.of([1.5]).polygamma_(2)
+    T.polygamma(0, x.of([1.5])), T.polygamma(1, x.of([1.5, -0.5])), x.of([1.5]).polygamma(3),
+        x.of([1.5]).polygamma_(2)
     T.polygamma(-1, x.of([1.5]))
-    T.mvlgamma(x.of([3.0, 2.5, 0.1]), 3), x.of([3], "int64").mvlgamma(p=1), T.special.multigammaln(x.of([3.0]), 2)
+    T.mvlgamma(x.of([3.0, 2.5, 0.1]), 3), x.of([3], "int64").mvlgamma(p=1),
+        T.special.multigammaln(x.of([3.0]), 2)
     T.mvlgamma(x.of([3.0]), 0)
     T.mvlgamma(x.of([3.0]) > 0, 1)
     T.igamma(x.of([0.0, 1.0, 2.0, -1.0, inf]), x.of([1.0, 0.0, inf, 1.0, 1.0]))
-    T.special.gammaincc(x.of([0.5]), x.of([30.0])), T.igammac(x.of([2], "int64"), x.of([2], "int64"))
-    T.special.zeta(x.of([2.0, 1.0, 0.5, 2.0]), x.of([1.0, 1.0, 1.0, -0.5])), T.special.zeta(2, x.of([3.0]))
+    T.special.gammaincc(x.of([0.5]), x.of([30.0])),
+        T.igammac(x.of([2], "int64"), x.of([2], "int64"))
+    T.special.zeta(x.of([2.0, 1.0, 0.5, 2.0]), x.of([1.0, 1.0, 1.0, -0.5])),
+        T.special.zeta(2, x.of([3.0]))
     T.special.zeta(x.of([2.0], "float16"), 1)
     # other modules' functions by the names of `special`
-    T.special.expit(x.of([1, 0], "int64")), T.special.psi(x.of([1.5])), T.special.gammaln(x.of([3.5])), T.special.erf(x(3))
+    T.special.expit(x.of([1, 0], "int64")), T.special.psi(x.of([1.5])),
+        T.special.gammaln(x.of([3.5])), T.special.erf(x(3))
     T.special.round(x.of([1.255, -0.5]), decimals=1), T.special.round(x.of([1.5]))
     T.special.logsumexp(x(2, 3), 1), T.special.logsumexp(x(2, 3), dim=(0, 1), keepdim=True)
     T.special.softmax(x(2, 3), 1), T.special.log_softmax(x(2, 3), 0, dtype=T.float64)
@@ -150,17 +162,24 @@ def test_beside_pytorch(text: str) -> None:
 @pytest.mark.parametrize("name", UNARY)
 def test_at_the_edges(name: str) -> None:
     check(
-        expression(f"T.{name}({EDGES}), T.{name}({EDGES}.float()), T.{name}(x.of([], 'float32')), T.{name}(x.of(0.25))")
+        expression(
+            f"T.{name}({EDGES}), T.{name}({EDGES}.float()), T.{name}(x.of([], 'float32')), "
+            f"T.{name}(x.of(0.25))"
+        )
     )
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomials(name: str) -> None:
-    at, degrees = "x.of([[-1.0], [0.0], [0.3], [1.0], [2.5], [inf]], 'float64')", "x.of([-1, 0, 1, 2, 2.9, 7, 12])"
+    at, degrees = (
+        "x.of([[-1.0], [0.0], [0.3], [1.0], [2.5], [inf]], 'float64')",
+        "x.of([-1, 0, 1, 2, 2.9, 7, 12])",
+    )
     check(expression(f"T.special.{name}({at}, {degrees})"))
     check(
         expression(
-            f"T.special.{name}(0.5, {degrees}), T.special.{name}(x(3), 4), T.special.{name}(x.of([1, 2], 'int64'), 3)"
+            f"T.special.{name}(0.5, {degrees}), T.special.{name}(x(3), 4), "
+            f"T.special.{name}(x.of([1, 2], 'int64'), 3)"
         )
     )
     check(expression(f"T.special.{name}(x(3, dtype='float16'), 4)"))
@@ -175,15 +194,20 @@ def test_no_derivative(function: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["gt(a, 1, out=T.ones(1).bool())", "argmax(a, out=T.tensor(0))", "searchsorted(a, a, out=T.ones(1).long())",
-     "signbit(a, out=T.ones(1).bool())", "special.bessel_j0(a, out=T.ones(1))", "sign(a, out=T.ones(1))",
-     "special.bessel_j0(T.ones(1), out=a)"],
+    [
+        "gt(a, 1, out=T.ones(1).bool())", "argmax(a, out=T.tensor(0))",
+        "searchsorted(a, a, out=T.ones(1).long())", "signbit(a, out=T.ones(1).bool())",
+        "special.bessel_j0(a, out=T.ones(1))", "sign(a, out=T.ones(1))",
+        "special.bessel_j0(T.ones(1), out=a)",
+    ],
 )  # fmt: skip
 def test_out_where_nothing_is_recorded(text: str) -> None:
     check(lambda T, x: eval(f"T.{text}", {"T": T, "a": x.of([2.0]).requires_grad_()}).requires_grad)
 
 
-@pytest.mark.parametrize("text", ["heaviside(a, a)", "gcd(a.long(), a.long())", "special.bessel_j0(a)", "isposinf(a)"])
+@pytest.mark.parametrize(
+    "text", ["heaviside(a, a)", "gcd(a.long(), a.long())", "special.bessel_j0(a)", "isposinf(a)"]
+)
 def test_what_requires_grad(text: str) -> None:
     check(lambda T, x: eval(f"T.{text}", {"T": T, "a": x.of([2.0]).requires_grad_()}).requires_grad)
 
@@ -215,15 +239,20 @@ def test_gradient_of_ldexp_by_negative_integers() -> None:
     ("name", "expected"),
     [
         ("erfc", special.erfc), ("erfinv", special.erfinv), ("lgamma", special.gammaln),
-        ("digamma", special.psi), ("exp2", np.exp2), ("log10", np.log10), ("sinc", np.sinc), ("deg2rad", np.deg2rad),
-        ("rad2deg", np.rad2deg), ("asinh", np.arcsinh), ("atanh", np.arctanh), ("logit", special.logit),
-        ("i0", special.i0), ("signbit", np.signbit), ("arcsin", np.arcsin), ("absolute", np.abs), ("fix", np.trunc),
+        ("digamma", special.psi), ("exp2", np.exp2), ("log10", np.log10), ("sinc", np.sinc),
+        ("deg2rad", np.deg2rad), ("rad2deg", np.rad2deg), ("asinh", np.arcsinh),
+        ("atanh", np.arctanh), ("logit", special.logit), ("i0", special.i0),
+        ("signbit", np.signbit), ("arcsin", np.arcsin), ("absolute", np.abs), ("fix", np.trunc),
     ],
 )  # fmt: skip
 def test_beside_numpy(name: str, expected: np.ufunc) -> None:
     values = np.linspace(0.05, 0.95, 24).reshape(4, 6)
     for a in (values, values.T, values[::2, ::3], values[:, 0], values[0, 0], values[:0]):
-        t = internals.from_numpy(values) if a is values else internals.tensor(a.tolist(), dtype=internals.float64)
+        t = (
+            internals.from_numpy(values)
+            if a is values
+            else internals.tensor(a.tolist(), dtype=internals.float64)
+        )
         result = getattr(internals, name)(t.reshape(a.shape))
         np.testing.assert_allclose(array(result), expected(a), 1e-12)
 

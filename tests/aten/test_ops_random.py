@@ -1,4 +1,6 @@
-"""Distributions beyond uniform and normal: PyTorch's very numbers, its errors, and that they are distributed as they say."""
+"""Distributions beyond uniform and normal: PyTorch's very numbers, its errors, and that they are
+distributed as they say.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ T.poisson(T.arange(60, dtype=DTYPE).view(6, 10).t())
 """
 
 BINOMIALS = """
-T.binomial(T.tensor([0, 1, 5, 30, 100, 1e4, 1e8], dtype=DTYPE).expand(9, 7), T.full((1,), 0.3, dtype=DTYPE))
+T.binomial(T.tensor([0, 1, 5, 30, 100, 1e4, 1e8], dtype=DTYPE).expand(9, 7),
+    T.full((1,), 0.3, dtype=DTYPE))
 T.binomial(T.full((7,), 40, dtype=DTYPE), T.tensor([-1, 0, 1e-7, 0.2, 0.5, 0.8, 1], dtype=DTYPE))
 T.binomial(T.tensor([-3, 10.5, 1e3], dtype=DTYPE), T.tensor(0.9, dtype=DTYPE))
 T.binomial(T.full((2, 3), 50, dtype=DTYPE).t(), T.tensor([nan, 0.25], dtype=DTYPE))
@@ -56,11 +59,16 @@ T.randint_like(T.ones(4), T.tensor([7]))
 T.multinomial(T.ones(5), 9, True, generator=G), T.bernoulli(T.full((6,), 0.4), generator=G)
 T.poisson(T.full((6,), 4.0), generator=G), T.poisson(T.full((6,), 4.0), G)
 T.binomial(T.full((6,), 4.0), T.full((6,), 0.5), G), T.zeros(5).geometric_(0.3, generator=G)
-T.bernoulli(T.full((6,), 0.4), out=T.empty(6, dtype=T.int64)), T.bernoulli(T.full((6,), 0.4), out=T.empty(0).double())
-T.normal(0.0, 2.0, (3,), out=T.empty(0)), T.normal(0.0, 2.0, (3,), generator=G), T.normal(mean=1.0, std=2.0, size=(3,))
-T.normal(T.zeros(3), T.ones(3), out=T.empty(3).double()), T.normal(T.zeros(3).double(), 1.0, out=T.empty(3))
-T.normal(T.zeros(3), 1.0, out=T.empty(2, 3)), T.normal(T.zeros(2, 3), 1.0, generator=G, out=T.empty(3))
-T.normal(2.0, T.ones(3), out=T.empty(0)), T.normal(mean=2, std=T.ones(2)), T.normal(T.zeros(3), std=T.ones(3))
+T.bernoulli(T.full((6,), 0.4), out=T.empty(6, dtype=T.int64)),
+    T.bernoulli(T.full((6,), 0.4), out=T.empty(0).double())
+T.normal(0.0, 2.0, (3,), out=T.empty(0)), T.normal(0.0, 2.0, (3,), generator=G),
+    T.normal(mean=1.0, std=2.0, size=(3,))
+T.normal(T.zeros(3), T.ones(3), out=T.empty(3).double()),
+    T.normal(T.zeros(3).double(), 1.0, out=T.empty(3))
+T.normal(T.zeros(3), 1.0, out=T.empty(2, 3)),
+    T.normal(T.zeros(2, 3), 1.0, generator=G, out=T.empty(3))
+T.normal(2.0, T.ones(3), out=T.empty(0)), T.normal(mean=2, std=T.ones(2)),
+    T.normal(T.zeros(3), std=T.ones(3))
 T.normal(T.zeros(3), 1.0, out=T.empty(2))
 T.normal(T.zeros(3), T.ones(3), out=T.empty(3, dtype=T.int64))
 T.normal(T.zeros(3), -T.ones(3))
@@ -103,8 +111,12 @@ T.Generator().graphsafe_get_state()
 
 
 def seeded(text: str, dtype: str = "float32") -> Any:
-    """The case `text`, with a seed before and a number after it, which shows where the stream then is."""
-    case = expression(text.replace("DTYPE", f"T.{dtype}").replace("G", "T.Generator().manual_seed(4)"))
+    """The case `text`, with a seed before and a number after it, which shows where the stream then
+    is.
+    """
+    case = expression(
+        text.replace("DTYPE", f"T.{dtype}").replace("G", "T.Generator().manual_seed(4)")
+    )
 
     def run(T: Any, x: Any) -> Any:
         T.manual_seed(2)
@@ -162,13 +174,16 @@ def test_the_numbers_of_seed_zero() -> None:
         torch.manual_seed(0)
         return call().tolist()
 
-    np.testing.assert_allclose(drawn(lambda: torch.empty(3).exponential_()), [3.508326, 1.230385, 0.615044], rtol=1e-6)
+    np.testing.assert_allclose(
+        drawn(lambda: torch.empty(3).exponential_()), [3.508326, 1.230385, 0.615044], rtol=1e-6
+    )
     assert drawn(lambda: torch.empty(3).geometric_(0.3)) == [1, 1, 3]
     assert drawn(lambda: torch.poisson(torch.tensor([1.0, 2.0]).half())) == [2, 3]
     assert drawn(lambda: torch.binomial(torch.tensor([10.0, 3.0]), torch.tensor(0.5))) == [7, 2]
 
 
-# That they are distributed as they say: with a fixed seed, a test that a true sample fails once in ten thousand.
+# That they are distributed as they say: with a fixed seed, a test that a true sample fails once in
+# ten thousand.
 
 CONTINUOUS = [
     (lambda t: t.exponential_(2.0), stats.expon(scale=0.5)),
@@ -223,7 +238,12 @@ def test_a_count_that_is_no_number_ends() -> None:
 
 
 def test_what_goes_in_has_no_influence_on_what_is_drawn() -> None:
-    for name, arguments in (("exponential_", ()), ("cauchy_", ()), ("log_normal_", ()), ("geometric_", (0.3,))):
+    for name, arguments in (
+        ("exponential_", ()),
+        ("cauchy_", ()),
+        ("log_normal_", ()),
+        ("geometric_", (0.3,)),
+    ):
         x = torch.ones(3, requires_grad=True)
         y = getattr(x * 2, name)(*arguments)
         assert type(y.grad_fn).__name__ == name.strip("_").title().replace("_", "") + "Backward0"
@@ -233,7 +253,9 @@ def test_what_goes_in_has_no_influence_on_what_is_drawn() -> None:
     torch.poisson(rate).sum().backward()
     assert rate.grad.tolist() == [0, 0, 0]
     with pytest.raises(RuntimeError, match="derivative for aten::binomial is not implemented"):
-        torch.binomial(torch.full((3,), 5.0), torch.full((3,), 0.5, requires_grad=True)).sum().backward()
+        torch.binomial(
+            torch.full((3,), 5.0), torch.full((3,), 0.5, requires_grad=True)
+        ).sum().backward()
 
 
 def test_fork_rng_leaves_no_trace() -> None:

@@ -1,4 +1,6 @@
-"""Segments, powers added up, functional twins, tensors of many sizes in one: what random arguments do not reach."""
+"""Segments, powers added up, functional twins, tensors of many sizes in one: what random arguments
+do not reach.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,8 @@ GRADIENTS = cases("""
     T.segment_reduce(x.of([1, float("nan"), 2, 3]), "max", lengths=T.tensor([2, 2])).nan_to_num(7)
     T.ops.aten.copy(x(3), x(3)).sum()
     T.linalg._powsum(x(3)).sum()
-    T.ops.aten.unflatten_dense_tensors(T.ops.aten.flatten_dense_tensors([x(2, 3), x(2)]), [T.ones(4), T.ones(2, 2)])
+    T.ops.aten.unflatten_dense_tensors(T.ops.aten.flatten_dense_tensors([x(2, 3), x(2)]),
+        [T.ones(4), T.ones(2, 2)])
 """)
 
 
@@ -100,7 +103,9 @@ def test_segments_are_reduced_as_numpy_reduces_them() -> None:
     t = T.tensor(a)
     for name, reduce in (("sum", np.sum), ("prod", np.prod)):
         expected = [reduce(a[i:j], axis=0) for i, j in zip(cuts, cuts[1:])]
-        np.testing.assert_allclose(T.segment_reduce(t, name, offsets=T.tensor(cuts)).numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            T.segment_reduce(t, name, offsets=T.tensor(cuts)).numpy(), expected, rtol=1e-12
+        )
 
 
 def test_segments_do_not_reach_beyond_the_data() -> None:

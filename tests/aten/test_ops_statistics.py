@@ -1,4 +1,6 @@
-"""Statistics and order: names, ties, NaN, nothing, `out=`, errors beside PyTorch; and values beside numpy."""
+"""Statistics and order: names, ties, NaN, nothing, `out=`, errors beside PyTorch; and values beside
+numpy.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,8 @@ T.histogram(x.of([1, 2]), x.of([1]))
 T.histogram(x.of([1, 2], "int64"), 2)
 T.histogram(x.of([1, 2]), 2, out=(T.empty(0), T.empty(0)))
 T.histogramdd(x.of([[0, 1], [1, 0], [2, 0], [2, 2]]), bins=[2, 3])
-T.histogramdd(x.of([[0, 1], [1, 0], [2, 0], [2, 2]]), bins=3, weight=x.of([1, 2, 3, 4]), density=True)
+T.histogramdd(x.of([[0, 1], [1, 0], [2, 0], [2, 2]]), bins=3, weight=x.of([1, 2, 3, 4]),
+    density=True)
 T.histogramdd(x.of([[0, 1], [1, 0], [2, 0]]), bins=[x.of([0, 1, 2]), x.of([0, 1])])
 T.histogramdd(x.of([0, 1]), bins=[3])
 T.histogramdd(x.of([[0, 1]]), bins=[3])
@@ -158,7 +161,8 @@ x.of([[1, 2, 3, nan], [4, 5, 6, 8]]).quantile(0.5, dim=1)
 x.of([[1, 2, 3, nan], [4, 5, 6, 8]]).nanquantile(0.5, dim=1)
 x.of([nan, nan]).nanquantile(0.5)
 x(2, 3, 4).quantile(x.of([0.5, 0.1]), 1).stride()
-[x.of([1, 2, 3, 4]).quantile(0.3, interpolation=i) for i in ("lower", "higher", "midpoint", "nearest")]
+[x.of([1, 2, 3, 4]).quantile(0.3, interpolation=i)
+    for i in ("lower", "higher", "midpoint", "nearest")]
 x.of([1, 2]).quantile(0.3, interpolation="x")
 x.of([], "float16").quantile(0.3, interpolation="x")
 x.of([1, 2]).quantile(1.3)
@@ -255,8 +259,10 @@ def unique_has_no_derivative(T: Any, x: Any) -> Any:
 
 
 nan, inf = torch.nan, torch.inf
-GRADIENTS = [median_of_ties, running_extrema_of_ties, extrema_of_ties, median_of_nan, distances_of_equal_rows,
-             unique_has_no_derivative]  # fmt: skip
+GRADIENTS = [
+    median_of_ties, running_extrema_of_ties, extrema_of_ties, median_of_nan,
+    distances_of_equal_rows, unique_has_no_derivative,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", GRADIENTS, ids=lambda f: f.__name__)

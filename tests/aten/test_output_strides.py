@@ -42,10 +42,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 @st.composite
 def strided(draw: Any, shape: list[int]) -> Any:
-    """A tensor of this shape or one that broadcasts to it: permuted, channels last, expanded, with gaps, with odd strides."""
+    """A tensor of this shape or one that broadcasts to it: permuted, channels last, expanded, with
+    gaps, with odd strides.
+    """
     if draw(st.booleans()):
         shape = [n if draw(st.integers(0, 3)) else 1 for n in shape][draw(st.integers(0, 1)) :]
-    kind = draw(st.sampled_from(["contiguous", "permuted", "odd", "channels_last", "expanded", "gaps"]))
+    kind = draw(
+        st.sampled_from(["contiguous", "permuted", "odd", "channels_last", "expanded", "gaps"])
+    )
     strides = list(contiguous_strides(shape))
     if kind in ("permuted", "odd"):
         order, step = draw(st.permutations(range(len(shape)))), 1

@@ -1,6 +1,8 @@
-"""Pointwise operators and reductions beside numpy, in every variant: what `make test` checks without PyTorch.
+"""Pointwise operators and reductions beside numpy, in every variant: what `make test` checks
+without PyTorch.
 
-Inputs are contiguous, transposed, strided, expanded, 0-d and empty; results are compared in float64.
+Inputs are contiguous, transposed, strided, expanded, 0-d and empty; results are compared in
+float64.
 """
 
 from __future__ import annotations
@@ -21,37 +23,54 @@ from tests.support import examples
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "abs": np.abs, "neg": np.negative, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
-    "sqrt": np.sqrt, "rsqrt": lambda a: 1 / np.sqrt(a), "reciprocal": lambda a: 1 / a, "sin": np.sin, "cos": np.cos,
+    "abs": np.abs, "neg": np.negative, "exp": np.exp, "expm1": np.expm1, "log": np.log,
+    "log1p": np.log1p, "log2": np.log2,
+    "sqrt": np.sqrt, "rsqrt": lambda a: 1 / np.sqrt(a), "reciprocal": lambda a: 1 / a,
+    "sin": np.sin, "cos": np.cos,
     "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)), "erf": _erf, "floor": np.floor, "ceil": np.ceil, "round": np.round,
-    "trunc": np.trunc, "frac": lambda a: a - np.trunc(a), "sign": np.sign, "isnan": np.isnan, "isinf": np.isinf,
-    "isfinite": np.isfinite, "logical_not": np.logical_not, "square": np.square, "relu": lambda a: np.maximum(a, 0),
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+    "tanh": np.tanh,
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)), "erf": _erf, "floor": np.floor, "ceil": np.ceil,
+    "round": np.round,
+    "trunc": np.trunc, "frac": lambda a: a - np.trunc(a), "sign": np.sign, "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite, "logical_not": np.logical_not, "square": np.square,
+    "relu": lambda a: np.maximum(a, 0),
 }  # fmt: skip
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floor_divide": np.floor_divide,
-    "remainder": np.remainder, "fmod": np.fmod, "pow": lambda a, b: np.power(a, b), "maximum": np.maximum, "minimum": np.minimum,
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "atan2": np.arctan2, "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
+    "floor_divide": np.floor_divide, "remainder": np.remainder, "fmod": np.fmod, "pow": lambda a,
+    b: np.power(a, b), "maximum": np.maximum, "minimum": np.minimum, "eq": np.equal,
+    "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "atan2": np.arctan2, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
-INTEGER = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
+INTEGER = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+}
 REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min, "argmax": np.argmax, "argmin": np.argmin,
-    "any": np.any, "all": np.all, "var": lambda a, axis, keepdims: np.var(a, axis=axis, ddof=1, keepdims=keepdims),
-    "std": lambda a, axis, keepdims: np.std(a, axis=axis, ddof=1, keepdims=keepdims),
-    "logsumexp": lambda a, axis, keepdims: np.log(np.sum(np.exp(a), axis=axis, keepdims=keepdims)),
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min,
+    "argmax": np.argmax, "argmin": np.argmin, "any": np.any, "all": np.all, "var": lambda a, axis,
+    keepdims: np.var(a, axis=axis, ddof=1, keepdims=keepdims), "std": lambda a, axis,
+    keepdims: np.std(a, axis=axis, ddof=1, keepdims=keepdims), "logsumexp": lambda a, axis,
+    keepdims: np.log(np.sum(np.exp(a), axis=axis, keepdims=keepdims)),
 }  # fmt: skip
 
 
 @st.composite
 def layouts(draw: Any, ndim: int | None = None) -> Any:
     """A float64 array of one to three dimensions and a tensor with its values, in some layout."""
-    shape = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 3)) if ndim is None else ndim)]
+    shape = [
+        draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 3)) if ndim is None else ndim)
+    ]
     values = np.random.default_rng(draw(st.integers(0, 99))).uniform(-2, 2, shape)
     how = draw(st.sampled_from(["contiguous", "transposed", "strided"]))
     if how == "transposed":
-        return values, from_array(np.ascontiguousarray(values.T)).permute(*reversed(range(values.ndim)))
+        return values, from_array(np.ascontiguousarray(values.T)).permute(
+            *reversed(range(values.ndim))
+        )
     if how == "strided":
         wide = np.zeros([2 * n for n in shape])
         wide[tuple(slice(1, None, 2) for _ in shape)] = values
@@ -164,7 +183,8 @@ def test_three_operands() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"]
+    "dtype",
+    ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"],
 )
 def test_arithmetic_of_every_dtype(dtype: str) -> None:
     a, b = np.array([1, 2, 3], dtype), np.array([3, 2, 1], dtype)
@@ -179,7 +199,8 @@ def test_arithmetic_of_every_dtype(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"]
+    "dtype",
+    ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"],
 )
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 16])
 def test_negation_into_memory_with_gaps(dtype: str, step: int) -> None:

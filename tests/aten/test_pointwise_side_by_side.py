@@ -1,4 +1,5 @@
-"""Every pointwise operator and every reduction, over dtypes, layouts and variants, beside real PyTorch.
+"""Every pointwise operator and every reduction, over dtypes, layouts and variants, beside real
+PyTorch.
 
 One test an operator; inside, it tries all combinations and reports those that differ.
 """
@@ -20,12 +21,13 @@ LAYOUTS = [
 ]
 
 UNARY = (
-    "abs neg exp expm1 log log1p log2 sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh sigmoid erf floor ceil "
-    "round trunc frac sign isnan isinf isfinite logical_not bitwise_not square relu"
+    "abs neg exp expm1 log log1p log2 sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
+    "tanh sigmoid erf floor ceil round trunc frac sign isnan isinf isfinite logical_not "
+    "bitwise_not square relu"
 ).split()
 BINARY = (
-    "add sub mul div floor_divide remainder fmod pow maximum minimum eq ne lt le gt ge atan2 logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor"
+    "add sub mul div floor_divide remainder fmod pow maximum minimum eq ne lt le gt ge atan2 "
+    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor"
 ).split()
 REDUCTIONS = [
     "sum",
@@ -45,8 +47,8 @@ REDUCTIONS = [
     "logsumexp",
 ]
 REDUCED = [
-    "T.{op}({a})", "T.{op}({a}, 0)", "T.{op}({a}, -1, keepdim=True)", "T.{op}({a}, dim=(0, 1))", "{a}.{op}(1)",
-    "T.{op}({a}, 2)", "T.{op}({a}.t())", "T.{op}({a}, dim=0, keepdim=True)",
+    "T.{op}({a})", "T.{op}({a}, 0)", "T.{op}({a}, -1, keepdim=True)", "T.{op}({a}, dim=(0, 1))",
+    "{a}.{op}(1)", "T.{op}({a}, 2)", "T.{op}({a}.t())", "T.{op}({a}, dim=0, keepdim=True)",
 ]  # fmt: skip
 MORE = """
 T.div(x(2, 3), x(2, 3), rounding_mode="floor")
@@ -214,8 +216,16 @@ def test_binary(op: str) -> None:
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reduction(op: str) -> None:
     inputs = [f'x(2, 3, dtype="{d}")' for d in DTYPES]
-    one_dim = op in ("prod", "max", "min", "argmax", "argmin")  # their complaint about a tuple lists all overloads
-    compare([form.format(op=op, a=a) for a in inputs for form in REDUCED if not (one_dim and "(0, 1)" in form)])
+    # their complaint about a tuple lists all overloads
+    one_dim = op in ("prod", "max", "min", "argmax", "argmin")
+    compare(
+        [
+            form.format(op=op, a=a)
+            for a in inputs
+            for form in REDUCED
+            if not (one_dim and "(0, 1)" in form)
+        ]
+    )
 
 
 @pytest.mark.parametrize("line", MORE)

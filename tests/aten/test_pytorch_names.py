@@ -16,7 +16,9 @@ from tests.support import oracle
 from tools import operators
 
 HERE = {f.schema.name for f in load()}
-ABSENT = sorted(name for name in pytorch_names.names() if name not in HERE and not name.startswith("_"))
+ABSENT = sorted(
+    name for name in pytorch_names.names() if name not in HERE and not name.startswith("_")
+)
 
 
 def absent(place: str) -> list[str]:
@@ -27,7 +29,9 @@ def absent(place: str) -> list[str]:
 
 
 def test_the_page_is_fresh() -> None:
-    assert operators.PAGE.read_text(encoding="utf-8") == operators.page(), "python -m tools.operators"
+    assert operators.PAGE.read_text(encoding="utf-8") == operators.page(), (
+        "python -m tools.operators"
+    )
 
 
 def test_the_lists_are_those_of_the_installed_pytorch() -> None:
@@ -47,7 +51,10 @@ def test_every_name_stands_on_the_page_once() -> None:
 
 def test_a_missing_function_is_called_one() -> None:
     name = absent("torch")[0]
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'. PyTorch has an operator '{name}'; here it is not"):
+    with pytest.raises(
+        AttributeError,
+        match=f"has no attribute '{name}'. PyTorch has an operator '{name}'; here it is not",
+    ):
         getattr(torch, name)
     with pytest.raises(AttributeError, match=f"PyTorch has an operator '{name}'"):
         getattr(torch.ops.aten, name)
@@ -56,14 +63,20 @@ def test_a_missing_function_is_called_one() -> None:
 def test_a_missing_method_is_called_one() -> None:
     name = absent("Tensor")[0]
     t = torch.ones(2)
-    with pytest.raises(AttributeError, match=f"'Tensor' object has no attribute '{name}'. PyTorch has an operator '{name}'"):
+    with pytest.raises(
+        AttributeError,
+        match=f"'Tensor' object has no attribute '{name}'. PyTorch has an operator '{name}'",
+    ):
         getattr(t, name)
     assert not hasattr(t, name)
 
 
 def test_the_example_on_the_page_is_missing_and_said_to_be() -> None:
     owners = {"internals": torch, "tensor": torch.ones(1), "internals.ops.aten": torch.ops.aten}
-    said = re.findall(r"`(internals|tensor|internals\.ops\.aten)\.(\w+)(?:\(\))?`", operators.page().partition("\n## ")[0])
+    said = re.findall(
+        r"`(internals|tensor|internals\.ops\.aten)\.(\w+)(?:\(\))?`",
+        operators.page().partition("\n## ")[0],
+    )
     assert [owner for owner, _ in said] == list(owners)
     for owner, name in said:
         with pytest.raises(AttributeError, match=f"PyTorch has an operator '{name}'"):
@@ -81,10 +94,14 @@ def test_a_script_that_calls_one_does_not_compile(tmp_path: Path) -> None:
     function, method = absent("torch")[0], absent("Tensor")[0]
     file = tmp_path / "calls_absent.py"
     head = "import internals as torch\n\n"
-    file.write_text(f"{head}def f(x):\n    return torch.{function}(x)\n\ndef g(x):\n    return x.{method}()\n")
+    file.write_text(
+        f"{head}def f(x):\n    return torch.{function}(x)\n\ndef g(x):\n    return x.{method}()\n"
+    )
     calls = runpy.run_path(str(file))
     for name, called in (("f", function), ("g", method)):
-        with pytest.raises(RuntimeError, match=f"PyTorch has an operator '{called}'; here it is not implemented"):
+        with pytest.raises(
+            RuntimeError, match=f"PyTorch has an operator '{called}'; here it is not implemented"
+        ):
             torch.jit.script(calls[name])
 
 
@@ -93,4 +110,6 @@ def test_the_advice_leads_somewhere() -> None:
     advice = pytorch_names.advice(ABSENT[0])
     assert pytorch_names.PAGE in advice and (root / pytorch_names.PAGE).is_file()
     assert pytorch_names.NOTEBOOK in advice
-    assert f"### {pytorch_names.SECTION}\\n" in (root / pytorch_names.NOTEBOOK).read_text(encoding="utf-8")
+    assert f"### {pytorch_names.SECTION}\\n" in (root / pytorch_names.NOTEBOOK).read_text(
+        encoding="utf-8"
+    )

@@ -1,4 +1,6 @@
-"""Random numbers: PyTorch's own streams, whatever dtype, size and layout; and they are distributed as they should be."""
+"""Random numbers: PyTorch's own streams, whatever dtype, size and layout; and they are distributed
+as they should be.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,20 @@ from tests.support import examples
 
 FLOATING = ["float16", "float32", "float64", "complex64", "complex128"]
 EVERY = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
-LAST_BITS = {"float16": 4e-3, "float32": 1e-6, "complex64": 1e-6, "float64": 4e-15, "complex128": 4e-15}
+LAST_BITS = {
+    "float16": 4e-3,
+    "float32": 1e-6,
+    "complex64": 1e-6,
+    "float64": 4e-15,
+    "complex128": 4e-15,
+}
 N = 20_000
 
 
 def both(call: Any, seed: int = 3, exact: bool = True, repeat: int = 3) -> None:
-    """`call(module)` gives the same from both modules, several times in a row, and leaves both generators in the same state."""
+    """`call(module)` gives the same from both modules, several times in a row, and leaves both
+    generators in the same state.
+    """
 
     def drawn(m: Any) -> Any:
         m.manual_seed(seed)
@@ -42,7 +52,9 @@ def both(call: Any, seed: int = 3, exact: bool = True, repeat: int = 3) -> None:
 
 
 def state(m: Any) -> str:
-    """A checksum of the generator's state but for the kept normal number behind it, which may differ in its last bit."""
+    """A checksum of the generator's state but for the kept normal number behind it, which may
+    differ in its last bit.
+    """
     return hashlib.sha1(np.asarray(m.get_rng_state())[:5016].tobytes()).hexdigest()
 
 
@@ -57,11 +69,14 @@ def test_the_numbers_of_seed_zero() -> None:
     assert torch.rand(2, dtype=torch.float64).tolist() == [0.9700530018065531, 0.707819864399788]
     torch.manual_seed(0)
     np.testing.assert_allclose(
-        torch.randn(4).tolist(), [1.5409960746765137, -0.293428897857666, -2.1787893772125244, 0.5684312582015991]
+        torch.randn(4).tolist(),
+        [1.5409960746765137, -0.293428897857666, -2.1787893772125244, 0.5684312582015991],
     )
     torch.manual_seed(0)
     np.testing.assert_allclose(
-        torch.randn(17)[:3].tolist(), [-1.1258398294448853, -1.6959311962127686, 0.5666506290435791], rtol=1e-5
+        torch.randn(17)[:3].tolist(),
+        [-1.1258398294448853, -1.6959311962127686, 0.5666506290435791],
+        rtol=1e-5,
     )
     torch.manual_seed(0)
     assert torch.randint(10, (8,)).tolist() == [4, 9, 3, 0, 3, 9, 7, 3]
@@ -175,7 +190,9 @@ def test_a_state_moves_between_us_and_pytorch() -> None:
 # Generators
 
 
-@given(st.integers(-(2**63), 2**64 - 1), st.lists(st.integers(0, 40), max_size=5), st.integers(1, 30))
+@given(
+    st.integers(-(2**63), 2**64 - 1), st.lists(st.integers(0, 40), max_size=5), st.integers(1, 30)
+)
 @examples(30)
 def test_a_state_brings_the_same_numbers_again(seed: int, before: list[int], n: int) -> None:
     g = torch.Generator().manual_seed(seed)
@@ -192,7 +209,9 @@ def test_looking_at_the_state_does_not_change_it() -> None:
     g = torch.Generator().manual_seed(3)
     for n in (0, 1, 624):
         torch.randn(n, generator=g)
-        assert torch.equal(g.get_state(), g.get_state()) and torch.equal(g.clone_state().get_state(), g.get_state())
+        assert torch.equal(g.get_state(), g.get_state()) and torch.equal(
+            g.clone_state().get_state(), g.get_state()
+        )
 
 
 def test_generators_do_not_disturb_each_other() -> None:

@@ -1,4 +1,6 @@
-"""Rules of reductions and running sums: dtypes, dimensions, nothing to reduce, NaN, ties, accuracy, norms, `out=`."""
+"""Rules of reductions and running sums: dtypes, dimensions, nothing to reduce, NaN, ties, accuracy,
+norms, `out=`.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,10 @@ x = [[1.0, 2.0], [3.0, 4.0]]
         (lambda: t([1, 2]).cumsum(0, dtype=torch.float32), [1, 3], torch.float32),
         (lambda: t(3).cumsum(0), 3, torch.int64),
         (lambda: torch.sum(t(x), 0, out=torch.empty(0, dtype=torch.int64)), [4, 6], torch.int64),
-        (lambda: torch.cumsum(t(x), 0, out=torch.empty(0, dtype=torch.int64)), [[1, 2], [4, 6]], torch.int64),
+        (
+            lambda: torch.cumsum(t(x), 0, out=torch.empty(0, dtype=torch.int64)), [[1, 2], [4, 6]],
+            torch.int64,
+        ),
     ],
 )  # fmt: skip
 def test_answers(call: Callable[[], Any], values: Any, dtype: Any) -> None:
@@ -96,31 +101,84 @@ def test_answers(call: Callable[[], Any], values: Any, dtype: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: t([1]).mean(), RuntimeError, "Input dtype must be either a floating point or complex dtype. Got: Long"),
-        (lambda: t([1.0]).mean(dtype=torch.int64), RuntimeError, "Optional dtype must be either a floating point or complex"),
-        (lambda: t(x).sum((0, -2)), RuntimeError, "dim 0 appears multiple times in the list of dims"),
-        (lambda: t(x).sum(2), IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+        (
+            lambda: t([1]).mean(), RuntimeError,
+            "Input dtype must be either a floating point or complex dtype. Got: Long",
+        ),
+        (
+            lambda: t([1.0]).mean(dtype=torch.int64), RuntimeError,
+            "Optional dtype must be either a floating point or complex",
+        ),
+        (lambda: t(x).sum((0, -2)), RuntimeError, (
+            "dim 0 appears multiple times in the list of dims"
+        )),
+        (
+            lambda: t(x).sum(2), IndexError,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+        ),
         (lambda: t(1.0).sum(1), IndexError, "expected to be in range of [-1, 0], but got 1"),
-        (lambda: torch.empty(0).max(), RuntimeError, "max(): Expected reduction dim to be specified for input.numel() == 0."),
-        (lambda: torch.empty(0, 3).max(0), IndexError, "max(): Expected reduction dim 0 to have non-zero size."),
-        (lambda: torch.empty(0, 3).amax(-2), IndexError, "amax(): Expected reduction dim -2 to have non-zero size."),
-        (lambda: torch.empty(0).argmax(), IndexError, "argmax(): Expected reduction dim to be specified"),
+        (
+            lambda: torch.empty(0).max(), RuntimeError,
+            "max(): Expected reduction dim to be specified for input.numel() == 0.",
+        ),
+        (
+            lambda: torch.empty(0, 3).max(0), IndexError,
+            "max(): Expected reduction dim 0 to have non-zero size.",
+        ),
+        (
+            lambda: torch.empty(0, 3).amax(-2), IndexError,
+            "amax(): Expected reduction dim -2 to have non-zero size.",
+        ),
+        (
+            lambda: torch.empty(0).argmax(), IndexError,
+            "argmax(): Expected reduction dim to be specified",
+        ),
         (lambda: t([True]).argmax(), RuntimeError, "argmax(): does not support bool input"),
         (lambda: t([1j]).max(0), RuntimeError, "max(): does not support complex input"),
-        (lambda: t([1j]).amax(), NotImplementedError, "\"max_values_cpu\" not implemented for 'ComplexFloat'"),
-        (lambda: t(x).var(correction=1j), RuntimeError, "value cannot be converted to type double without overflow"),
-        (lambda: t([1]).var(), RuntimeError, "std and var only support floating point and complex dtypes"),
-        (lambda: t([1]).norm(), RuntimeError, "vector_norm: Expected a floating point or complex tensor as input. Got Long"),
-        (lambda: torch.empty(0).norm(inf), RuntimeError, "cannot compute the inf norm on an empty tensor"),
+        (
+            lambda: t([1j]).amax(), NotImplementedError,
+            "\"max_values_cpu\" not implemented for 'ComplexFloat'",
+        ),
+        (
+            lambda: t(x).var(correction=1j), RuntimeError,
+            "value cannot be converted to type double without overflow",
+        ),
+        (
+            lambda: t([1]).var(), RuntimeError,
+            "std and var only support floating point and complex dtypes",
+        ),
+        (
+            lambda: t([1]).norm(), RuntimeError,
+            "vector_norm: Expected a floating point or complex tensor as input. Got Long",
+        ),
+        (
+            lambda: torch.empty(0).norm(inf), RuntimeError,
+            "cannot compute the inf norm on an empty tensor",
+        ),
         (lambda: t([1.0]).norm("x"), RuntimeError, "Order x not supported."),
         (lambda: t([1.0]).norm("nuc"), RuntimeError, "must have at least 2 dimensions"),
-        (lambda: t([1.0]).cumsum(0, dtype=torch.bool), NotImplementedError, "\"cumsum_out_cpu\" not implemented for 'Bool'"),
-        (lambda: t([1.5]).cumsum_(0, dtype=torch.int64), RuntimeError, "Bad in-place call: input tensor dtype float"),
+        (
+            lambda: t([1.0]).cumsum(0, dtype=torch.bool), NotImplementedError,
+            "\"cumsum_out_cpu\" not implemented for 'Bool'",
+        ),
+        (
+            lambda: t([1.5]).cumsum_(0, dtype=torch.int64), RuntimeError,
+            "Bad in-place call: input tensor dtype float",
+        ),
         (lambda: torch.max(t(x), 0, out=(torch.empty(0), torch.empty(0))), RuntimeError,
          "Expected out tensor to have dtype long int, but got float instead"),
-        (lambda: torch.any(t(x), out=torch.empty(0)), RuntimeError, "any only supports bool tensor for result, got: Float"),
-        (lambda: torch.sum(t(x), 0, dtype=torch.float64, out=torch.empty(0)), RuntimeError, "to have dtype double"),
-        (lambda: torch.nuclear_norm(torch.ones(2, 2), out=torch.empty(0, dtype=torch.complex64)), RuntimeError, "dtype"),
+        (
+            lambda: torch.any(t(x), out=torch.empty(0)), RuntimeError,
+            "any only supports bool tensor for result, got: Float",
+        ),
+        (
+            lambda: torch.sum(t(x), 0, dtype=torch.float64, out=torch.empty(0)), RuntimeError,
+            "to have dtype double",
+        ),
+        (
+            lambda: torch.nuclear_norm(torch.ones(2, 2), out=torch.empty(0, dtype=torch.complex64)),
+            RuntimeError, "dtype",
+        ),
     ],
 )  # fmt: skip
 def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
@@ -139,12 +197,19 @@ def test_no_degrees_of_freedom() -> None:
 
 def test_named_results() -> None:
     result = t([[1, 5], [7, 2]]).max(1)
-    assert repr(result) == "internals.return_types.max(\nvalues=tensor([5, 7]),\nindices=tensor([1, 0]))"
+    assert (
+        repr(result)
+        == "internals.return_types.max(\nvalues=tensor([5, 7]),\nindices=tensor([1, 0]))"
+    )
     values, indices = result
     assert values is result.values is result[0] and indices is result.indices
     assert isinstance(result, torch.return_types.max)
     again = pickle.loads(pickle.dumps(result))
-    assert type(again) is type(result) and again.values.tolist() == [5, 7] and again.indices.tolist() == [1, 0]
+    assert (
+        type(again) is type(result)
+        and again.values.tolist() == [5, 7]
+        and again.indices.tolist() == [1, 0]
+    )
     out = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
     written = torch.min(t([[1, 5], [7, 2]]), 1, out=out)
     assert written.values is out[0] and out[0].tolist() == [1, 2] and out[1].tolist() == [0, 1]
@@ -153,7 +218,9 @@ def test_named_results() -> None:
 @examples(20)
 @given(st.integers(1, 60_000), st.integers(1, 3), st.booleans(), st.integers(0, 99))
 def test_sums_lose_few_digits(n: int, columns: int, down: bool, seed: int) -> None:
-    """Adding one after the other would be off by up to n units; blocks of blocks keep it within a handful."""
+    """Adding one after the other would be off by up to n units; blocks of blocks keep it within a
+    handful.
+    """
     a = np.random.default_rng(seed).uniform(0.5, 1.5, (n, columns)).astype(np.float32)
     a = a if down else np.ascontiguousarray(a.T)
     exact = a.astype(np.float64).sum(0 if down else 1)
@@ -163,14 +230,18 @@ def test_sums_lose_few_digits(n: int, columns: int, down: bool, seed: int) -> No
 
 def test_half_is_added_up_in_single() -> None:
     assert torch.ones(10_000, dtype=torch.float16).sum().item() == 10_000
-    assert torch.full((4096,), 0.1, dtype=torch.float16).mean().item() == pytest.approx(0.1, rel=1e-3)
+    assert torch.full((4096,), 0.1, dtype=torch.float16).mean().item() == pytest.approx(
+        0.1, rel=1e-3
+    )
     assert torch.ones(5_000, dtype=torch.float16).cumsum(0)[-1].item() == 5_000
 
 
 def test_variance_far_from_zero() -> None:
     values = 1e4 + np.random.default_rng(0).standard_normal(10_000)
     single = values.astype(np.float32)
-    assert from_array(single).var().item() == pytest.approx(single.astype(np.float64).var(ddof=1), rel=1e-6)
+    assert from_array(single).var().item() == pytest.approx(
+        single.astype(np.float64).var(ddof=1), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "expanded"])
@@ -178,7 +249,9 @@ def test_layouts(layout: str) -> None:
     base = np.random.default_rng(1).standard_normal((4, 6, 8))
     tensor = {
         "contiguous": lambda: from_array(base),
-        "transposed": lambda: from_array(np.ascontiguousarray(base.transpose(2, 0, 1))).permute(1, 2, 0),
+        "transposed": lambda: from_array(np.ascontiguousarray(base.transpose(2, 0, 1))).permute(
+            1, 2, 0
+        ),
         "sliced": lambda: from_array(base)[::2, 1::3],
         "expanded": lambda: from_array(base[:, :1]).expand(4, 6, 8),
     }[layout]()
@@ -187,9 +260,15 @@ def test_layouts(layout: str) -> None:
         axes = tuple(dim)
         np.testing.assert_allclose(array(tensor.sum(dim)), a.sum(axes), atol=1e-12)
         np.testing.assert_allclose(array(tensor.var(dim)), a.var(axes, ddof=1), atol=1e-12)
-        np.testing.assert_allclose(array(tensor.amax(dim, keepdim=True)), a.max(axes, keepdims=True))
-        np.testing.assert_allclose(array(tensor.norm(3, dim)), (np.abs(a) ** 3).sum(axes) ** (1 / 3), atol=1e-12)
-        np.testing.assert_allclose(array(tensor.logsumexp(dim)), np.log(np.exp(a).sum(axes)), atol=1e-12)
+        np.testing.assert_allclose(
+            array(tensor.amax(dim, keepdim=True)), a.max(axes, keepdims=True)
+        )
+        np.testing.assert_allclose(
+            array(tensor.norm(3, dim)), (np.abs(a) ** 3).sum(axes) ** (1 / 3), atol=1e-12
+        )
+        np.testing.assert_allclose(
+            array(tensor.logsumexp(dim)), np.log(np.exp(a).sum(axes)), atol=1e-12
+        )
     for d in range(3):
         np.testing.assert_array_equal(array(tensor.argmax(d)), a.argmax(d))
         np.testing.assert_allclose(array(tensor.prod(d)), a.prod(d), atol=1e-12)
@@ -197,7 +276,8 @@ def test_layouts(layout: str) -> None:
         np.testing.assert_array_equal(array(tensor.min(d).values), a.min(d))
 
 
-# Infinities, NaN and both zeros, three at a time, among as many ones as make no difference to what is looked at.
+# Infinities, NaN and both zeros, three at a time, among as many ones as make no difference to what
+# is looked at.
 SPECIAL = np.array(list(product((1.0, -2.0, 0.0, -0.0, inf, -inf, nan), repeat=3)))
 BY_NUMPY: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, int], Any]]] = {
     "sum": (lambda t, d: t.sum(d), np.sum),
@@ -232,7 +312,9 @@ BY_NUMPY: dict[str, tuple[Callable[[Any, int], Any], Callable[[Any, int], Any]]]
 @pytest.mark.parametrize("name", BY_NUMPY)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_infinities_nan_and_zeros_are_what_they_are_to_numpy(name: str, dtype: Any) -> None:
-    """In short rows and long ones, along them and across; the sign of a zero where it tells something."""
+    """In short rows and long ones, along them and across; the sign of a zero where it tells
+    something.
+    """
     ours, theirs = BY_NUMPY[name]
     for length in (3, 5, 65):
         rows = np.ones((len(SPECIAL), length), dtype)
@@ -244,7 +326,9 @@ def test_infinities_nan_and_zeros_are_what_they_are_to_numpy(name: str, dtype: A
             found = array(ours(from_array(a), d))
             np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype is np.float32 else 1e-12)
             if name.endswith("prod"):
-                np.testing.assert_array_equal(np.signbit(found) & (found == 0), np.signbit(expected) & (expected == 0))
+                np.testing.assert_array_equal(
+                    np.signbit(found) & (found == 0), np.signbit(expected) & (expected == 0)
+                )
 
 
 def test_a_gradient_passes_what_is_not_nan() -> None:
@@ -260,8 +344,12 @@ def test_a_sum_to_a_size_that_fits_and_no_other(dims: int) -> None:
         extra = 2 - dims
         if extra >= 0 and all(n in (1, m) for n, m in zip(size, a.shape[extra:])):
             over = tuple(d for d in range(2) if d < extra or size[d - extra] == 1)
-            np.testing.assert_array_equal(array(from_array(a).sum_to_size(size)), a.sum(over).reshape(size))
+            np.testing.assert_array_equal(
+                array(from_array(a).sum_to_size(size)), a.sum(over).reshape(size)
+            )
         else:
             with pytest.raises(RuntimeError) as refusal:
                 from_array(a).sum_to_size(size)
-            assert str(refusal.value) == f"size {{{list(size)}}} is not expandable to size {{[2, 3]}}."
+            assert (
+                str(refusal.value) == f"size {{{list(size)}}} is not expandable to size {{[2, 3]}}."
+            )

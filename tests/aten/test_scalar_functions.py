@@ -1,4 +1,6 @@
-"""The table of functions of one element: a line is all that every backend needs (internals/aten/scalar_functions)."""
+"""The table of functions of one element: a line is all that every backend needs
+(internals/aten/scalar_functions).
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_a_line_is_enough_for_every_backend(monkeypatch: Any) -> None:
     wanted = np.where(a > -9, np.log1p(np.exp(a.astype(np.float64) * 2)), 0)
     ran = []
     real = elementwise.Plan.run
-    monkeypatch.setattr(elementwise.Plan, "run", lambda plan, *a: (ran.append(plan), real(plan, *a)))
+    monkeypatch.setattr(
+        elementwise.Plan, "run", lambda plan, *a: (ran.append(plan), real(plan, *a))
+    )
     with compiled_kernels(False):
         small = run(entry, torch.from_numpy(a))
     assert not ran
@@ -73,9 +77,13 @@ def test_numbers_of_a_line_come_by_name() -> None:
 
 
 def test_a_formula_for_real_numbers_refuses_complex_ones() -> None:
-    with pytest.raises(NotImplementedError, match="\"softshrink_cpu\" not implemented for 'ComplexFloat'"):
+    with pytest.raises(
+        NotImplementedError, match="\"softshrink_cpu\" not implemented for 'ComplexFloat'"
+    ):
         kernels.softshrink(torch.ones(2, dtype=torch.complex64), 0.5)
-    with pytest.raises(NotImplementedError, match="\"mish_cpu\" not implemented for 'ComplexFloat'"):
+    with pytest.raises(
+        NotImplementedError, match="\"mish_cpu\" not implemented for 'ComplexFloat'"
+    ):
         kernels.mish(torch.ones(2, dtype=torch.complex64))
     with pytest.raises(AttributeError, match="no kernel 'sinus'"):
         kernels.sinus  # noqa: B018

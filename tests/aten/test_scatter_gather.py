@@ -1,4 +1,6 @@
-"""gather, scatter, index_select, index_add, masked_select, nonzero: against real PyTorch where it is installed, and numpy."""
+"""gather, scatter, index_select, index_add, masked_select, nonzero: against real PyTorch where it
+is installed, and numpy.
+"""
 
 from __future__ import annotations
 
@@ -179,24 +181,33 @@ def test_in_place_against_torch(statement: str) -> None:
 
 
 def test_in_place_on_an_expanded_tensor_against_torch() -> None:
-    for statement in ("x.scatter_(1, T.tensor([[0, 1]]), 8)", "x.index_add_(1, T.tensor([0]), T.ones(2, 1))"):
+    for statement in (
+        "x.scatter_(1, T.tensor([[0, 1]]), 8)",
+        "x.index_add_(1, T.tensor([0]), T.ones(2, 1))",
+    ):
         assert_same_effect(statement, "x = T.ones(1, 3).expand(2, 3)")
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Any, int, Any, Any]:
-    """A permuted tensor, a dimension, an index no larger than it elsewhere, and a source of at least the index's shape."""
+    """A permuted tensor, a dimension, an index no larger than it elsewhere, and a source of at
+    least the index's shape.
+    """
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     order = draw(st.permutations(range(len(sizes))))
     d = draw(st.integers(0, len(sizes) - 1))
     numbers = np.arange(np.prod(sizes), dtype=np.float32).reshape([sizes[i] for i in order])
     x = from_array(numbers).permute(list(np.argsort(order)))
-    shape = [draw(st.integers(1, 4)) if i == d else draw(st.integers(1, n)) for i, n in enumerate(sizes)]
+    shape = [
+        draw(st.integers(1, 4)) if i == d else draw(st.integers(1, n)) for i, n in enumerate(sizes)
+    ]
     count = int(np.prod(shape))
-    index = np.array(draw(st.lists(st.integers(0, sizes[d] - 1), min_size=count, max_size=count)), np.int64).reshape(
-        shape
+    index = np.array(
+        draw(st.lists(st.integers(0, sizes[d] - 1), min_size=count, max_size=count)), np.int64
+    ).reshape(shape)
+    source = 100 + np.arange(np.prod([n + 1 for n in shape]), dtype=np.float32).reshape(
+        [n + 1 for n in shape]
     )
-    source = 100 + np.arange(np.prod([n + 1 for n in shape]), dtype=np.float32).reshape([n + 1 for n in shape])
     return x, d, index, source
 
 
@@ -233,11 +244,20 @@ def test_gather_and_scatter_like_torch(case: tuple[Any, int, Any, Any]) -> None:
     ours = [x, from_array(index), from_array(source)]
 
     def results(x: Any, i: Any, s: Any) -> list[Any]:
-        found = [x.gather(d, i), x.scatter_add(d, i, s), x.scatter(d, i, 5), x.clone().scatter_add_(d, i, s)]
-        return description([*found, x.index_select(d, i.reshape(-1)), x.masked_select(x > 3), (x - 3).nonzero()])
+        found = [
+            x.gather(d, i),
+            x.scatter_add(d, i, s),
+            x.scatter(d, i, 5),
+            x.clone().scatter_add_(d, i, s),
+        ]
+        return description(
+            [*found, x.index_select(d, i.reshape(-1)), x.masked_select(x > 3), (x - 3).nonzero()]
+        )
 
     about = description([*ours, d])
-    theirs = answer(lambda torch: results(*(to_torch(t).clone() for t in ours)), about, family="views")
+    theirs = answer(
+        lambda torch: results(*(to_torch(t).clone() for t in ours)), about, family="views"
+    )
     assert results(*ours) == theirs
 
 
@@ -250,7 +270,9 @@ def test_slices_against_numpy(case: tuple[Any, int, Any, Any], alpha: int) -> No
     np.testing.assert_array_equal(array(x.index_select(d, from_array(flat))), selected)
     expected = array(x).copy()
     np.add.at(expected, (slice(None),) * d + (flat,), alpha * selected)
-    np.testing.assert_array_equal(array(x.index_add(d, from_array(flat), from_array(selected), alpha=alpha)), expected)
+    np.testing.assert_array_equal(
+        array(x.index_add(d, from_array(flat), from_array(selected), alpha=alpha)), expected
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=repr)
@@ -259,7 +281,9 @@ def test_every_dtype_against_numpy(dtype: Any) -> None:
     x, i = from_array(a), T.tensor([[2, 0, 0]])
     np.testing.assert_array_equal(array(x.gather(1, i)), a[:1].take([[2, 0, 0]]))
     np.testing.assert_array_equal(array(x.index_select(1, T.tensor([2, 1]))), a[:, [2, 1]])
-    np.testing.assert_array_equal(array(x.masked_select(T.tensor([True, False, True]))), a[:, [0, 2]].ravel())
+    np.testing.assert_array_equal(
+        array(x.masked_select(T.tensor([True, False, True]))), a[:, [0, 2]].ravel()
+    )
     np.testing.assert_array_equal(array(x.nonzero()), np.argwhere(a))
     np.testing.assert_array_equal(array(T.argwhere(x)), np.argwhere(a))
     for ours, theirs in zip(x.nonzero(as_tuple=True), np.nonzero(a)):
@@ -272,7 +296,11 @@ def test_every_dtype_against_numpy(dtype: Any) -> None:
 def test_errors() -> None:
     x = T.zeros(2, 3)
     for call, error, message in [
-        (lambda: x.gather(1, T.tensor([[3]])), RuntimeError, "index 3 is out of bounds for dimension 1 with size 3"),
+        (
+            lambda: x.gather(1, T.tensor([[3]])),
+            RuntimeError,
+            "index 3 is out of bounds for dimension 1 with size 3",
+        ),
         (
             lambda: x.scatter(1, T.tensor([[0]]), T.ones(1, 1, dtype=T.int64)),
             RuntimeError,
@@ -284,7 +312,11 @@ def test_errors() -> None:
             "reduce argument must be either add or multiply",
         ),
         (lambda: x.index_select(0, T.tensor([5])), IndexError, "index out of range in self"),
-        (lambda: x.index_add(0, T.tensor([5]), T.ones(1, 3)), IndexError, "index out of range in self"),
+        (
+            lambda: x.index_add(0, T.tensor([5]), T.ones(1, 3)),
+            IndexError,
+            "index out of range in self",
+        ),
         (lambda: x.masked_select(T.ones(3)), RuntimeError, "expected BoolTensor for mask"),
     ]:
         with pytest.raises(error, match=message):

@@ -1,4 +1,6 @@
-"""Operators that are others by a second name (`same_as`): every overload and twin that PyTorch has, and the same results."""
+"""Operators that are others by a second name (`same_as`): every overload and twin that PyTorch has,
+and the same results.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from tests.support import outcome
 
 ALIASES = {name: f for name, f in functions().items() if f.same_as}
 OTHERS = {f.schema.name for f in functions().values() if not f.same_as}
-NAMES = sorted({f.schema.name for f in ALIASES.values()} - OTHERS)  # of `max` only one overload is an alias
+# of `max` only one overload is an alias
+NAMES = sorted({f.schema.name for f in ALIASES.values()} - OTHERS)
 
 # Made by PyTorch's own generator for tracing with functions only; they have no name in Python.
 FUNCTIONALIZED = {f"aten::__{d}shift__.{kind}_out" for d in "lr" for kind in ("Scalar", "Tensor")}
@@ -36,7 +39,11 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_overload_is_there(name: str) -> None:
     def overloads(torch: Any) -> list[str]:
-        return sorted(n for n in torch._C._dispatch_get_all_op_names() if n.partition(".")[0] == f"aten::{name}")
+        return sorted(
+            n
+            for n in torch._C._dispatch_get_all_op_names()
+            if n.partition(".")[0] == f"aten::{name}"
+        )
 
     assert {*answer(overloads)} - FUNCTIONALIZED <= {*dispatcher.operators}
 
@@ -65,17 +72,23 @@ def run(operator: Callable[..., Any], values: dict[str, Any]) -> tuple[Any, Exce
 
 def same(a: object, b: object) -> bool:
     if isinstance(a, TensorImpl) and isinstance(b, TensorImpl):
-        return a.dtype is b.dtype and np.array_equal(array(a), array(b), equal_nan=array(a).dtype.kind in "fc")
+        return a.dtype is b.dtype and np.array_equal(
+            array(a), array(b), equal_nan=array(a).dtype.kind in "fc"
+        )
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     return a is b or a == b
 
 
 GRAPHS = (
-    "T.special.expit(x), T.special.psi(x), T.special.round(x), T.special.softmax(x, 0), T.special.polygamma(1, x)",
-    "T.special.xlogy(2, x), T.special.multigammaln(x + 3, 2), T.special.gammainc(x, x), T.special.ndtr(x), T.special.i1(x)",
-    "T.arccos(x), x.fix(), x.absolute(), x.greater_equal_(1), x.clip(0, 1), T.argwhere(x), T.max(x, x), x.adjoint()",
-    "x.long() << 1, 1 << x.long(), x.long().__ilshift__(1), x.long() & 3, x.swapaxes(0, 1), x.moveaxis(0, 1), +x, T.det(x)",
+    "T.special.expit(x), T.special.psi(x), T.special.round(x), T.special.softmax(x, 0), "
+    "T.special.polygamma(1, x)",
+    "T.special.xlogy(2, x), T.special.multigammaln(x + 3, 2), T.special.gammainc(x, x), "
+    "T.special.ndtr(x), T.special.i1(x)",
+    "T.arccos(x), x.fix(), x.absolute(), x.greater_equal_(1), x.clip(0, 1), T.argwhere(x), "
+    "T.max(x, x), x.adjoint()",
+    "x.long() << 1, 1 << x.long(), x.long().__ilshift__(1), x.long() & 3, x.swapaxes(0, 1), "
+    "x.moveaxis(0, 1), +x, T.det(x)",
 )
 
 

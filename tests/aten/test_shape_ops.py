@@ -1,4 +1,6 @@
-"""Putting tensors together and moving elements around: against real PyTorch where it is installed, and against numpy."""
+"""Putting tensors together and moving elements around: against real PyTorch where it is installed,
+and against numpy.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,9 @@ def test_out_tensors_keep_their_identity_against_torch() -> None:
     assert_same_effect("T.stack([T.ones(3), T.ones(3)], out=x)")
     assert_same_effect("T.tril(T.ones(2, 3), out=x)")
     assert_same_effect("T.cat([T.ones(1, 3), T.ones(1, 3)], out=x)", "x = T.zeros(3, 2).t()")
-    assert_same_effect("T.cat([T.ones(1, 3), T.ones(1, 3)], out=x)", "x = T.zeros(1, 3).expand(2, 3)")
+    assert_same_effect(
+        "T.cat([T.ones(1, 3), T.ones(1, 3)], out=x)", "x = T.zeros(1, 3).expand(2, 3)"
+    )
 
 
 def sample(dtype: Any, *sizes: int) -> Any:
@@ -180,7 +184,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "flip": (lambda x: x.flip(0, 1), lambda a: np.flip(a, (0, 1))),
     "roll": (lambda x: x.roll((1, -2), (0, 1)), lambda a: np.roll(a, (1, -2), (0, 1))),
     "roll flat": (lambda x: x.roll(2), lambda a: np.roll(a, 2)),
-    "repeat_interleave": (lambda x: x.repeat_interleave(T.tensor([2, 0, 1]), 1), lambda a: np.repeat(a, [2, 0, 1], 1)),
+    "repeat_interleave": (
+        lambda x: x.repeat_interleave(T.tensor([2, 0, 1]), 1),
+        lambda a: np.repeat(a, [2, 0, 1], 1),
+    ),
     "repeat_interleave int": (lambda x: x.repeat_interleave(2), lambda a: np.repeat(a, 2)),
     "tril": (lambda x: x.tril(-1), lambda a: np.tril(a, -1)),
     "triu": (lambda x: x.triu(1), lambda a: np.triu(a, 1)),
@@ -210,12 +217,16 @@ def test_cat_skips_legacy_empty_tensors_and_promotes() -> None:
 @given(st.data())
 @examples(80)
 def test_cat_of_random_tensors(data: st.DataObject) -> None:
-    """Any dtypes, any dimension, any memory order: values and promotion are numpy's here; torch adds the strides."""
+    """Any dtypes, any dimension, any memory order: values and promotion are numpy's here; torch
+    adds the strides.
+    """
     sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
     d = data.draw(st.integers(-len(sizes), len(sizes) - 1))
     order = data.draw(st.permutations(range(len(sizes))))
     tensors, arrays = [], []
-    for dtype in data.draw(st.lists(st.sampled_from([T.float32, T.int64, T.bool, T.float64]), min_size=1, max_size=3)):
+    for dtype in data.draw(
+        st.lists(st.sampled_from([T.float32, T.int64, T.bool, T.float64]), min_size=1, max_size=3)
+    ):
         shape = list(sizes)
         shape[d] = data.draw(st.integers(0, 3))
         packed = np.ascontiguousarray(sample(dtype, *shape).transpose(order))
@@ -229,10 +240,18 @@ def test_cat_of_random_tensors(data: st.DataObject) -> None:
     assert result.dtype is reduce(T.promote_types, [t.dtype for t in tensors])
 
 
-@given(st.lists(st.integers(1, 3), min_size=4, max_size=4), st.booleans(), st.permutations([0, 1, 2, 3]))
+@given(
+    st.lists(st.integers(1, 3), min_size=4, max_size=4),
+    st.booleans(),
+    st.permutations([0, 1, 2, 3]),
+)
 @examples(40)
 def test_memory_format_of_cat_like_torch(sizes: list[int], both: bool, order: list[int]) -> None:
     a = from_array(np.ones([sizes[d] for d in order], np.float32)).permute(list(np.argsort(order)))
     b = a if both else from_array(np.ones(sizes, np.float32))
-    theirs = answer(lambda torch: torch.cat([to_torch(a), to_torch(b)], 1).stride(), (sizes, both, order), "views")
+    theirs = answer(
+        lambda torch: torch.cat([to_torch(a), to_torch(b)], 1).stride(),
+        (sizes, both, order),
+        "views",
+    )
     assert T.cat([a, b], 1).stride() == theirs

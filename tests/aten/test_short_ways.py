@@ -1,4 +1,6 @@
-"""The short ways of the kernels give what the long ways give, and where they are not meant for a call it goes the long way."""
+"""The short ways of the kernels give what the long ways give, and where they are not meant for a
+call it goes the long way.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ def floats(values: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((3, 4), (4,)), ((4,), (3, 4)), ((3, 1), (3, 4)), ((), (3, 4)), ((3, 4), ()), ((2, 1, 4), (3, 4))],
+    [
+        ((3, 4), (4,)),
+        ((4,), (3, 4)),
+        ((3, 1), (3, 4)),
+        ((), (3, 4)),
+        ((3, 4), ()),
+        ((2, 1, 4), (3, 4)),
+    ],
     ids=str,
 )
 def test_a_smaller_operand_is_repeated(a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -45,7 +54,8 @@ def test_in_place_on_memory_that_the_other_operand_shares() -> None:
     assert np.allclose(x.clone().add_(x[0]).numpy(), want)
     rows = x.numpy().copy()
     with pytest.raises(
-        RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single"
+        RuntimeError,
+        match="some elements of the input tensor and the written-to tensor refer to a single",
     ):
         x.view(16)[:8].add_(x.view(16)[4:12])
     assert np.array_equal(x.numpy(), rows)
@@ -62,7 +72,9 @@ def test_a_scaled_operand_that_is_out_of_range() -> None:
 
 
 @pytest.mark.parametrize("keepdim", [False, True])
-@pytest.mark.parametrize("dim", [None, (0,), (1,), (2,), (0, 1), (1, 2), (-1, 0), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize(
+    "dim", [None, (0,), (1,), (2,), (0, 1), (1, 2), (-1, 0), (0, 1, 2)], ids=str
+)
 @pytest.mark.parametrize("shape", [(3, 4, 5), (130, 2, 3), (2, 3, 300)], ids=str)
 def test_sums_and_means(shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool) -> None:
     x = numbers(*shape)
@@ -85,14 +97,23 @@ def test_infinities_and_nan_go_through_in_silence() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda t: t, lambda t: t.t().contiguous().t(), lambda t: t[::2, ::2]], ids=["rows", "columns", "gaps"]
+    "make",
+    [lambda t: t, lambda t: t.t().contiguous().t(), lambda t: t[::2, ::2]],
+    ids=["rows", "columns", "gaps"],
 )
 def test_products_of_every_layout(make: Any) -> None:
     a, b = make(numbers(6, 8)), make(numbers(8, 6))
-    for row in (numbers(b.shape[1]), numbers(a.shape[0], b.shape[1]), numbers(1), numbers(a.shape[0], 1)):
+    for row in (
+        numbers(b.shape[1]),
+        numbers(a.shape[0], b.shape[1]),
+        numbers(1),
+        numbers(a.shape[0], 1),
+    ):
         for beta, alpha in ((1, 1), (0, 1), (1, 2.0)):
             want = beta * row.numpy() + alpha * (a.numpy() @ b.numpy())
-            assert np.allclose(internals.addmm(row, a, b, beta=beta, alpha=alpha).numpy(), want, atol=1e-5)
+            assert np.allclose(
+                internals.addmm(row, a, b, beta=beta, alpha=alpha).numpy(), want, atol=1e-5
+            )
     assert np.allclose(a.mm(b).numpy(), a.numpy() @ b.numpy(), atol=1e-5)
 
 
@@ -104,7 +125,9 @@ def test_targets_that_are_no_class_or_do_not_count() -> None:
         F.cross_entropy(logs, internals.tensor([0, 1, 2, -1]))
     target = internals.tensor([0, 1, 2, 1])
     F.nll_loss(logs, target, ignore_index=1).backward()
-    assert np.allclose(logs.grad.numpy(), floats([[-0.5, 0, 0], [0, 0, 0], [0, 0, -0.5], [0, 0, 0]]))
+    assert np.allclose(
+        logs.grad.numpy(), floats([[-0.5, 0, 0], [0, 0, 0], [0, 0, -0.5], [0, 0, 0]])
+    )
 
 
 def test_a_view_made_again_is_as_strict_as_the_first() -> None:

@@ -78,14 +78,18 @@ def test_sorting_against_torch(expression: str) -> None:
 def test_out_against_torch() -> None:
     assert_same_effect("T.sort(T.tensor([[3., 1, 2]] * 2), out=(x, T.zeros(2, 3, dtype=T.int64)))")
     assert_same_effect(
-        "T.topk(T.tensor([[3., 1, 2, 5]] * 2), 3, out=(x, T.zeros(2, 3, dtype=T.int64)))", "x = T.zeros(3, 2).t()"
+        "T.topk(T.tensor([[3., 1, 2, 5]] * 2), 3, out=(x, T.zeros(2, 3, dtype=T.int64)))",
+        "x = T.zeros(3, 2).t()",
     )
 
 
 def test_results_have_names_and_print_as_pytorch_prints() -> None:
     values, indices = result = T.sort(T.tensor([2.0, 1.0]))
     assert result.values is values and result.indices is indices
-    assert repr(result) == "internals.return_types.sort(\nvalues=tensor([1., 2.]),\nindices=tensor([1, 0]))"
+    assert (
+        repr(result)
+        == "internals.return_types.sort(\nvalues=tensor([1., 2.]),\nindices=tensor([1, 0]))"
+    )
     assert (
         repr(T.topk(T.tensor([2.0, 1.0]), 1))
         == "internals.return_types.topk(\nvalues=tensor([2.]),\nindices=tensor([0]))"
@@ -112,7 +116,9 @@ def test_sort_like_torch_and_numpy(a: Any, data: st.DataObject, descending: bool
     expected = np.sort(array(x), d, kind="stable")
     np.testing.assert_array_equal(array(values), np.flip(expected, d) if descending else expected)
     np.testing.assert_array_equal(np.take_along_axis(array(x), array(indices), d), array(values))
-    np.testing.assert_array_equal(array(x.argsort(dim=d, descending=descending, stable=True)), array(indices))
+    np.testing.assert_array_equal(
+        array(x.argsort(dim=d, descending=descending, stable=True)), array(indices)
+    )
 
 
 @given(arrays, st.data(), st.booleans())
@@ -138,7 +144,9 @@ def test_topk_like_numpy(a: Any, data: st.DataObject, largest: bool) -> None:
     k = data.draw(st.integers(0, x.shape[d]))
     values, indices = x.topk(k, d, largest)
     ordered = np.sort(array(x), d)
-    np.testing.assert_array_equal(array(values), (np.flip(ordered, d) if largest else ordered).take(range(k), d))
+    np.testing.assert_array_equal(
+        array(values), (np.flip(ordered, d) if largest else ordered).take(range(k), d)
+    )
     np.testing.assert_array_equal(np.take_along_axis(array(x), array(indices), d), array(values))
 
 
@@ -150,7 +158,9 @@ def test_every_dtype_against_numpy(dtype: Any) -> None:
     np.testing.assert_array_equal(array(indices), np.argsort(a, 1, kind="stable"))
     assert values.dtype is dtype and indices.dtype is T.int64
     if dtype is not T.bool:
-        np.testing.assert_array_equal(array(T.topk(from_array(a), 1).values), a.max(1, keepdims=True))
+        np.testing.assert_array_equal(
+            array(T.topk(from_array(a), 1).values), a.max(1, keepdims=True)
+        )
 
 
 def test_errors() -> None:

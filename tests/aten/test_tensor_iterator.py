@@ -1,4 +1,6 @@
-"""What the iterator decides can be read off it, and is what PyTorch decides where that shows: shape, dtype, strides."""
+"""What the iterator decides can be read off it, and is what PyTorch decides where that shows:
+shape, dtype, strides.
+"""
 
 from __future__ import annotations
 
@@ -66,14 +68,23 @@ def test_run_calls_the_loop_with_what_was_decided() -> None:
 
 @pytest.mark.parametrize(
     ("shapes", "expected"),
-    [([(2, 3), (3,)], (2, 3)), ([(2, 1), (1, 3)], (2, 3)), ([(), (4,)], (4,)), ([(0, 3), (1, 3)], (0, 3)), ([()], ())],
+    [
+        ([(2, 3), (3,)], (2, 3)),
+        ([(2, 1), (1, 3)], (2, 3)),
+        ([(), (4,)], (4,)),
+        ([(0, 3), (1, 3)], (0, 3)),
+        ([()], ()),
+    ],
 )
 def test_broadcast_shapes(shapes: Any, expected: Any) -> None:
     assert broadcast_shapes(*shapes) == expected == np.broadcast_shapes(*shapes)
 
 
 def test_what_does_not_broadcast() -> None:
-    message = r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 1"
+    message = (
+        r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton "
+        r"dimension 1"
+    )
     with pytest.raises(RuntimeError, match=message):
         broadcast_shapes((2, 3), (2, 4))
 
@@ -99,18 +110,24 @@ def test_output_strides_are_pytorchs(data: st.DataObject) -> None:
     def results(T: Any, a: Any, b: Any) -> list[Any]:
         return [T.add(a, b), T.gt(a, b), a.exp()]
 
-    theirs = answer(lambda real: results(real, to_torch(a), to_torch(b)), description([a, b]), family="views")
+    theirs = answer(
+        lambda real: results(real, to_torch(a), to_torch(b)), description([a, b]), family="views"
+    )
     assert_same(results(torch, a, b), theirs, strides=True, rtol=1e-4)
 
 
 def test_writing_over_ones_own_input() -> None:
     t = torch.arange(6.0)
     with pytest.raises(
-        RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory"
+        RuntimeError,
+        match=(
+            "some elements of the input tensor and the written-to tensor refer to a single memory"
+        ),
     ):
         torch.add(t[:-1], 1, out=t[1:])
     with pytest.raises(
-        RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
+        RuntimeError,
+        match="more than one element of the written-to tensor refers to a single memory location",
     ):
         torch.ones(1).expand(3).add_(1)
     torch.add(t, 1, out=t)

@@ -1,4 +1,6 @@
-"""Chains of views: after every step sizes, strides, offset, contiguity and values are those of real PyTorch and of numpy."""
+"""Chains of views: after every step sizes, strides, offset, contiguity and values are those of real
+PyTorch and of numpy.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,23 @@ def factorizations(n: int) -> st.SearchStrategy[list[int]]:
 
 @st.composite
 def steps(draw: st.DrawFn, sizes: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
-    """A view method and arguments that make sense for these sizes (`view` may still have to refuse)."""
+    """A view method and arguments that make sense for these sizes (`view` may still have to
+    refuse).
+    """
     n = len(sizes)
     dim = st.integers(-n, n - 1) if n else st.just(0)
     choices = ["unsqueeze", "squeeze", "reshape", "view", "expand_new"]
     if n:
-        choices += ["transpose", "permute", "select", "slice", "flatten", "unfold", "expand", "narrow"]
+        choices += [
+            "transpose",
+            "permute",
+            "select",
+            "slice",
+            "flatten",
+            "unfold",
+            "expand",
+            "narrow",
+        ]
     if n > 1:
         choices += ["diagonal", "movedim", "t"]
     kind = draw(st.sampled_from(choices))
@@ -59,7 +72,11 @@ def steps(draw: st.DrawFn, sizes: tuple[int, ...]) -> tuple[str, tuple[Any, ...]
         return kind, draw(st.sampled_from([(), (draw(dim),)]))
     if kind == "select":
         d = draw(dim)
-        return (kind, (d, draw(st.integers(-sizes[d], sizes[d] - 1)))) if sizes[d] else ("unsqueeze", (0,))
+        return (
+            (kind, (d, draw(st.integers(-sizes[d], sizes[d] - 1))))
+            if sizes[d]
+            else ("unsqueeze", (0,))
+        )
     if kind == "slice":
         d = draw(dim)
         ends = st.none() | st.integers(-5, 5)
@@ -131,11 +148,17 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "permute": lambda a, order: a.transpose(order),
     "movedim": np.moveaxis,
     "unsqueeze": lambda a, d: np.expand_dims(a, d),
-    "squeeze": lambda a, *d: a.squeeze(tuple(i for i in d if a.ndim and a.shape[i] == 1) if d else None),
+    "squeeze": lambda a, *d: a.squeeze(
+        tuple(i for i in d if a.ndim and a.shape[i] == 1) if d else None
+    ),
     "select": lambda a, d, i: a.take(i, d),
-    "slice": lambda a, d, start, stop, step: a[(slice(None),) * (d % a.ndim) + (slice(start, stop, step),)],
+    "slice": lambda a, d, start, stop, step: a[
+        (slice(None),) * (d % a.ndim) + (slice(start, stop, step),)
+    ],
     "narrow": lambda a, d, start, n: a.take(range(start, start + n), d),
-    "flatten": lambda a, i, j: a.reshape(*a.shape[:i], int(np.prod(a.shape[i : j + 1])), *a.shape[j + 1 :]),
+    "flatten": lambda a, i, j: a.reshape(
+        *a.shape[:i], int(np.prod(a.shape[i : j + 1])), *a.shape[j + 1 :]
+    ),
     "unfold": lambda a, d, size, step: np.stack(
         [np.moveaxis(a, d, -1)[..., i : i + size] for i in range(0, a.shape[d] - size + 1, step)],
         d if d >= 0 else d - 1,
@@ -169,7 +192,11 @@ def test_chains_of_views_like_numpy(data: st.DataObject, sizes: list[int], lengt
         assert x.is_contiguous() == is_contiguous(expected.shape, x.stride())
 
 
-@given(st.lists(st.integers(0, 4), max_size=4).flatmap(lambda s: st.tuples(st.just(s), st.permutations(range(len(s))))))
+@given(
+    st.lists(st.integers(0, 4), max_size=4).flatmap(
+        lambda s: st.tuples(st.just(s), st.permutations(range(len(s))))
+    )
+)
 @examples(60)
 def test_contiguity_is_what_walking_in_order_means(case: tuple[list[int], list[int]]) -> None:
     sizes, order = case

@@ -224,7 +224,8 @@ PARTS = table("""
     T.zeros(0, 3).unbind()
     T.zeros(3, 0).unbind(1)
     T.zeros(()).unbind()
-    [type(t).__name__ for t in (x.split(1), x.chunk(2), x.unbind(), x.split_with_sizes([1, 1]), T.split(x, [1, 1]))]
+    [type(t).__name__ for t in (
+        x.split(1), x.chunk(2), x.unbind(), x.split_with_sizes([1, 1]), T.split(x, [1, 1]))]
 """)
 
 DTYPES = table("""
@@ -339,7 +340,14 @@ def test_parts_against_numpy() -> None:
 
 def test_views_share_storage_counter_and_base() -> None:
     base = from_array(a)
-    views = [base.view(24), base[0], base.permute(2, 0, 1), base.expand(5, 2, 3, 4), *base.split(1), base[0].t()]
+    views = [
+        base.view(24),
+        base[0],
+        base.permute(2, 0, 1),
+        base.expand(5, 2, 3, 4),
+        *base.split(1),
+        base[0].t(),
+    ]
     for v in [*views, base.view(24)[::2]]:
         assert v.untyped_storage() is base.untyped_storage()
         assert v._base is base

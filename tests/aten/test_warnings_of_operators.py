@@ -1,5 +1,6 @@
-"""A warning names the line that called the operator, whichever way the call took: a function or a method, for the first time or
-again, recorded by autograd or not. Some come once in a process, and always where that is wanted; so they do in all other tests.
+"""A warning names the line that called the operator, whichever way the call took: a function or a
+method, for the first time or again, recorded by autograd or not. Some come once in a process, and
+always where that is wanted; so they do in all other tests.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "index": lambda T, x: x[T.ones(4, dtype=T.uint8)],
     "to": lambda T, x: (x * 1j).to(T.float32),
     "copy_": lambda T, x: T.ones(4).copy_(x * 1j),
-    "solve_triangular": lambda T, x: T.linalg.solve_triangular(T.eye(4), (x * 1j).view(4, 1), upper=True),
+    "solve_triangular": lambda T, x: T.linalg.solve_triangular(
+        T.eye(4), (x * 1j).view(4, 1), upper=True
+    ),
     "random_": lambda T, x: T.ones(2).random_(0, 2**25),
     "add": lambda T, x: T.add(T.ones(2), 1, out=T.ones(3)),
     "stft": lambda T, x: T.stft(x.repeat(4), 4, return_complex=True),
@@ -51,7 +54,9 @@ def test_the_line_that_called(name: str, requires_grad: bool) -> None:
     for _ in range(3):
         with pytest.warns(UserWarning) as caught:
             CALLS[name](internals, x)
-        assert [(w.filename, w.lineno) for w in caught] == [(__file__, CALLS[name].__code__.co_firstlineno)]
+        assert [(w.filename, w.lineno) for w in caught] == [
+            (__file__, CALLS[name].__code__.co_firstlineno)
+        ]
 
 
 def test_in_a_script() -> None:
@@ -74,7 +79,9 @@ def once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_once_or_always(once: None) -> None:
     assert not internals.is_warn_always_enabled()
-    assert [how_often(CALLS[name], internals) for name in ("meshgrid", "meshgrid", "to", "copy_", "var")] == [
+    assert [
+        how_often(CALLS[name], internals) for name in ("meshgrid", "meshgrid", "to", "copy_", "var")
+    ] == [
         1,
         0,
         1,
@@ -93,7 +100,9 @@ def test_what_comes_once_in_pytorch() -> None:
             f"import json, {T.__name__} as T, tests.aten.test_warnings_of_operators as t\n"
             "print(json.dumps({name: t.how_often(call, T) for name, call in t.CALLS.items()}))"
         )
-        return json.loads(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout)
+        return json.loads(
+            subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout
+        )
 
     assert counts(internals) == answer(counts)
 

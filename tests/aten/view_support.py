@@ -1,11 +1,14 @@
-"""Tables of expressions and statements about views and indexing, evaluated with `internals` and with real PyTorch.
+"""Tables of expressions and statements about views and indexing, evaluated with `internals` and
+with real PyTorch.
 
-In a table `T` is the library, `np` numpy and `x` is `T.arange(24.).view(2, 3, 4)`. Compared are values, shape, dtype, strides,
-storage offset, whether the result is a view, and warnings; or the type of the error and the first line of its message.
+In a table `T` is the library, `np` numpy and `x` is `T.arange(24.).view(2, 3, 4)`. Compared are
+values, shape, dtype, strides, storage offset, whether the result is a view, and warnings; or the
+type of the error and the first line of its message.
 """
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +22,19 @@ from tests.support import first_line
 
 
 def table(text: str) -> list[str]:
-    """The lines of a table, without blank ones and comments."""
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    """The lines of a table, without blank ones and comments; a line that is indented further goes
+    on with the one above it.
+    """
+    found: list[str] = []
+    for line in textwrap.dedent(text).splitlines():
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        if line[0].isspace():
+            found[-1] += f" {content}"
+        else:
+            found.append(content)
+    return found
 
 
 def assert_same_value(expression: str) -> None:
@@ -29,7 +43,9 @@ def assert_same_value(expression: str) -> None:
 
 
 def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None:
-    """After the setup and the statement `x` looks the same in both libraries, version included, even if an error was raised."""
+    """After the setup and the statement `x` looks the same in both libraries, version included,
+    even if an error was raised.
+    """
 
     def run(names: dict[str, Any]) -> Any:
         exec(setup, names)
@@ -51,14 +67,20 @@ def observe_both(run: Callable[[dict[str, Any]], Any], about: Any) -> None:
 
 
 def observe(T: Any, run: Callable[[dict[str, Any]], Any]) -> tuple[Any, list[str]]:
-    """What `run` gave, described so that both libraries' results can be compared, and the warnings it caused."""
+    """What `run` gave, described so that both libraries' results can be compared, and the warnings
+    it caused.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = description(run({"T": T, "np": np, "nan": float("nan"), "x": T.arange(24.0).view(2, 3, 4)}))
+            result = description(
+                run({"T": T, "np": np, "nan": float("nan"), "x": T.arange(24.0).view(2, 3, 4)})
+            )
         except Exception as error:
             result = failure(error)
-    return result, [str(w.message).split(" (Triggered")[0] for w in caught if w.category is UserWarning]
+    return result, [
+        str(w.message).split(" (Triggered")[0] for w in caught if w.category is UserWarning
+    ]
 
 
 def description(value: Any) -> Any:

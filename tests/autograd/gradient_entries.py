@@ -1,4 +1,6 @@
-"""What the YAML files of derivatives say, for the tests: which operators have an entry, and for which arguments."""
+"""What the YAML files of derivatives say, for the tests: which operators have an entry, and for
+which arguments.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from internals.core.schema import FunctionSchema, parse_schema
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: its schema, the arguments it has formulas for, and which outputs are differentiable (None: all)."""
+    """One entry: its schema, the arguments it has formulas for, and which outputs are
+    differentiable (None: all).
+    """
 
     text: str
     schema: FunctionSchema
@@ -37,12 +41,20 @@ def entries() -> dict[str, Entry]:
     result: dict[str, Entry] = {}
     for e in raw:
         schema = parse_schema(e["name"])
-        formulas = {key: text for key, text in e.items() if key not in ("name", "output_differentiability", "place")}
+        formulas = {
+            key: text
+            for key, text in e.items()
+            if key not in ("name", "output_differentiability", "place")
+        }
         names = [n.strip() for key in formulas for n in key.split(",")]
         flags = e.get("output_differentiability")
         assert schema.full_name not in result, f"{schema.full_name} has two entries"
         result[schema.full_name] = Entry(
-            e["name"], schema, tuple(names), None if flags is None else tuple(flags), tuple(map(str, formulas.values()))
+            e["name"],
+            schema,
+            tuple(names),
+            None if flags is None else tuple(flags),
+            tuple(map(str, formulas.values())),
         )
     return result
 
@@ -60,21 +72,26 @@ def declarations() -> set[str]:
 
 
 def functional_twin(name: str) -> str | None:
-    """For an in-place operator, the functional one of the same arguments: aten::pow.Tensor_Scalar for aten::pow_.Scalar."""
+    """For an in-place operator, the functional one of the same arguments: aten::pow.Tensor_Scalar
+    for aten::pow_.Scalar.
+    """
     s = functions()[name].schema
     signature = [(a.name, a.type) for a in s.arguments]
     return next(
         (
             n
             for n, f in functions().items()
-            if f.schema.name + "_" == s.name and [(a.name, a.type) for a in f.schema.arguments] == signature
+            if f.schema.name + "_" == s.name
+            and [(a.name, a.type) for a in f.schema.arguments] == signature
         ),
         None,
     )
 
 
 def entry_of(name: str) -> Entry | None:
-    """The entry for an operator: its own, or for an in-place one that of the functional operator, for a copy that of the view."""
+    """The entry for an operator: its own, or for an in-place one that of the functional operator,
+    for a copy that of the view.
+    """
     f = functions()[name]
     if f.base is not None and f.is_view_copy:
         return entries().get(f.base.schema.full_name)

@@ -1,9 +1,11 @@
-"""Calls of any operator at points where it has derivatives, from its schema and the recipes of the fuzz tests.
+"""Calls of any operator at points where it has derivatives, from its schema and the recipes of the
+fuzz tests.
 
-`samples(op, names, count)` draws calls with float64 tensors until `count` of them are good: the operator accepts the arguments
-and all it computes is finite. Numbers are random, so kinks (relu at 0, clamp at its bounds) and ties (max of equal elements) do
-not happen: they would have to be met to within 1e-6. What domain an operator needs (positive numbers, say) is found by trying; so
-is whether it takes complex numbers (tests/aten/complex_samples.py).
+`samples(op, names, count)` draws calls with float64 tensors until `count` of them are good: the
+operator accepts the arguments and all it computes is finite. Numbers are random, so kinks (relu at
+0, clamp at its bounds) and ties (max of equal elements) do not happen: they would have to be met to
+within 1e-6. What domain an operator needs (positive numbers, say) is found by trying; so is whether
+it takes complex numbers (tests/aten/complex_samples.py).
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ LAYOUTS = [
     "strided",
     "offset",
 ]  # not "expanded": gradcheck changes one element at a time
-MAY_VANISH = {"prod", "cumprod", "mul", "cumsum", "cat", "sum"}  # smooth at 0, and the formula may divide by it
+# smooth at 0, and the formula may divide by it
+MAY_VANISH = {"prod", "cumprod", "mul", "cumsum", "cat", "sum"}
 
 
 def _signed(stream: Stream, sizes: Sizes) -> Any:
@@ -47,7 +50,9 @@ DOMAINS: dict[str, Callable[[Stream, Sizes], Any]] = {
     "positive": lambda stream, sizes: stream.uniform(0.2, 1.4, sizes),
     "unit": lambda stream, sizes: _signed(stream, sizes) / 1.6,
     "ties": lambda stream, sizes: stream.integers(-2, 3, sizes) / 2,
-    "with zeros": lambda stream, sizes: _signed(stream, sizes) * stream.choice([0.0, 1.0], sizes, p=[0.2, 0.8]),
+    "with zeros": lambda stream, sizes: (
+        _signed(stream, sizes) * stream.choice([0.0, 1.0], sizes, p=[0.2, 0.8])
+    ),
 }
 
 
@@ -61,27 +66,48 @@ class Sample:
 
     def inputs(self, lib: Any = internals) -> list[Any]:
         """The tensors to differentiate by, leaves that require grad; those of a list one by one."""
-        found = [spec for name in self.names for spec in _as_list(self.values[name]) if isinstance(spec, TensorSpec)]
+        found = [
+            spec
+            for name in self.names
+            for spec in _as_list(self.values[name])
+            if isinstance(spec, TensorSpec)
+        ]
         return [build(spec, lib).detach().requires_grad_() for spec in found]
 
-    def function(self, call: Callable[..., Any] | None = None, lib: Any = internals) -> Callable[..., Any]:
-        """The call as a function of `inputs()`. Everything else is constant; what is written to is a copy; chance is seeded."""
-        constants = {name: build(v, lib) for name, v in self.values.items() if name not in self.names}
+    def function(
+        self, call: Callable[..., Any] | None = None, lib: Any = internals
+    ) -> Callable[..., Any]:
+        """The call as a function of `inputs()`. Everything else is constant; what is written to is
+        a copy; chance is seeded.
+        """
+        constants = {
+            name: build(v, lib) for name, v in self.values.items() if name not in self.names
+        }
         written = {a.name for a in self.op.schema.arguments if a.is_write}
         run = call or call_function(self.op)
 
         def function(*inputs: Any) -> Any:
             given = iter(inputs)
-            values = [constants[name] if name in constants else _fill(v, given) for name, v in self.values.items()]
-            values = [v.clone() if name in written and v is not None else v for name, v in zip(self.values, values)]
+            values = [
+                constants[name] if name in constants else _fill(v, given)
+                for name, v in self.values.items()
+            ]
+            values = [
+                v.clone() if name in written and v is not None else v
+                for name, v in zip(self.values, values)
+            ]
             lib.manual_seed(1)
             return run(*values)
 
         return function
 
     def as_type(self, dtype: str, only: str | None = None) -> Sample:
-        """The same call with floating tensors of another dtype: all of them, or those of one argument."""
-        values = {name: _cast(v, dtype) if only in (None, name) else v for name, v in self.values.items()}
+        """The same call with floating tensors of another dtype: all of them, or those of one
+        argument.
+        """
+        values = {
+            name: _cast(v, dtype) if only in (None, name) else v for name, v in self.values.items()
+        }
         return Sample(self.op, values, self.names)
 
     def __repr__(self) -> str:
@@ -96,9 +122,11 @@ def samples(
     elements: int = 40,
     domains: tuple[str, ...] = ("signed", "positive", "unit"),
 ) -> Iterator[Sample]:
-    """`count` good calls, differentiated by some of the arguments `names`, with at most `elements` numbers in and out.
+    """`count` good calls, differentiated by some of the arguments `names`, with at most `elements`
+    numbers in and out.
 
-    Besides them come a few without any number to differentiate by: empty tensors have to work too. Fewer when none are found.
+    Besides them come a few without any number to differentiate by: empty tensors have to work too.
+    Fewer when none are found.
     """
     stream = np.random.default_rng(zlib.crc32(op.name.encode()))
     numbers_are_complex = Complex(op.name)
@@ -127,7 +155,9 @@ def samples(
 
 
 def draw(schema: FunctionSchema, stream: Stream, domain: str) -> dict[str, Any]:
-    """One value for each argument: tensors are float64, but for masks and what recipes give as integers."""
+    """One value for each argument: tensors are float64, but for masks and what recipes give as
+    integers.
+    """
     made = recipe(schema)
     given = made(stream) if made else {}
     sizes = shape(stream)
@@ -141,7 +171,9 @@ def draw(schema: FunctionSchema, stream: Stream, domain: str) -> dict[str, Any]:
                 value = numbers(stream, value, domain)
             values[a.name] = _cast(value, "float64")
         else:
-            values[a.name] = _redrawn(a, argument(a, stream, sizes, "float64", values), stream, domain)
+            values[a.name] = _redrawn(
+                a, argument(a, stream, sizes, "float64", values), stream, domain
+            )
     return values
 
 
@@ -155,8 +187,16 @@ def is_good(sample: Sample, elements: int) -> bool:
         result, error = outcome(lambda: sample.function()(*sample.inputs()))
     if error is not None:
         return False
-    floats = [array(t) for t in _as_list(result) if isinstance(t, TensorImpl) and t.dtype.category >= FLOATING]
-    return bool(floats) and sum(a.size for a in floats) <= elements and all(np.isfinite(a).all() for a in floats)
+    floats = [
+        array(t)
+        for t in _as_list(result)
+        if isinstance(t, TensorImpl) and t.dtype.category >= FLOATING
+    ]
+    return (
+        bool(floats)
+        and sum(a.size for a in floats) <= elements
+        and all(np.isfinite(a).all() for a in floats)
+    )
 
 
 def call_function(op: OperatorHandle) -> Callable[..., Any]:
@@ -166,7 +206,9 @@ def call_function(op: OperatorHandle) -> Callable[..., Any]:
 def build(value: Any, lib: Any) -> Any:
     """The value in a library: a tensor for a TensorSpec, a dtype or memory format for a name."""
     if isinstance(value, TensorSpec):
-        return value.build(lib, from_array if lib is internals else lambda a: lib.from_numpy(np.array(a)))
+        return value.build(
+            lib, from_array if lib is internals else lambda a: lib.from_numpy(np.array(a))
+        )
     if isinstance(value, Dtype):
         return getattr(lib, value.name)
     return [build(v, lib) for v in value] if isinstance(value, list) else value
@@ -195,7 +237,9 @@ def _cast(value: Any, dtype: str) -> Any:
         return value
     if value.values.dtype.kind == "c":
         dtype = COMPLEX_TWIN[dtype]
-    return TensorSpec(value.values.astype(dtype), value.layout if value.layout in LAYOUTS else "plain")
+    return TensorSpec(
+        value.values.astype(dtype), value.layout if value.layout in LAYOUTS else "plain"
+    )
 
 
 def _is_float(value: Any) -> bool:

@@ -1,12 +1,12 @@
 """Gradients of one expression, computed twice: with `internals` and with real PyTorch.
 
-As in `side_by_side` a case is a function of `(T, x)`, or a line of a table; but the tensors that `x` makes are float64 leaves
-that require grad, or of another `dtype` (integers are none).
+As in `side_by_side` a case is a function of `(T, x)`, or a line of a table; but the tensors that
+`x` makes are float64 leaves that require grad, or of another `dtype` (integers are none).
 
     check_gradients(expression("T.mm(x(2, 3), x(3, 4))"))
 
-compares the outputs, the names of their nodes, the gradients of all leaves in a random direction, and the gradients of those in
-another: double backward.
+compares the outputs, the names of their nodes, the gradients of all leaves in a random direction,
+and the gradients of those in another: double backward.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Leaves:
         return self._leaf(self.inputs(*sizes, dtype="int64", low=-2, high=3).double())
 
     def strided(self, *sizes: int) -> Any:
-        """A leaf that is not contiguous: every second element of a tensor with its dimensions in opposite order."""
+        """A leaf that is not contiguous: every second element of a tensor with its dimensions in
+        opposite order.
+        """
         t = self.inputs(*sizes[::-1], 2, dtype="float64")
         return self._leaf(t[..., 0].permute(tuple(range(len(sizes)))[::-1]).detach())
 
@@ -70,7 +72,9 @@ class Leaves:
 
 
 def check_gradients(case: Case, second: bool = True, names: bool = True, **options: Any) -> None:
-    """Both libraries give the same outputs, nodes (if `names`), gradients and (if `second`) second ones, or raise the same."""
+    """Both libraries give the same outputs, nodes (if `names`), gradients and (if `second`) second
+    ones, or raise the same.
+    """
     asked = {"family": "gradients_of_expressions", "about": getattr(case, "text", None)}
     options = {**asked, "message": False, "rtol": 1e-6, "atol": 1e-9, **options}
     assert_same_outcome(
@@ -91,9 +95,12 @@ def gradients(T: Any, case: Case, x: Leaves, second: bool, names: bool = True) -
     first = T.autograd.grad(outputs, inputs, directions, create_graph=second, allow_unused=True)
     again = [g for g in first if g is not None and g.requires_grad]
     if again:
-        seconds = T.autograd.grad(again, inputs + directions, [x.direction(g) for g in again], allow_unused=True)
+        seconds = T.autograd.grad(
+            again, inputs + directions, [x.direction(g) for g in again], allow_unused=True
+        )
         first = [*first, *seconds]
-    return found + [g if g is None else g.clone() for g in first]  # PyTorch's zeros without memory become ordinary ones
+    # PyTorch's zeros without memory become ordinary ones
+    return found + [g if g is None else g.clone() for g in first]
 
 
 def _name(node: Any) -> str:
@@ -102,11 +109,21 @@ def _name(node: Any) -> str:
 
 
 def expression(text: str, **names: Any) -> Case:
-    """A line of a table as a case. `put(x, index, y)` is a copy of x with `x[index] = y`; `names` are more it may use."""
+    """A line of a table as a case. `put(x, index, y)` is a copy of x with `x[index] = y`; `names`
+    are more it may use.
+    """
     code = compile(text, "<case>", "eval")
 
     def case(T: Any, x: Any) -> Any:
-        usual = {"T": T, "F": T.nn.functional, "x": x, "put": _put, "np": np, "inf": float("inf"), "s_": np.s_}
+        usual = {
+            "T": T,
+            "F": T.nn.functional,
+            "x": x,
+            "put": _put,
+            "np": np,
+            "inf": float("inf"),
+            "s_": np.s_,
+        }
         return eval(code, {**usual, **names})
 
     case.text = text  # type: ignore[attr-defined]

@@ -1,6 +1,8 @@
-"""The hidden `X_backward` operators that derivatives call, each beside PyTorch's: dtypes, layouts, empty and 0-d tensors.
+"""The hidden `X_backward` operators that derivatives call, each beside PyTorch's: dtypes, layouts,
+empty and 0-d tensors.
 
-That they are the gradients of the forward operators is what gradcheck and tests/test_autograd_*.py say.
+That they are the gradients of the forward operators is what gradcheck and tests/test_autograd_*.py
+say.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from internals.core.tensor_impl import from_array
 from tests.side_by_side import Inputs, cases, check, ours
 from tests.support import to_numpy
 
-# `A` is T.ops.aten; layer, group and batch give what a forward pass saves, max_pool calls with what it saves.
+# `A` is T.ops.aten; layer, group and batch give what a forward pass saves, max_pool calls with what
+# it saves.
 POINTWISE = cases("""
     A.threshold_backward(x(3, 4), x(3, 4), 0)
     A.threshold_backward(x(3, 4), x(3, 4), -0.5)
@@ -84,31 +87,39 @@ LOSSES = cases("""
     A.huber_loss_backward(x(*G), x(2, 3), x(2, 3), R, 0.7)
     A.binary_cross_entropy_backward(x(*G), x.uniform(2, 3), x.uniform(2, 3), None, R)
     A.binary_cross_entropy_backward(x(*G), x.uniform(2, 3), x.uniform(2, 3), x(2, 3), R)
-    A.binary_cross_entropy_backward(x(*G), x.of([[0, 1, 0], [1, 0, 1]]), x.of([[0, 1, 1], [0, 0, 1]]), None, R)
+    A.binary_cross_entropy_backward(x(*G), x.of([[0, 1, 0], [1, 0, 1]]),
+        x.of([[0, 1, 1], [0, 0, 1]]), None, R)
 """)
 
 CLASSES = cases("""
     A.nll_loss_backward(x(*G), x(4, 3), v := x.labels(4, classes=3), None, R, -100, x.of(2))
     A.nll_loss_backward(x(*G), x(4, 3), v := x.labels(4, classes=3), x(3), R, -100, x.of(2))
     A.nll_loss_backward(x(*G), x(4, 3), x.integers([0, 1, 2, 1], "int64"), x(3), R, 1, x.of(2))
-    A.nll_loss_backward(x(*G), x(4, 3), x.integers([-100, 1, 2, -100], "int64"), None, R, -100, x.of(2))
-    A.nll_loss_backward(x(*G), x(4, 300), x.integers([0, 255, 2, 1], "uint8"), None, R, -100, x.of(2))
+    A.nll_loss_backward(x(*G), x(4, 3), x.integers([-100, 1, 2, -100], "int64"), None, R, -100,
+        x.of(2))
+    A.nll_loss_backward(x(*G), x(4, 300), x.integers([0, 255, 2, 1], "uint8"), None, R, -100,
+        x.of(2))
     A.nll_loss_backward(x(), x(3), x.labels(classes=3), x(3), R, -100, x.of(2))
-    A.nll_loss2d_backward(x(*H), x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), None, R, -100, x.of(2))
+    A.nll_loss2d_backward(x(*H), x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), None, R, -100,
+        x.of(2))
     A.nll_loss2d_backward(x(*H), x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), x(3), R, 2, x.of(2))
 """)
 
 NORMS = cases("""
     A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [5], *layer(v, [5]), x(5), x(5), M)
-    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [4, 5], *layer(v, [4, 5]), x(4, 5), x(4, 5), M)
+    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [4, 5], *layer(v, [4, 5]), x(4, 5),
+        x(4, 5), M)
     A.native_layer_norm_backward(x(3, 5), v := x(5, 3).t(), [5], *layer(v, [5]), None, None, I)
     A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *group(v, 3), x(6), 2, 6, 4, 3, M)
     A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *group(v, 2), None, 2, 6, 4, 2, I)
-    A.native_batch_norm_backward(x(4, 3, 5), v := x(4, 3, 5), x(3), None, None, *batch(v), True, 1e-5, M)
+    A.native_batch_norm_backward(x(4, 3, 5), v := x(4, 3, 5), x(3), None, None, *batch(v), True,
+        1e-5, M)
     A.native_batch_norm_backward(x(4, 3), v := x(4, 3), x(3), None, None, *batch(v), True, 1e-5, I)
     A.native_batch_norm_backward(x(4, 3), v := x(4, 3), None, None, None, *batch(v), True, 1e-5, I)
-    A.native_batch_norm_backward(x(4, 3, 2, 2), x(4, 3, 2, 2), x(3), x(3), x.uniform(3), None, None, False, 1e-5, M)
-    A.native_batch_norm_backward(x(4, 3), x(4, 3), None, x(3), x.uniform(3), None, None, False, 1e-5, I)
+    A.native_batch_norm_backward(x(4, 3, 2, 2), x(4, 3, 2, 2), x(3), x(3), x.uniform(3), None, None,
+        False, 1e-5, M)
+    A.native_batch_norm_backward(x(4, 3), x(4, 3), None, x(3), x.uniform(3), None, None, False,
+        1e-5, I)
 """)  # fmt: skip
 
 IMAGES = cases("""
@@ -165,10 +176,17 @@ TOLERANCE = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-10}
 
 
 class Typed:
-    """The inputs `x` of a table: floating tensors of one dtype, integers and class labels beside them."""
+    """The inputs `x` of a table: floating tensors of one dtype, integers and class labels beside
+    them.
+    """
 
     def __init__(self, inputs: Inputs, dtype: str) -> None:
-        self.inputs, self.dtype, self.labels, self.integers = inputs, dtype, inputs.labels, inputs.of
+        self.inputs, self.dtype, self.labels, self.integers = (
+            inputs,
+            dtype,
+            inputs.labels,
+            inputs.of,
+        )
 
     def __call__(self, *sizes: int) -> Any:
         return self.inputs(*sizes, dtype=self.dtype)
@@ -195,14 +213,16 @@ def run(line: str, dtype: str, **names: Any) -> None:
         A = T.ops.aten
         saved = {
             "layer": lambda v, sizes: A.native_layer_norm(v, sizes, None, None, 1e-5)[1:],
-            "group": lambda v, groups: A.native_group_norm(v, None, None, 2, 6, 4, groups, 1e-5)[1:],
+            "group": lambda v, groups: A.native_group_norm(v, None, None, 2, 6, 4, groups, 1e-5)[
+                1:
+            ],
             "batch": lambda v: A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:],
             "max_pool": lambda g, *pool: A.max_pool2d_with_indices_backward(
                 g, *pool, A.max_pool2d_with_indices(*pool)[1]
             ),
-            "adaptive_max_pool": lambda v, size: getattr(A, f"adaptive_max_pool{len(size)}d_backward")(
-                *adaptive_max_pool(A, v, size)
-            ),
+            "adaptive_max_pool": lambda v, size: getattr(
+                A, f"adaptive_max_pool{len(size)}d_backward"
+            )(*adaptive_max_pool(A, v, size)),
         }
         return eval(code, {"A": A, "x": Typed(x, dtype), **saved, **common})
 

@@ -103,12 +103,17 @@ def test_the_gradient_of_a_mean_can_be_written_to(T: Any) -> None:
         assert grad.stride() == (3, 1)
         grad.mul_(2)[0] = 0
     (grad,) = T.autograd.grad(x.sum(), x)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+    with pytest.raises(
+        RuntimeError,
+        match="more than one element of the written-to tensor refers to a single memory",
+    ):
         grad.mul_(2)
 
 
 def test_the_class_of_a_node_bears_its_name() -> None:
-    """Programs that draw graphs ask for `type(node).__name__`: a number is no other operation than a tensor there."""
+    """Programs that draw graphs ask for `type(node).__name__`: a number is no other operation than
+    a tensor there.
+    """
     x = internals.ones(2, requires_grad=True)
     for y in (x + 1, x - 1, x * 2, x / 2, x.t(), x[0], (x * x).sum()):
         assert type(y.grad_fn).__name__ == y.grad_fn.name()

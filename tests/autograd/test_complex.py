@@ -1,6 +1,7 @@
 """Gradients of complex numbers: what the engine, views, hooks and `gradcheck` do with them.
 
-The operators' formulas are checked with all others (test_gradcheck_ops.py, test_gradients_side_by_side.py).
+The operators' formulas are checked with all others (test_gradcheck_ops.py,
+test_gradients_side_by_side.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from tests.autograd.gradients_beside import check_gradients, expression
 from tests.side_by_side import cases, check
 from tests.support import to_numpy
 
-EXPRESSIONS = cases("""
+EXPRESSIONS = cases(
+    """
     # a real input of a complex result gets the real part, and complex numbers in formulas
     x(3) * x(3, Z)
     x(3, 1) / x(3, Z)
@@ -61,7 +63,8 @@ EXPRESSIONS = cases("""
     after_writing(x(3, Z) * 1, lambda z: z.real, lambda z: z.mul_(2j))
     after_writing(x(3, 2) * 1, lambda r: T.view_as_complex(r)[:2], lambda r: r.mul_(x(2)))
     after_writing(x(3, Z) * 1, lambda z: T.view_as_real(z), lambda z: z.imag.neg_())
-""".replace("Z", 'dtype="complex128"'))
+""".replace("Z", 'dtype="complex128"')
+)
 
 
 def writing(t: Any, write: Any) -> Any:
@@ -99,10 +102,13 @@ def test_the_gradient_is_both_derivatives_in_one_number() -> None:
     def along(step: complex) -> list[float]:
         return [(loss(values + step * e) - loss(values - step * e)) / (2 * h) for e in np.eye(2)]
 
-    np.testing.assert_allclose(to_numpy(z.grad), np.array(along(h)) + 1j * np.array(along(h * 1j)), rtol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(z.grad), np.array(along(h)) + 1j * np.array(along(h * 1j)), rtol=1e-6
+    )
 
 
-ENGINE = cases("""
+ENGINE = cases(
+    """
     x(2, Z).requires_grad_().sum().backward()
     T.autograd.grad(x(2, Z).requires_grad_().sum(), [])
     (x(2, Z).requires_grad_() * 2).backward()
@@ -114,7 +120,8 @@ ENGINE = cases("""
     setattr(x(2, Z).requires_grad_(), "imag", 1)
     setattr(x(2, Z), "grad", x(2))
     x(3, dtype="int64").requires_grad_()
-""".replace("Z", 'dtype="complex64"'))
+""".replace("Z", 'dtype="complex64"')
+)
 
 
 @pytest.mark.parametrize("text", ENGINE)
@@ -166,9 +173,14 @@ class Wrong(internals.autograd.Function):
 @pytest.mark.parametrize("fast", [False, True])
 def test_gradcheck_finds_a_missing_conjugate_and_says_in_which_part(fast: bool) -> None:
     z = internals.tensor([1 + 2j, 3 - 1j], dtype=internals.complex128, requires_grad=True)
-    with pytest.raises(GradcheckError, match="^While considering the imaginary part of complex outputs only, Jacobian mismatch"):
+    with pytest.raises(
+        GradcheckError,
+        match="^While considering the imaginary part of complex outputs only, Jacobian mismatch",
+    ):
         gradcheck(Wrong.apply, z, fast_mode=fast)
-    with pytest.raises(GradcheckError, match="^Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(
+        GradcheckError, match="^Jacobian mismatch for output 0 with respect to input 0"
+    ):
         gradcheck(lambda z: Wrong.apply(z).real, z, fast_mode=fast)
 
 
@@ -178,14 +190,21 @@ def test_gradcheck_of_results_without_a_gradient() -> None:
     with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
         gradcheck(lambda z: z.detach() * 1j, z)
     with pytest.warns(UserWarning, match="not a double precision floating point or complex"):
-        gradcheck(lambda z: z * 2, z.to(internals.complex64).detach().requires_grad_(), eps=1e-2, atol=1e-2)
+        gradcheck(
+            lambda z: z * 2,
+            z.to(internals.complex64).detach().requires_grad_(),
+            eps=1e-2,
+            atol=1e-2,
+        )
 
 
-CONVOLUTIONS = cases("""
+CONVOLUTIONS = cases(
+    """
     F.conv1d(x(1, 2, 5, Z), x(2, 2, 3, Z), x(2, Z), padding=1)
     F.conv2d(x(1, 2, 4, 4, Z), x(2, 1, 2, 2, Z), groups=2, stride=2)
     F.conv_transpose1d(x(1, 2, 3, Z), x(2, 2, 2, Z), stride=2)
-""".replace("Z", 'dtype="complex128"'))
+""".replace("Z", 'dtype="complex128"')
+)
 
 
 @pytest.mark.parametrize("text", CONVOLUTIONS)
@@ -197,14 +216,21 @@ def chain(x: internals.Tensor, y: internals.Tensor) -> internals.Tensor:
     return ((x * y).tanh() * x + x / y).exp() * (x - y)
 
 
-@pytest.mark.parametrize("kinds", [("complex64", "complex64"), ("float32", "complex64"), ("complex64", "float32")])
+@pytest.mark.parametrize(
+    "kinds", [("complex64", "complex64"), ("float32", "complex64"), ("complex64", "float32")]
+)
 def test_a_script_gives_the_gradients_that_python_gives(kinds: tuple[str, str]) -> None:
     """Symbolic gradients, which are those of real numbers, stand back."""
-    inputs = [internals.tensor(v, dtype=getattr(internals, kind)) for v, kind in zip(([0.5, 1.5], [2.0, 0.7]), kinds)]
+    inputs = [
+        internals.tensor(v, dtype=getattr(internals, kind))
+        for v, kind in zip(([0.5, 1.5], [2.0, 0.7]), kinds)
+    ]
     found = []
     scripted = internals.jit.script(chain)
     for function in (chain, *[scripted] * 3, internals.jit.trace(chain, inputs)):
-        leaves = [(t * (1 - 0.5j) if t.is_complex() else t).detach().requires_grad_() for t in inputs]
+        leaves = [
+            (t * (1 - 0.5j) if t.is_complex() else t).detach().requires_grad_() for t in inputs
+        ]
         function(*leaves).abs().sum().backward()
         found.append([to_numpy(t.grad) for t in leaves])
     for again in found[1:]:
@@ -213,7 +239,9 @@ def test_a_script_gives_the_gradients_that_python_gives(kinds: tuple[str, str]) 
 
 
 def test_pairs_that_do_not_begin_where_the_base_does() -> None:
-    """The base begins at an odd number, its pairs at an even one. (PyTorch 2.13 gives the gradient 13, 41, 85.)"""
+    """The base begins at an odd number, its pairs at an even one. (PyTorch 2.13 gives the gradient
+    13, 41, 85.)
+    """
     base = internals.empty(0).set_(internals.arange(10.0).untyped_storage(), 1, (4, 2), (2, 1))
     x = internals.ones(3, dtype=internals.complex64, requires_grad=True)
     pairs = internals.view_as_complex(base.reshape(-1)[1:7].view(3, 2))

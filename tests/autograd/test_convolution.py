@@ -1,4 +1,6 @@
-"""Gradients of convolution, pooling, padding, resampling and unfolding beside PyTorch's, and gradients of those."""
+"""Gradients of convolution, pooling, padding, resampling and unfolding beside PyTorch's, and
+gradients of those.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ CONVOLUTIONS = cases("""
     F.conv2d(x(2, 3, 5, 6), x(4, 3, 3, 3), x(4), padding="same")
     F.conv2d(x(2, 3, 5, 6), x(4, 3, 2, 4), x(4), padding="same")
     F.conv2d(x(2, 3, 7, 8), x(4, 3, 3, 2), x(4), stride=(2, 1), padding=(1, 2), dilation=(1, 2))
-    F.conv2d(x(2, 4, 7, 8), x(6, 2, 3, 2), x(6), stride=(2, 1), padding=(1, 2), dilation=(2, 1), groups=2)
+    F.conv2d(x(2, 4, 7, 8), x(6, 2, 3, 2), x(6), stride=(2, 1), padding=(1, 2), dilation=(2, 1),
+        groups=2)
     F.conv2d(x(2, 4, 6, 6), x(4, 1, 3, 3), x(4), padding=1, groups=4)
     F.conv2d(x(2, 4, 6, 6), x(8, 1, 3, 3), padding=1, groups=4, stride=2)
     F.conv2d(x(3, 5, 6), x(4, 3, 3, 2), x(4))
@@ -35,7 +38,8 @@ CONVOLUTIONS = cases("""
     F.conv1d(x(3, 7), x(4, 3, 3), padding="same")
     F.conv_transpose2d(x(2, 3, 4, 5), x(3, 4, 3, 2), x(4))
     F.conv_transpose2d(x(2, 3, 4, 5), x(3, 4, 3, 2), x(4), stride=2, padding=1, output_padding=1)
-    F.conv_transpose2d(x(2, 4, 4, 5), x(4, 3, 3, 2), x(6), stride=(2, 3), output_padding=(1, 2), groups=2, dilation=(2, 1))
+    F.conv_transpose2d(x(2, 4, 4, 5), x(4, 3, 3, 2), x(6), stride=(2, 3), output_padding=(1, 2),
+        groups=2, dilation=(2, 1))
     F.conv_transpose2d(x(3, 4, 5), x(3, 4, 3, 2))
 """)
 
@@ -101,7 +105,9 @@ def test_moves(line: str) -> None:
 
 @pytest.mark.parametrize("line", OTHER_NODES)
 def test_other_nodes(line: str) -> None:
-    """The other modes of padding are one `index_select` a dimension here, so their nodes have other names than PyTorch's."""
+    """The other modes of padding are one `index_select` a dimension here, so their nodes have other
+    names than PyTorch's.
+    """
     check_gradients(expression(line), names=False, second=False)
 
 
@@ -113,7 +119,9 @@ def test_no_images() -> None:
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_four_times(transposed: bool) -> None:
-    """The convolution and its two gradients are closed under differentiation: the third and fourth derivatives are right too."""
+    """The convolution and its two gradients are closed under differentiation: the third and fourth
+    derivatives are right too.
+    """
     internals.manual_seed(0)
     convolve = F.conv_transpose2d if transposed else F.conv2d
     x = internals.randn(1, 2, 3, 3, dtype=internals.float64, requires_grad=True)

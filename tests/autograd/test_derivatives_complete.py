@@ -1,4 +1,6 @@
-"""Every operator says what its derivative is, or that it has none: the folder derivatives against the folder native_functions."""
+"""Every operator says what its derivative is, or that it has none: the folder derivatives against
+the folder native_functions.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,19 @@ from codegen.model import NativeFunction
 from codegen.saved import MANUAL
 from internals._generated import ops
 from internals.core.dispatcher import dispatcher
-from tests.autograd.gradient_entries import declarations, entries, entry_of, functional_twin, functions
+from tests.autograd.gradient_entries import (
+    declarations,
+    entries,
+    entry_of,
+    functional_twin,
+    functions,
+)
 
 
 def needs_entry(f: NativeFunction) -> bool:
-    """Composites are differentiated through, out= is refused, and a few kernels are written by hand."""
+    """Composites are differentiated through, out= is refused, and a few kernels are written by
+    hand.
+    """
     return not f.is_composite and not f.schema.is_out and f.schema.name not in MANUAL
 
 
@@ -22,7 +32,9 @@ def test_the_dispatcher_knows_the_same_operators() -> None:
 
 
 def test_every_operator_has_a_derivative_or_says_that_it_has_none() -> None:
-    """Missing: add it to internals/autograd/derivatives/, or `output_differentiability: [False]`."""
+    """Missing: add it to internals/autograd/derivatives/, or `output_differentiability:
+    [False]`.
+    """
     declared = [n for n, f in functions().items() if needs_entry(f)]
     assert [n for n in declared if entry_of(n) is None] == []
     assert len(declared) > 350
@@ -40,13 +52,21 @@ def test_every_entry_names_an_operator_exactly() -> None:
 def test_no_entry_where_none_is_used() -> None:
     """Composites have no derivative of their own, out= variants none at all."""
     for name, entry in entries().items():
-        assert not functions()[name].is_composite and not functions()[name].schema.is_out, entry.text
+        assert not functions()[name].is_composite and not functions()[name].schema.is_out, (
+            entry.text
+        )
 
 
 def test_in_place_operators_have_the_derivative_of_the_functional_one() -> None:
-    """They share its entry. fill_ has one of its own, as in PyTorch, where it numbers the nodes: FillBackward2."""
+    """They share its entry. fill_ has one of its own, as in PyTorch, where it numbers the nodes:
+    FillBackward2.
+    """
     for name, entry in entries().items():
-        twin = entries().get(functional_twin(name) or "") if functions()[name].schema.is_inplace else None
+        twin = (
+            entries().get(functional_twin(name) or "")
+            if functions()[name].schema.is_inplace
+            else None
+        )
         if twin is not None and twin.is_implemented:
             assert entry.formulas == twin.formulas, f"{entry.text}: {twin.text} has another formula"
 
@@ -58,7 +78,9 @@ def test_entries_differentiate_tensors_once() -> None:
         assert len(entry.arguments) == len(set(entry.arguments)), entry.text
         flags = entry.output_differentiability
         assert flags is None or len(flags) == len(entry.schema.returns), entry.text
-        assert not (flags and not any(flags) and entry.formulas), f"{entry.text}: formulas that are never used"
+        assert not (flags and not any(flags) and entry.formulas), (
+            f"{entry.text}: formulas that are never used"
+        )
 
 
 def test_formulas_save_shapes_not_tensors() -> None:
@@ -66,4 +88,6 @@ def test_formulas_save_shapes_not_tensors() -> None:
     for entry in entries().values():
         for formula in entry.formulas:
             ast.parse(formula.strip(), mode="eval")
-            assert ".size()" not in formula and ".sizes()" not in formula, f"{entry.text}: {formula}"
+            assert ".size()" not in formula and ".sizes()" not in formula, (
+                f"{entry.text}: {formula}"
+            )

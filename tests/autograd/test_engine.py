@@ -1,4 +1,6 @@
-"""The engine, beside what recorded sessions (`tests/user_code/autograd.txt`) show: order, memory, depth, threads, steps."""
+"""The engine, beside what recorded sessions (`tests/user_code/autograd.txt`) show: order, memory,
+depth, threads, steps.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,8 @@ def test_a_gradient_nobody_else_holds_becomes_grad_without_a_copy() -> None:
     assert b.grad.tolist() == [1.0, 1.0, 1.0]  # both got the same gradient, but not the same memory
 
 
-# Two leaves whose gradients begin as one tensor, or as views of one; and what happens between there and the end.
+# Two leaves whose gradients begin as one tensor, or as views of one; and what happens between there
+# and the end.
 JOINED: dict[str, Callable[[Any, Any], Any]] = {
     "x + y": lambda x, y: x + y,
     "x + x + y": lambda x, y: x + x + y,
@@ -120,7 +123,10 @@ JOINED: dict[str, Callable[[Any, Any], Any]] = {
     "add_": lambda x, y: x.clone().add_(y),
     "copy_": lambda x, y: internals.cat([x.clone().copy_(y), x]),
     "broadcast": lambda x, y: sum(internals.broadcast_tensors(x, y)),
-    "identity": lambda x, y: internals.nn.functional.dropout(x, 0.5, False) + internals.nn.functional.dropout(y, 0.5, False),
+    "identity": lambda x, y: (
+        internals.nn.functional.dropout(x, 0.5, False)
+        + internals.nn.functional.dropout(y, 0.5, False)
+    ),
 }
 AFTERWARDS: dict[str, Callable[[Any], Any]] = {
     "nothing": lambda z: z,
@@ -136,10 +142,14 @@ AFTERWARDS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("joined", JOINED)
 def test_no_grad_shares_its_memory_with_anything(joined: str) -> None:
-    """Not with that of another leaf (in PyTorch they may be views of one), with what was given, or with what a hook kept."""
+    """Not with that of another leaf (in PyTorch they may be views of one), with what was given, or
+    with what a hook kept.
+    """
     for afterwards in AFTERWARDS.values():
         for kept in (False, True):
-            x, y = (internals.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) for _ in range(2))
+            x, y = (
+                internals.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) for _ in range(2)
+            )
             seen: list[Any] = []
             z = JOINED[joined](x, y)
             if kept:
@@ -151,9 +161,10 @@ def test_no_grad_shares_its_memory_with_anything(joined: str) -> None:
             result.backward(given)
             held = [x, y, x.grad, y.grad, given, *([z.grad] if kept else [])]
             assert len({t.untyped_storage().data_ptr() for t in held}) == len(held)
-            assert {x.grad.untyped_storage().data_ptr(), y.grad.untyped_storage().data_ptr()}.isdisjoint(
-                t.untyped_storage().data_ptr() for t in seen
-            )
+            assert {
+                x.grad.untyped_storage().data_ptr(),
+                y.grad.untyped_storage().data_ptr(),
+            }.isdisjoint(t.untyped_storage().data_ptr() for t in seen)
             assert x.grad.stride() == y.grad.stride() == (2, 1) and x.grad._base is None
 
 
@@ -170,7 +181,8 @@ def test_the_graph_goes_when_the_result_goes() -> None:
         y = (x.exp() * x).tanh()
         nodes = [weakref.ref(n) for n in (y.grad_fn, y.grad_fn.next_functions[0][0])]
         del y
-        assert all(r() is None for r in nodes)  # by reference counts alone: no node saved what leads back to itself
+        # by reference counts alone: no node saved what leads back to itself
+        assert all(r() is None for r in nodes)
     finally:
         gc.enable()
 
@@ -243,7 +255,14 @@ def test_the_short_cuts_record_what_the_long_way_records(watched: bool) -> None:
             grads = internals.autograd.grad(r, [a, b], internals.ones(2), allow_unused=True)
             metadata = [g.sizes for g in r.grad_fn._input_metadata]
             out.append(
-                [r.tolist(), r.grad_fn.name(), edges, kept, metadata, [g if g is None else g.tolist() for g in grads]]
+                [
+                    r.tolist(),
+                    r.grad_fn.name(),
+                    edges,
+                    kept,
+                    metadata,
+                    [g if g is None else g.tolist() for g in grads],
+                ]
             )
         return out
 
@@ -270,6 +289,7 @@ def test_what_is_needed_does_not_depend_on_the_order_nodes_were_made_in(T: Any) 
     y.mul_(3)  # the view's history is made anew when Double asks for it, after Double's own node
     z = Double.apply(view)
     assert T.autograd.grad(z.sum(), x)[0].tolist() == [6.0, 6.0, 0.0]
+
 
 # What a leaf gets, and when
 
@@ -298,7 +318,9 @@ def test_a_gradient_is_kept_in_the_layout_of_its_leaf(T: Any, case: str) -> None
     x = T.ones(2, 3, requires_grad=True)
     y = x.sum() if case == "expanded" else (x.t() * T.arange(2.0)).t()
     y.backward() if case == "expanded" else y.backward(T.ones(2, 3))
-    assert x.grad.stride() == (3, 1) and x.grad.tolist() == ([[1.0] * 3] * 2 if case == "expanded" else [[0.0] * 3, [1.0] * 3])
+    assert x.grad.stride() == (3, 1) and x.grad.tolist() == (
+        [[1.0] * 3] * 2 if case == "expanded" else [[0.0] * 3, [1.0] * 3]
+    )
 
 
 def test_a_node_takes_as_many_gradients_as_it_has_outputs(T: Any) -> None:

@@ -1,4 +1,6 @@
-"""`func.functional_call`: a module with other tensors in the place of its own, for the time of one call."""
+"""`func.functional_call`: a module with other tensors in the place of its own, for the time of one
+call.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ CALLS = """
     Model | {"p": full(1), "b": full(1), "sub.weight": T.zeros(2, 2)} | full(1), strict=True
     Model | {"p": full(1)} | full(1), strict=True
     Model | {"q": full(1)} | full(1), strict=True
-    Model | {"p": full(1), "b": full(1), "sub.weight": T.zeros(2, 2), "a": full(2)} | full(1), strict=True
+    Model | {"p": full(1), "b": full(1), "sub.weight": T.zeros(2, 2), "a": full(2)} | \
+        full(1), strict=True
     Model | {"p": full(2)} |
     Model | {"p": full(2)} | (full(1), 3)
     Model | {"p": full(2)} | [1]
@@ -115,8 +118,14 @@ def test_like_pytorch(call: str) -> None:
             result = eval(f"call(module, swapped, {arguments})", given)
         finally:
             after = tensors(module)
-            changed = {name for name in before.keys() | after.keys() if before.get(name) is not after.get(name)}
-            assert changed <= {"a", "b"} and not (isinstance(swapped, dict) and changed & set(swapped))
+            changed = {
+                name
+                for name in before.keys() | after.keys()
+                if before.get(name) is not after.get(name)
+            }
+            assert changed <= {"a", "b"} and not (
+                isinstance(swapped, dict) and changed & set(swapped)
+            )
         one = swapped if isinstance(swapped, (list, tuple)) else [swapped]
         return [result.detach(), *(t for d in one for t in d.values())]
 
@@ -138,14 +147,21 @@ def test_several_values_of_one_tensor_are_refused() -> None:
     given = names(internals)
     module, full = given["Tied"](), given["full"]
     call = internals.func.functional_call
-    with pytest.raises(ValueError, match=r"multiple values for keys \['x', 'y', 'z'\], which are tied"):
+    with pytest.raises(
+        ValueError, match=r"multiple values for keys \['x', 'y', 'z'\], which are tied"
+    ):
         call(module, {"x": full(3), "y": full(4)}, full(0))
-    assert call(module, {"x": full(3), "y": full(4)}, full(0), tie_weights=False).tolist() == [15, 15]
+    assert call(module, {"x": full(3), "y": full(4)}, full(0), tie_weights=False).tolist() == [
+        15,
+        15,
+    ]
     assert module.x is module.y is module.z
 
 
 def test_a_module_under_two_names_gets_its_own_tensors_back() -> None:
-    """PyTorch puts them back in the order in which it took them, and leaves the caller's in the module."""
+    """PyTorch puts them back in the order in which it took them, and leaves the caller's in the
+    module.
+    """
     model = internals.nn.Sequential(layer := internals.nn.Linear(2, 2), layer)
     own = layer.bias
     given = {"0.bias": internals.ones(2)}
@@ -156,4 +172,6 @@ def test_a_module_under_two_names_gets_its_own_tensors_back() -> None:
 def test_under_a_trace_it_is_refused() -> None:
     layer = internals.nn.Linear(2, 2)
     with pytest.raises(RuntimeError, match="The stateless API can't be used with Jitted modules"):
-        internals.jit.trace(lambda x: internals.func.functional_call(layer, {"bias": x}, x), internals.ones(2))
+        internals.jit.trace(
+            lambda x: internals.func.functional_call(layer, {"bias": x}, x), internals.ones(2)
+        )

@@ -1,4 +1,6 @@
-"""`internals.autograd.functional` beside PyTorch's: values, shapes, history, and the errors of strict mode."""
+"""`internals.autograd.functional` beside PyTorch's: values, shapes, history, and the errors of
+strict mode.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +44,18 @@ FUNCTIONAL: list[Callable[[Any, Any], Any]] = [
     lambda F, x: F.jvp(two_in, (double(x, 2), double(x, 2)), (double(x, 2), double(x, 2))),
     lambda F, x: F.jvp(two_in, (double(x, 3, 1), double(x, 2)), (double(x, 3, 1), double(x, 2))),
     lambda F, x: F.jvp(lambda a: a * a, double(x)),
-    lambda F, x: F.jvp(lambda a, b: a * 2, (double(x, 2), double(x, 2)), (double(x, 2), double(x, 2))),
+    lambda F, x: F.jvp(
+        lambda a, b: a * 2, (double(x, 2), double(x, 2)), (double(x, 2), double(x, 2))
+    ),
     lambda F, x: F.jacobian(two_out, double(x, 2, 3)),
     lambda F, x: F.jacobian(two_in, (double(x, 3, 1), double(x, 2))),
     lambda F, x: F.jacobian(lambda a: a.sum(), double(x, 2)),
     lambda F, x: F.jacobian(lambda a: (a.sum(), a), (double(x, 2),)),
     lambda F, x: F.jacobian(lambda a, b: a.exp(), (double(x, 2), double(x, 3))),
     lambda F, x: F.jacobian(two_out, double(x, 2, 3), vectorize=True),
-    lambda F, x: F.jacobian(two_in, (double(x, 3), double(x, 3)), vectorize=True, strategy="forward-mode"),
+    lambda F, x: F.jacobian(
+        two_in, (double(x, 3), double(x, 3)), vectorize=True, strategy="forward-mode"
+    ),
     lambda F, x: F.jacobian(square_sum, double(x, 0)),
     lambda F, x: F.hessian(square_sum, double(x, 2, 2)),
     lambda F, x: F.hessian(energy, (double(x, 2), double(x, 2))),
@@ -78,7 +84,9 @@ ERRORS: list[Callable[[Any, Any], Any]] = [
     lambda F, x: F.vjp(lambda a: a * 2, double(x, 2), double(x, 2), strict=True, create_graph=True),
     lambda F, x: F.jvp(two_in, (double(x, 2), double(x, 2))),
     lambda F, x: F.jvp(two_in, (double(x, 2), double(x, 2)), double(x, 2)),
-    lambda F, x: F.jvp(lambda a, b: a, (double(x, 2), double(x, 2)), (double(x, 2), double(x, 2)), strict=True),
+    lambda F, x: F.jvp(
+        lambda a, b: a, (double(x, 2), double(x, 2)), (double(x, 2), double(x, 2)), strict=True
+    ),
     lambda F, x: F.jacobian(lambda a: a.detach(), double(x, 2), strict=True),
     lambda F, x: F.jacobian(lambda a, b: a, (double(x, 2), double(x, 2)), strict=True),
     lambda F, x: F.jacobian(lambda a: a * 2, double(x, 2), strict=True, create_graph=True),
@@ -116,7 +124,10 @@ def test_forward_mode_gives_the_same_numbers() -> None:
     """PyTorch's answer has a history here, whatever was asked for."""
     check(
         lambda T, x: T.autograd.functional.hessian(
-            energy, (double(x, 2), double(x, 2)), vectorize=True, outer_jacobian_strategy="forward-mode"
+            energy,
+            (double(x, 2), double(x, 2)),
+            vectorize=True,
+            outer_jacobian_strategy="forward-mode",
         )
     )
 
@@ -131,8 +142,14 @@ def test_errors_like_pytorch(case: Callable[[Any, Any], Any]) -> None:
 def test_create_graph_connects_the_answer_to_the_inputs(name: str, create_graph: bool) -> None:
     def case(T: Any, x: Any) -> Any:
         a = double(x, 3).requires_grad_()
-        v = () if name in ("jacobian", "hessian") else ((double(x) if name == "vjp" else double(x, 3)),)
-        answer = getattr(T.autograd.functional, name)(lambda t: (t**3).sum(), a, *v, create_graph=create_graph)
+        v = (
+            ()
+            if name in ("jacobian", "hessian")
+            else ((double(x) if name == "vjp" else double(x, 3)),)
+        )
+        answer = getattr(T.autograd.functional, name)(
+            lambda t: (t**3).sum(), a, *v, create_graph=create_graph
+        )
         flat = answer if isinstance(answer, tuple) else (answer,)
         if not create_graph:
             return history(flat)
@@ -182,4 +199,8 @@ def test_under_no_grad() -> None:
 
 
 def history(x: Any) -> Any:
-    return [history(t) for t in x] if isinstance(x, (tuple, list)) else (x.requires_grad, x.grad_fn is None)
+    return (
+        [history(t) for t in x]
+        if isinstance(x, (tuple, list))
+        else (x.requires_grad, x.grad_fn is None)
+    )

@@ -1,4 +1,5 @@
-"""Random programs, run by `internals` and by real PyTorch from the same source: values, versions, nodes, gradients.
+"""Random programs, run by `internals` and by real PyTorch from the same source: values, versions,
+nodes, gradients.
 
 Seeded; 2000 programs with INTERNALS_TEST_FULL=1.
 """
@@ -44,7 +45,9 @@ def asked(source: str, leaves: list[Shape], seed: int) -> Any:
 
 
 def everything(lib: Any, source: str, leaves: list[Shape], seed: int) -> dict[str, Any]:
-    """All variables of the program, its gradients, and the gradients of those, each either a value or the error it raised."""
+    """All variables of the program, its gradients, and the gradients of those, each either a value
+    or the error it raised.
+    """
     stream = np.random.default_rng(seed + 1)
     numpy_to = from_array if lib is internals else lib.tensor
     x = [numpy_to(np.asarray(stream.uniform(-1.5, 1.5, s))).requires_grad_() for s in leaves]
@@ -65,18 +68,31 @@ def everything(lib: Any, source: str, leaves: list[Shape], seed: int) -> dict[st
     first = lib.autograd.grad(loss, x, create_graph=True, allow_unused=True)
     found.update({f"gradient {i}": g for i, g in enumerate(first)})
     square = sum((g * g).sum() for g in first if g is not None)
-    second = lib.autograd.grad(square, x, retain_graph=True, allow_unused=True) if square.requires_grad else ()
+    second = (
+        lib.autograd.grad(square, x, retain_graph=True, allow_unused=True)
+        if square.requires_grad
+        else ()
+    )
     found.update({f"second gradient {i}": g for i, g in enumerate(second)})
     loss.backward()
-    found.update({f"{name}.grad": t.grad for name, t in variables.items() if name[0] == "x" or t.retains_grad})
+    found.update(
+        {
+            f"{name}.grad": t.grad
+            for name, t in variables.items()
+            if name[0] == "x" or t.retains_grad
+        }
+    )
     return found
 
 
 def node_name(t: Any) -> str | None:
-    return None if t.grad_fn is None else t.grad_fn.name().rpartition("::")[2]  # torch::autograd::CopySlices
+    # torch::autograd::CopySlices
+    return None if t.grad_fn is None else t.grad_fn.name().rpartition("::")[2]
 
 
-def compare(ours: Any, our_error: Exception | None, theirs: Any, their_error: Exception | None) -> str:
+def compare(
+    ours: Any, our_error: Exception | None, theirs: Any, their_error: Exception | None
+) -> str:
     """What differs, or nothing."""
     if (our_error is None) != (their_error is None):
         return f"we: {our_error!r}, torch: {their_error!r}"
@@ -95,6 +111,8 @@ def compare(ours: Any, our_error: Exception | None, theirs: Any, their_error: Ex
             a, b = to_numpy(got), None if expected is None else expected.numpy(force=True)
             if b is None or a.shape != b.shape or not np.allclose(a, b, 1e-8, 1e-8, equal_nan=True):
                 return f"{name} is {got}, for torch {expected}"
-        elif got != expected and not (isinstance(expected, tuple) and expected[3] == "ReshapeAliasBackward0"):
+        elif got != expected and not (
+            isinstance(expected, tuple) and expected[3] == "ReshapeAliasBackward0"
+        ):
             return f"{name} is {got}, for torch {expected}"
     return ""

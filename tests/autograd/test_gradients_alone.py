@@ -1,6 +1,7 @@
 """A gradient is the same whether the other arguments want one or not.
 
-Nodes compute what is asked for: each formula has ways that are gone only when another argument is constant.
+Nodes compute what is asked for: each formula has ways that are gone only when another argument is
+constant.
 """
 
 from __future__ import annotations
@@ -44,8 +45,14 @@ def gradients(sample: Sample, create_graph: bool) -> dict[str, list[Any]]:
     inputs = sample.inputs()
     found = [o for o in outputs(sample.function(), inputs) if o.requires_grad]
     weights = [internals.tensor(stream.uniform(-1, 1, tuple(o.shape))).to(o.dtype) for o in found]
-    got = list(internals.autograd.grad(found, inputs, weights, create_graph=create_graph, allow_unused=True))
-    tensors = {name: v if isinstance(v := sample.values[name], list) else [v] for name in sample.names}
+    got = list(
+        internals.autograd.grad(
+            found, inputs, weights, create_graph=create_graph, allow_unused=True
+        )
+    )
+    tensors = {
+        name: v if isinstance(v := sample.values[name], list) else [v] for name in sample.names
+    }
     return {
         name: [got.pop(0) for spec in specs if isinstance(spec, TensorSpec)]
         for name, specs in tensors.items()

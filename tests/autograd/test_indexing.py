@@ -1,4 +1,6 @@
-"""Gradients of reading and writing by index: `x[...]`, `x[...] = y`, gather, scatter and their relatives."""
+"""Gradients of reading and writing by index: `x[...]`, `x[...] = y`, gather, scatter and their
+relatives.
+"""
 
 from __future__ import annotations
 
@@ -160,8 +162,8 @@ def test_what_is_read_twice_gets_both_gradients() -> None:
 
 
 MOVED = [
-    "x.masked_select(x.bool())", "x[x.bool()]", "x[[2, 0, 1, 3]]", "x.flip(0)", "x.roll(1)", "x.view(2, 2).t()", "x[1:]",
-    "x[::2]", "x.split(2)[1]", "x.repeat_interleave(1)",
+    "x.masked_select(x.bool())", "x[x.bool()]", "x[[2, 0, 1, 3]]", "x.flip(0)", "x.roll(1)",
+    "x.view(2, 2).t()", "x[1:]", "x[::2]", "x.split(2)[1]", "x.repeat_interleave(1)",
 ]  # fmt: skip
 
 

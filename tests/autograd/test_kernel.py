@@ -1,4 +1,6 @@
-"""The one kernel of the Autograd key, and those that are written out for operators of every day: they record the same."""
+"""The one kernel of the Autograd key, and those that are written out for operators of every day:
+they record the same.
+"""
 
 from __future__ import annotations
 

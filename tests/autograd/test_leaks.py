@@ -1,4 +1,6 @@
-"""Training lets go of everything by itself: no cycle is left for Python's garbage collector to find."""
+"""Training lets go of everything by itself: no cycle is left for Python's garbage collector to
+find.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def failing(w: Any) -> None:
         z.sum().backward()
 
 
-@pytest.mark.parametrize("step", [dirty, remembering, never_run, hooked, written_to, twice, packed, failing])
+@pytest.mark.parametrize(
+    "step", [dirty, remembering, never_run, hooked, written_to, twice, packed, failing]
+)
 def test_a_step_leaves_nothing_behind(step: Callable[[Any], None]) -> None:
     w = T.ones(3, requires_grad=True)
     step(w)

@@ -81,11 +81,18 @@ def test_composites_like_pytorch(text: str) -> None:
 def test_any_layout_of_the_factors(data: st.DataObject) -> None:
     n, k, m = (data.draw(st.integers(0, 4)) for _ in range(3))
     a = data.draw(
-        st.sampled_from([f"x({n}, {k})", f"x.strided({n}, {k})", f"x({k}, {n}).t()", f"x({n}, {2 * k})[:, ::2]"])
+        st.sampled_from(
+            [f"x({n}, {k})", f"x.strided({n}, {k})", f"x({k}, {n}).t()", f"x({n}, {2 * k})[:, ::2]"]
+        )
     )
     b = data.draw(
         st.sampled_from(
-            [f"x({k}, {m})", f"x.strided({k}, {m})", f"x({m}, {k}).t()", f"x({k}).unsqueeze(1).expand({k}, {m})"]
+            [
+                f"x({k}, {m})",
+                f"x.strided({k}, {m})",
+                f"x({m}, {k}).t()",
+                f"x({k}).unsqueeze(1).expand({k}, {m})",
+            ]
         )
     )
     check_gradients(expression(f"{a} @ {b}"))
@@ -94,7 +101,9 @@ def test_any_layout_of_the_factors(data: st.DataObject) -> None:
 @pytest.mark.parametrize("make", ["ones(4, 3)", "ones(3, 4).t()"])
 def test_a_weight_finds_its_gradient_laid_out_as_itself(make: str) -> None:
     weight = eval(f"internals.{make}", {"internals": internals}).detach().requires_grad_()
-    (grad,) = internals.autograd.grad(internals.nn.functional.linear(internals.ones(2, 3), weight).sum(), weight)
+    (grad,) = internals.autograd.grad(
+        internals.nn.functional.linear(internals.ones(2, 3), weight).sum(), weight
+    )
     assert grad.stride() == weight.stride()
 
 
@@ -112,11 +121,15 @@ SVD = ["(3, 3)", "(4, 2)", "(2, 4)", "(2, 3, 4)", "(5, 4, 3)", "(1, 1)"]
 @pytest.mark.parametrize("sizes", SVD)
 @pytest.mark.parametrize("full", [False, True])
 def test_svd_like_pytorch(sizes: str, full: bool) -> None:
-    """The signs of singular vectors are open, so a function that does not depend on them is differentiated, twice."""
+    """The signs of singular vectors are open, so a function that does not depend on them is
+    differentiated, twice.
+    """
 
     def case(T: Any, x: Any) -> Any:
         a = eval(f"x{sizes}", {"x": x})
-        U, S, Vh = ops._linalg_svd(a, full, True, None) if T is internals else T._linalg_svd(a, full)
+        U, S, Vh = (
+            ops._linalg_svd(a, full, True, None) if T is internals else T._linalg_svd(a, full)
+        )
         k = S.shape[-1]
         U, Vh = U[..., :k], Vh[..., :k, :]
         return (
@@ -132,7 +145,9 @@ def test_svd_gives_back_its_matrix() -> None:
     a = internals.tensor(np.random.default_rng(0).standard_normal((2, 3, 4)))
     U, S, Vh = ops._linalg_svd(a, False, True, None)
     np.testing.assert_allclose(to_numpy(U @ (S.unsqueeze(-1) * Vh)), to_numpy(a), atol=1e-12)
-    np.testing.assert_allclose(to_numpy(U.mT @ U), np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(U.mT @ U), np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12
+    )
     alone = ops._linalg_svd(a, False, False, None)
     assert alone[0].shape == (0,) and alone[2].shape == (0,)
     np.testing.assert_allclose(to_numpy(alone[1]), to_numpy(S), atol=1e-12)
@@ -153,4 +168,6 @@ def test_gradients_of_a_layer_like_pytorch_in_single_precision() -> None:
         T.nn.functional.linear(x, w, b).relu().sum().backward()
         return few_numbers(T, [x.grad, w.grad, b.grad])
 
-    assert_same_outcome(lambda: gradients(internals), gradients, rtol=1e-4, atol=1e-4, family="autograd")
+    assert_same_outcome(
+        lambda: gradients(internals), gradients, rtol=1e-4, atol=1e-4, family="autograd"
+    )

@@ -1,5 +1,6 @@
-"""Gradients of decompositions, of functions that do not depend on the signs and phases of their vectors: by differences, of
-the first and the second order, of real and complex matrices; and beside PyTorch.
+"""Gradients of decompositions, of functions that do not depend on the signs and phases of their
+vectors: by differences, of the first and the second order, of real and complex matrices; and beside
+PyTorch.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tests.support import full
 
 L = internals.linalg
 
-# Functions of a matrix that do not depend on signs and phases, and a matrix to differentiate them at.
+# Functions of a matrix that do not depend on signs and phases, and a matrix to differentiate them
+# at.
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "cholesky": (lambda a: L.cholesky(positive(a)), (2, 2, 2)),
     "cholesky, upper": (lambda a: L.cholesky(positive(a), upper=True), (3, 3)),
@@ -41,7 +43,10 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "ormqr": (lambda a: internals.ormqr(a, a[0], a), (3, 2)),
     "ormqr, transpose": (lambda a: internals.ormqr(a, a[0], a, transpose=True), (3, 2)),
     "ormqr, right": (lambda a: internals.ormqr(a, a[0], a.mT, left=False), (3, 2)),
-    "ormqr, right, transpose": (lambda a: internals.ormqr(a, a[0], a.mT, left=False, transpose=True), (3, 2)),
+    "ormqr, right, transpose": (
+        lambda a: internals.ormqr(a, a[0], a.mT, left=False, transpose=True),
+        (3, 2),
+    ),
     "svdvals": (lambda a: L.svdvals(a), (2, 3, 2)),
     "svd": (lambda a: _of_svd(*L.svd(a, False)), (2, 2)),
     "svd, tall": (lambda a: _of_svd(*L.svd(a, False)), (3, 2)),
@@ -62,7 +67,10 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "lu_solve": (lambda a: L.lu_solve(*L.lu_factor(a), a), (3, 3)),
     "lu_solve, adjoint": (lambda a: L.lu_solve(*L.lu_factor(a), a, adjoint=True), (3, 3)),
     "lu_solve, right": (lambda a: L.lu_solve(*L.lu_factor(a), a, left=False), (3, 3)),
-    "lu_solve, right, adjoint": (lambda a: L.lu_solve(*L.lu_factor(a), a[0], left=False, adjoint=True), (2, 2, 2)),
+    "lu_solve, right, adjoint": (
+        lambda a: L.lu_solve(*L.lu_factor(a), a[0], left=False, adjoint=True),
+        (2, 2, 2),
+    ),
     "pinv": (lambda a: L.pinv(a), (2, 3, 2)),
     "pinv, wide": (lambda a: L.pinv(a), (2, 3)),
     "pinv, hermitian": (lambda a: L.pinv(hermitian(a), hermitian=True), (3, 3)),
@@ -74,7 +82,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
 
 
 def _of_svd(U: Any, S: Any, Vh: Any) -> Any:
-    return U @ (S.exp().unsqueeze(-1) * Vh), (U * S.unsqueeze(-2).sin()) @ U.mH, (Vh.mH * S.unsqueeze(-2).cos()) @ Vh
+    return (
+        U @ (S.exp().unsqueeze(-1) * Vh),
+        (U * S.unsqueeze(-2).sin()) @ U.mH,
+        (Vh.mH * S.unsqueeze(-2).cos()) @ Vh,
+    )
 
 
 def _of_eigh(values: Any, vectors: Any) -> Any:

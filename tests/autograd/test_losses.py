@@ -1,4 +1,6 @@
-"""Gradients of the losses beside PyTorch's, reductions, weights, ignored classes and all; and gradients of those."""
+"""Gradients of the losses beside PyTorch's, reductions, weights, ignored classes and all; and
+gradients of those.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ ELEMENTWISE = cases("""
     F.binary_cross_entropy_with_logits(x(2, 3), x.uniform(2, 3)R)
     F.binary_cross_entropy_with_logits(x(2, 3), x.uniform(2, 3), x(3).detach()R)
     F.binary_cross_entropy_with_logits(x(2, 3), x.uniform(2, 3), pos_weight=x.uniform(3).detach()R)
-    F.binary_cross_entropy_with_logits(x(2, 3) * 30, x.uniform(2, 3), pos_weight=x.uniform(3).detach()R)
+    F.binary_cross_entropy_with_logits(x(2, 3) * 30, x.uniform(2, 3),
+        pos_weight=x.uniform(3).detach()R)
     F.kl_div(x(2, 3), x.uniform(2, 3)R)
     F.kl_div(x(2, 3), x(2, 3), log_target=TrueR)
     F.kl_div(x(2, 2), x.of([[0.0, 0.5], [0.25, 0.0]])R)
@@ -56,7 +59,8 @@ CLASSES = cases("""
     F.cross_entropy(x(2, 3, 4), x.labels(2, 4, classes=3)R)
     F.cross_entropy(x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), x.uniform(3).detach()R)
     F.cross_entropy(x(4, 3), x.labels(4, classes=3), label_smoothing=0.2R)
-    F.cross_entropy(x(4, 3), x.index(0, 1, 2, 1), x.uniform(3).detach(), ignore_index=1, label_smoothing=0.2R)
+    F.cross_entropy(x(4, 3), x.index(0, 1, 2, 1), x.uniform(3).detach(), ignore_index=1,
+        label_smoothing=0.2R)
     F.cross_entropy(x(3), x.uniform(3)R)
     F.cross_entropy(x(4, 3), x.uniform(4, 3)R)
     F.cross_entropy(x(4, 3), x.uniform(4, 3), x.uniform(3).detach(), label_smoothing=0.1R)
@@ -72,9 +76,15 @@ def test_elementwise(line: str, reduction: str) -> None:
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("line", CLASSES)
 def test_classes(line: str, reduction: str) -> None:
-    """With probabilities as targets PyTorch divides in C++ (DivBackward1), we in Python (DivBackward0)."""
-    probabilities = "F.cross_entropy" in line and "x.uniform(4, 3)" in line or "x(3), x.uniform(3)" in line
-    check_gradients(expression(line.replace("R)", REDUCTIONS[reduction] + ")")), names=not probabilities)
+    """With probabilities as targets PyTorch divides in C++ (DivBackward1), we in Python
+    (DivBackward0).
+    """
+    probabilities = (
+        "F.cross_entropy" in line and "x.uniform(4, 3)" in line or "x(3), x.uniform(3)" in line
+    )
+    check_gradients(
+        expression(line.replace("R)", REDUCTIONS[reduction] + ")")), names=not probabilities
+    )
 
 
 @pytest.mark.parametrize("line", cases("""
@@ -87,7 +97,9 @@ def test_classes(line: str, reduction: str) -> None:
     F.batch_norm(x(4, 3), x(3), x.uniform(3))
 """))  # fmt: skip
 def test_weights_have_no_gradients(line: str) -> None:
-    """To ask for them is an error, in both libraries, and not a gradient that is silently missing."""
+    """To ask for them is an error, in both libraries, and not a gradient that is silently
+    missing.
+    """
     assert "not differentiable with respect to argument" in str(
         outcome(lambda: expression(line)(internals, Leaves(ours())))[1]
     )

@@ -1,4 +1,6 @@
-"""Gradients of activations, normalizations, embedding, dropout and attention beside PyTorch's, and gradients of those."""
+"""Gradients of activations, normalizations, embedding, dropout and attention beside PyTorch's, and
+gradients of those.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,9 @@ def test_activations(line: str) -> None:
 @pytest.mark.parametrize("line", NORMALIZATIONS)
 def test_normalizations(line: str) -> None:
     check_gradients(
-        expression(line), rtol=1e-6 if "float32" not in line else 1e-4, atol=1e-7 if "float32" not in line else 1e-4
+        expression(line),
+        rtol=1e-6 if "float32" not in line else 1e-4,
+        atol=1e-7 if "float32" not in line else 1e-4,
     )
 
 
@@ -125,8 +129,9 @@ def test_attention(line: str) -> None:
     check_gradients(expression(line), names=False)
 
 
-# Second derivatives that PyTorch has not (flash attention), cannot compute (a bias without a weight, nothing to look up), forgets
-# a factor of (scale_grad_by_freq), or gets wrong (the reciprocal standard deviation); ours are checked by gradcheck.
+# Second derivatives that PyTorch has not (flash attention), cannot compute (a bias without a
+# weight, nothing to look up), forgets a factor of (scale_grad_by_freq), or gets wrong (the
+# reciprocal standard deviation); ours are checked by gradcheck.
 FIRST_ONLY = cases("""
     F.layer_norm(x(2, 3, 4), (3, 4), None, x(3, 4), eps=0.1)
     F.embedding(x.labels(0, classes=2), x(4, 3))
@@ -140,14 +145,24 @@ FIRST_ONLY = cases("""
 
 @pytest.mark.parametrize("line", FIRST_ONLY)
 def test_first_derivatives(line: str) -> None:
-    check_gradients(expression(line), second=False, names="attention" not in line, rtol=1e-8, atol=1e-8)
+    check_gradients(
+        expression(line), second=False, names="attention" not in line, rtol=1e-8, atol=1e-8
+    )
 
 
 SECOND = {
-    "layer norm, bias only": lambda x: F.layer_norm(x, (4,), None, internals.ones(4, dtype=x.dtype)),
-    "statistics": lambda x: sum(s.sum() for s in internals.native_group_norm(x, None, None, 3, 4, 1, 2, 1e-5)[1:]),
-    "by frequency": lambda x: ops.embedding_dense_backward(x, internals.tensor([1, 1, 2]), 4, -1, True),
-    "attention": lambda x: F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], scale=0.3),
+    "layer norm, bias only": lambda x: F.layer_norm(
+        x, (4,), None, internals.ones(4, dtype=x.dtype)
+    ),
+    "statistics": lambda x: sum(
+        s.sum() for s in internals.native_group_norm(x, None, None, 3, 4, 1, 2, 1e-5)[1:]
+    ),
+    "by frequency": lambda x: ops.embedding_dense_backward(
+        x, internals.tensor([1, 1, 2]), 4, -1, True
+    ),
+    "attention": lambda x: F.scaled_dot_product_attention(
+        x[None, None], x[None, None], x[None, None], scale=0.3
+    ),
 }
 
 
@@ -171,7 +186,9 @@ NORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", NORMS)
 def test_three_times(name: str) -> None:
-    """The second derivative of a norm can be differentiated again: the statistics are followed, not taken for constants."""
+    """The second derivative of a norm can be differentiated again: the statistics are followed, not
+    taken for constants.
+    """
     internals.manual_seed(0)
     x = internals.randn(2, 3, dtype=internals.float64, requires_grad=True)
     w = internals.randn(3, dtype=internals.float64, requires_grad=True)
@@ -187,9 +204,12 @@ def test_three_times(name: str) -> None:
 def test_in_place_twins(name: str) -> None:
     """They share the entry of the functional operator, which keeps a copy of what is overwritten.
 
-    In PyTorch they have entries of their own (LeakyReluBackward1), which use the result and so refuse negative slopes.
+    In PyTorch they have entries of their own (LeakyReluBackward1), which use the result and so
+    refuse negative slopes.
     """
-    check_gradients(lambda T, x: getattr(T.nn.functional, name)(x(3, 4) * 1, 0.3, inplace=True), names=False)
+    check_gradients(
+        lambda T, x: getattr(T.nn.functional, name)(x(3, 4) * 1, 0.3, inplace=True), names=False
+    )
     x = internals.tensor([-1.0, 2.0], requires_grad=True)
     getattr(F, name)(x * 1, -0.5, inplace=True).sum().backward()
     y = x.detach().requires_grad_()
@@ -210,7 +230,9 @@ def test_dropout_gives_back_what_was_kept() -> None:
 
 
 def test_batch_norm_may_be_used_twice_before_backward() -> None:
-    """The running statistics are changed by the second call; in training the first one's gradient does not need them."""
+    """The running statistics are changed by the second call; in training the first one's gradient
+    does not need them.
+    """
     x = internals.randn(4, 3, requires_grad=True)
     mean, var = internals.zeros(3), internals.ones(3)
     first = F.batch_norm(x, mean, var, training=True)
@@ -225,7 +247,9 @@ def test_embedding_renorm_has_no_derivative() -> None:
     y = x * 2
     internals.embedding_renorm_(y, internals.tensor([0, 1]), 0.5, 2.0)
     assert y.grad_fn.name() == "EmbeddingRenormBackward0"
-    with pytest.raises(NotImplementedError, match="the derivative for 'embedding_renorm' is not implemented"):
+    with pytest.raises(
+        NotImplementedError, match="the derivative for 'embedding_renorm' is not implemented"
+    ):
         y.sum().backward()
 
 
@@ -234,6 +258,10 @@ def test_embedding_renorm_has_no_derivative() -> None:
 def test_gradients_of_log_softmax_add_up_to_nothing(values: list[float], seed: int) -> None:
     """A constant added to all logits changes nothing."""
     x = internals.tensor(values, dtype=internals.float64, requires_grad=True)
-    g = internals.randn(len(values), dtype=internals.float64, generator=internals.Generator().manual_seed(seed))
+    g = internals.randn(
+        len(values), dtype=internals.float64, generator=internals.Generator().manual_seed(seed)
+    )
     F.log_softmax(x, 0).backward(g)
-    np.testing.assert_allclose(to_numpy(x.grad).sum(), 0, atol=1e-12 * (1 + float(np.abs(to_numpy(g)).sum())))
+    np.testing.assert_allclose(
+        to_numpy(x.grad).sum(), 0, atol=1e-12 * (1 + float(np.abs(to_numpy(g)).sum()))
+    )

@@ -1,6 +1,7 @@
 """Gradients of what nn.functional makes of other functions, beside PyTorch's.
 
-Where PyTorch has an operator of its own (glu, mish, celu, ...) and we a few, the recorded nodes have other names.
+Where PyTorch has an operator of its own (glu, mish, celu, ...) and we a few, the recorded nodes
+have other names.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ OTHER_NODES = cases("""
     F.soft_margin_loss(x(4), x.of([1.0, -1, 1, -1]).detach())
 """)
 
-# The second derivative is zero: PyTorch says so with a tensor (or not at all, for hardsigmoid), we with None.
+# The second derivative is zero: PyTorch says so with a tensor (or not at all, for hardsigmoid), we
+# with None.
 STRAIGHT = cases("""
     F.hardshrink(x(3, 4))
     F.softshrink(x(3, 4))

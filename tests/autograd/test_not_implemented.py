@@ -1,4 +1,6 @@
-"""Operators of users without a kernel for the Autograd key: recorded as unknown, with a warning in backward, as in PyTorch."""
+"""Operators of users without a kernel for the Autograd key: recorded as unknown, with a warning in
+backward, as in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,12 @@ def two_outputs(torch: Any, ops: Any) -> Any:
     x = torch.ones(2, requires_grad=True)
     y, mask = ops.two(x, x * 2)
     y.sum().backward()
-    return name(y.grad_fn), [name(n) for n, _ in y.grad_fn.next_functions], mask.requires_grad, x.grad
+    return (
+        name(y.grad_fn),
+        [name(n) for n, _ in y.grad_fn.next_functions],
+        mask.requires_grad,
+        x.grad,
+    )
 
 
 def in_place(torch: Any, ops: Any) -> Any:
@@ -84,11 +91,15 @@ def ours() -> Iterator[Any]:
 def test_backward_through_an_unknown_operator_warns(ours: Any) -> None:
     result, warned = run(two_outputs, internals, ours)
     assert result == ("WarnNotImplemented", ["AccumulateGrad", "MulBackward0"], False, None)
-    assert len(warned) == 1 and warned[0].startswith("t_unknown::two: an autograd kernel was not registered")
+    assert len(warned) == 1 and warned[0].startswith(
+        "t_unknown::two: an autograd kernel was not registered"
+    )
     assert run(nothing_wanted, internals, ours) == ((False, False), [])
 
 
-@pytest.mark.parametrize("program", [two_outputs, in_place, a_list, kernel_of_operators, nothing_wanted])
+@pytest.mark.parametrize(
+    "program", [two_outputs, in_place, a_list, kernel_of_operators, nothing_wanted]
+)
 def test_as_in_pytorch(ours: Any, program: Callable[[Any, Any], Any]) -> None:
     def theirs(torch: Any) -> Result:
         library = torch.library.Library("t_unknown", "DEF")

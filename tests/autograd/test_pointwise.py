@@ -1,4 +1,6 @@
-"""Gradients of what is applied element by element: broadcast operands, mixed dtypes, numbers, and what holds at the edges."""
+"""Gradients of what is applied element by element: broadcast operands, mixed dtypes, numbers, and
+what holds at the edges.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,23 @@ EVERYWHERE = [
 STEPS = ["floor", "ceil", "round", "trunc", "frac", "sign"]
 POSITIVE = ["log", "log1p", "log2", "sqrt", "rsqrt", "reciprocal"]
 INSIDE = ["asin", "acos"]
-UNARY = [f"x(2, 3).{f}()" for f in EVERYWHERE + STEPS] + [f"x.uniform(2, 3).{f}()" for f in POSITIVE + INSIDE]
-UNARY += [f"x.{kind}.{f}()" for f in EVERYWHERE for kind in ("strided(3, 2)", "coarse(5)", "of(0.5)", "of([])")]
+UNARY = [f"x(2, 3).{f}()" for f in EVERYWHERE + STEPS] + [
+    f"x.uniform(2, 3).{f}()" for f in POSITIVE + INSIDE
+]
+UNARY += [
+    f"x.{kind}.{f}()"
+    for f in EVERYWHERE
+    for kind in ("strided(3, 2)", "coarse(5)", "of(0.5)", "of([])")
+]
 UNARY += [f"x(4, dtype='float32').{f}()" for f in EVERYWHERE + STEPS]
-UNARY += ["x(4).round(decimals=1)", "-x(3)", "+x(3)", "abs(x(3))", "x(2, 3).absolute()", "x(2, 3).negative()"]
+UNARY += [
+    "x(4).round(decimals=1)",
+    "-x(3)",
+    "+x(3)",
+    "abs(x(3))",
+    "x(2, 3).absolute()",
+    "x(2, 3).negative()",
+]
 
 BINARY = cases("""
     x(2, 3) + x(2, 3)
@@ -272,7 +287,9 @@ BROADCAST += [
 @examples(40)
 @given(st.data())
 def test_whatever_is_broadcast_is_summed(data: st.DataObject) -> None:
-    """Any two shapes that fit, contiguous or not, full of ties or not, in single and double precision."""
+    """Any two shapes that fit, contiguous or not, full of ties or not, in single and double
+    precision.
+    """
     sizes = data.draw(st.lists(st.integers(0, 3), max_size=3))
     shapes = []
     for _ in range(2):
@@ -295,7 +312,10 @@ def test_what_pytorch_has_no_derivative_for(text: str) -> None:
 
 
 def test_equal_operands_share_the_gradient() -> None:
-    x, y = (internals.tensor(values, requires_grad=True) for values in ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]))
+    x, y = (
+        internals.tensor(values, requires_grad=True)
+        for values in ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
+    )
     internals.maximum(x, y).sum().backward()
     assert to_numpy(x.grad).tolist() == [0, 0.5, 1]
     assert to_numpy(y.grad).tolist() == [1, 0.5, 0]
@@ -309,9 +329,15 @@ def test_clamp_passes_the_gradient_on_at_its_bounds() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["i1", "i1e"])
-def test_bessel_functions_have_the_slope_one_half_as_far_as_rounding_goes(name: str, dtype: str) -> None:
+def test_bessel_functions_have_the_slope_one_half_as_far_as_rounding_goes(
+    name: str, dtype: str
+) -> None:
     eps = internals.finfo(getattr(internals, dtype)).eps
-    x = internals.tensor([0.0, -0.0, eps, -eps, eps / 2, 4 * eps, -4 * eps], dtype=getattr(internals, dtype), requires_grad=True)
+    x = internals.tensor(
+        [0.0, -0.0, eps, -eps, eps / 2, 4 * eps, -4 * eps],
+        dtype=getattr(internals, dtype),
+        requires_grad=True,
+    )
     getattr(internals.special, name)(x).sum().backward()
     assert to_numpy(x.grad)[:5].tolist() == [0.5] * 5
     np.testing.assert_allclose(to_numpy(x.grad)[5:], 0.5, rtol=16 * eps)
@@ -342,4 +368,6 @@ DERIVATIVES: dict[str, Callable[[Any], Any]] = {
 def test_derivatives_of_the_textbook(name: str) -> None:
     x = internals.tensor([0.25, 0.5, 2.0], dtype=internals.float64, requires_grad=True)
     getattr(x, name)().sum().backward()
-    np.testing.assert_allclose(to_numpy(x.grad), DERIVATIVES[name](to_numpy(x.detach())), rtol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(x.grad), DERIVATIVES[name](to_numpy(x.detach())), rtol=1e-12
+    )

@@ -1,4 +1,6 @@
-"""Gradients of reductions, scans, sorting, joining and moving elements: where they are, and what is chosen where they are not."""
+"""Gradients of reductions, scans, sorting, joining and moving elements: where they are, and what is
+chosen where they are not.
+"""
 
 from __future__ import annotations
 
@@ -202,10 +204,16 @@ def test_every_choice_of_dimensions(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
     chosen = data.draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True))
     dims = [d - len(sizes) if data.draw(st.booleans()) else d for d in chosen]
-    keepdim, make = data.draw(st.booleans()), data.draw(st.sampled_from(["", ".strided", ".coarse"]))
+    keepdim, make = (
+        data.draw(st.booleans()),
+        data.draw(st.sampled_from(["", ".strided", ".coarse"])),
+    )
     options = f"correction={data.draw(st.integers(-1, 0))}, " if name in ("var", "std") else ""
     second = not (name == "std")  # 0 / 0 where a slice is constant
-    check_gradients(expression(f"T.{name}(x{make}(*{sizes}), {dims}, {options}keepdim={keepdim})"), second=second)
+    check_gradients(
+        expression(f"T.{name}(x{make}(*{sizes}), {dims}, {options}keepdim={keepdim})"),
+        second=second,
+    )
 
 
 @examples(15)
@@ -220,13 +228,17 @@ def test_running_and_whole_products_with_zeros(data: st.DataObject) -> None:
 def test_equal_maxima_share_the_gradient() -> None:
     x = internals.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]], requires_grad=True)
     (shared,) = internals.autograd.grad(x.amax(1).sum(), x)
-    np.testing.assert_allclose(to_numpy(shared), [[0, 1 / 2, 1 / 2], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(shared), [[0, 1 / 2, 1 / 2], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6
+    )
     (chosen,) = internals.autograd.grad(x.max(1).values.sum(), x)
     assert to_numpy(chosen).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
 def test_an_empty_dim_means_all_dimensions_backward_too() -> None:
-    """PyTorch's variance over `dim=[]` counts the degrees of freedom of one element there and gives infinities."""
+    """PyTorch's variance over `dim=[]` counts the degrees of freedom of one element there and gives
+    infinities.
+    """
     x = internals.tensor([[1.0, 2.0], [3.0, 6.0]], requires_grad=True)
     for over_all, over_none in (
         (x.var(), x.var([])),

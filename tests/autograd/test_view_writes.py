@@ -1,7 +1,8 @@
-"""Writes to views, and under them, that autograd cannot follow: forbidden in PyTorch's words, or recorded as PyTorch does.
+"""Writes to views, and under them, that autograd cannot follow: forbidden in PyTorch's words, or
+recorded as PyTorch does.
 
-Each case is a function of the library `T` and a leaf `x` that gives a view; its `grad_fn` is looked at last, which is when a view
-whose base was written to gets a new history.
+Each case is a function of the library `T` and a leaf `x` that gives a view; its `grad_fn` is looked
+at last, which is when a view whose base was written to gets a new history.
 """
 
 from __future__ import annotations
@@ -85,14 +86,19 @@ def describe(T: Any, make: Any, look: Any, write: Any) -> Any:
         ].tolist() if v.requires_grad else None
 
     result, error = outcome(case)
-    return (type(error).__name__, first_line(error).replace("torch::autograd::", "")) if error else result
+    return (
+        (type(error).__name__, first_line(error).replace("torch::autograd::", ""))
+        if error
+        else result
+    )
 
 
 def name(t: Any) -> str | None:
     return None if t.grad_fn is None else t.grad_fn.name().rpartition("::")[2]
 
 
-# A base that begins inside its storage, or lies there in another order: views and gradients count from its first element.
+# A base that begins inside its storage, or lies there in another order: views and gradients count
+# from its first element.
 PLACES: dict[str, Callable[[Any], Any]] = {
     "at the beginning": lambda memory: memory[:3],
     "further on": lambda memory: memory[1:],
@@ -115,7 +121,9 @@ PARTS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_gradients_find_their_part_of_a_base_wherever_it_begins(place: str, dtype: str) -> None:
-    """By differences: through a write to a view, and in a view that was there before its base was written to."""
+    """By differences: through a write to a view, and in a view that was there before its base was
+    written to.
+    """
     kind = getattr(internals, dtype)
     memory, place_of = internals.arange(20).view(5, 4).to(kind) / 8, PLACES[place]
     parts = dict(PARTS)
@@ -131,7 +139,13 @@ def test_gradients_find_their_part_of_a_base_wherever_it_begins(place: str, dtyp
                 looked = part(base) if early else None
                 base.mul_(outside)
                 view = part(base)
-                view.mul_(inside if view.dtype is kind else inside.real if kind.is_complex else internals.complex(inside, inside))
+                view.mul_(
+                    inside
+                    if view.dtype is kind
+                    else inside.real
+                    if kind.is_complex
+                    else internals.complex(inside, inside)
+                )
                 return base.clone() if looked is None else looked.sin()
 
             numbers = internals.tensor([0.75], dtype=kind), internals.tensor([1.5], dtype=kind)

@@ -205,7 +205,10 @@ def steps(t: internals.Tensor) -> list[str]:
                 f".unfold({d}, {(n + 1) // 2}, 1)",
             ]
     if t.dim() > 1:
-        found += [".diagonal(0, 0, -1)", ".permute(" + ", ".join(map(str, reversed(range(t.dim())))) + ")"]
+        found += [
+            ".diagonal(0, 0, -1)",
+            ".permute(" + ", ".join(map(str, reversed(range(t.dim())))) + ")",
+        ]
     return found
 
 
@@ -214,7 +217,8 @@ def steps(t: internals.Tensor) -> list[str]:
 def test_any_strides(data: st.DataObject) -> None:
     """as_strided of tensors that themselves overlap or have gaps, at any offset.
 
-    PyTorch's second derivative is left out: it divides 0 by 0 at places of the memory that no tensor shows.
+    PyTorch's second derivative is left out: it divides 0 by 0 at places of the memory that no
+    tensor shows.
     """
     base = 12
 
@@ -258,12 +262,19 @@ def test_windows_that_overlap_add_up() -> None:
 
 
 def test_what_a_view_leaves_out_has_gradient_zero() -> None:
-    for view in (lambda x: x[1], lambda x: x[:, ::2], lambda x: x.diagonal(), lambda x: x.split([1, 2])[1]):
+    for view in (
+        lambda x: x[1],
+        lambda x: x[:, ::2],
+        lambda x: x.diagonal(),
+        lambda x: x.split([1, 2])[1],
+    ):
         x = internals.zeros(3, 3, requires_grad=True)
         weights = internals.arange(9.0).view(3, 3)
         (view(x) * view(weights)).sum().backward()
         marked = np.zeros((3, 3))
-        marked[to_numpy(view(weights)).astype(int) // 3, to_numpy(view(weights)).astype(int) % 3] = 1
+        marked[
+            to_numpy(view(weights)).astype(int) // 3, to_numpy(view(weights)).astype(int) % 3
+        ] = 1
         np.testing.assert_array_equal(to_numpy(x.grad), marked * np.arange(9.0).reshape(3, 3))
 
 
@@ -307,8 +318,12 @@ def test_the_second_derivative_of_what_was_written_to_a_column() -> None:
     (first,) = internals.autograd.grad((y * y).sum(), x, create_graph=True)
     (second,) = internals.autograd.grad(first.sum(), x)
     squares = np.exp([1.0, 2.0])
-    np.testing.assert_allclose(to_numpy(first.detach()), [[2 * squares[0], 4], [2 * squares[1], 6]], rtol=1e-6)
-    np.testing.assert_allclose(to_numpy(second), [[4 * squares[0], 2], [4 * squares[1], 2]], rtol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(first.detach()), [[2 * squares[0], 4], [2 * squares[1], 6]], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        to_numpy(second), [[4 * squares[0], 2], [4 * squares[1], 2]], rtol=1e-6
+    )
 
 
 def inference(T: Any) -> Any:
@@ -316,25 +331,40 @@ def inference(T: Any) -> Any:
         return T.ones(2, 3)
 
 
-@pytest.mark.parametrize("view", ["view", "t", "index", "expand", "split", "unbind", "as_strided", "narrow"])
+@pytest.mark.parametrize(
+    "view", ["view", "t", "index", "expand", "split", "unbind", "as_strided", "narrow"]
+)
 @pytest.mark.parametrize("mode", ["normal", "no_grad", "inference_mode"])
-def test_a_view_of_an_inference_tensor_is_one_and_autograd_knows_of_no_base(T: Any, view: str, mode: str) -> None:
+def test_a_view_of_an_inference_tensor_is_one_and_autograd_knows_of_no_base(
+    T: Any, view: str, mode: str
+) -> None:
     calls = {
-        "view": lambda t: t.view(6), "t": lambda t: t.t(), "index": lambda t: t[0], "expand": lambda t: t[None].expand(1, 2, 3),
-        "split": lambda t: t.split(1)[0], "unbind": lambda t: t.unbind()[1], "as_strided": lambda t: t.as_strided((2,), (1,)),
+        "view": lambda t: t.view(6), "t": lambda t: t.t(), "index": lambda t: t[0],
+        "expand": lambda t: t[None].expand(1, 2, 3), "split": lambda t: t.split(1)[0],
+        "unbind": lambda t: t.unbind()[1], "as_strided": lambda t: t.as_strided((2,), (1,)),
         "narrow": lambda t: t.narrow(0, 0, 1),
     }  # fmt: skip
     base = inference(T)
     with nullcontext() if mode == "normal" else getattr(T, mode)():
         t = calls[view](base)
-    assert t.is_inference() and not t._is_view() and t._base is None and t.grad_fn is None and t.is_leaf
+    assert (
+        t.is_inference()
+        and not t._is_view()
+        and t._base is None
+        and t.grad_fn is None
+        and t.is_leaf
+    )
     assert t.data_ptr() <= base.data_ptr() + 12 and t.detach_() is t
-    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+    with pytest.raises(
+        RuntimeError,
+        match="Inplace update to inference tensor outside InferenceMode is not allowed",
+    ):
         t.add_(1)
     with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
         t._version  # noqa: B018
     with pytest.raises(
-        RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"
+        RuntimeError,
+        match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed",
     ):
         t.requires_grad_()
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):

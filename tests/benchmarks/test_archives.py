@@ -1,4 +1,6 @@
-"""The benchmark of archives: both sides load the same numbers, and a load allocates next to nothing."""
+"""The benchmark of archives: both sides load the same numbers, and a load allocates next to
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the benchmarks measure, at sizes small enough for a test: every side computes what numpy computes in float64."""
+"""What the benchmarks measure, at sizes small enough for a test: every side computes what numpy
+computes in float64.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,13 @@ def test_kernels(case: Case, small: None) -> None:
 def test_the_kernels_that_were_promised_are_all_there() -> None:
     names = " ".join(case.name for case in kernels.cases() if case.goals == {"torch": 1.2})
     for word in "sum mean variance max argmax".split():
-        assert all(f"{word} of {what}" in names for what in ("all", "each row", "each column")), word
-    words = "cumsum|softmax|layer norm|transposed|every second|a + a.T|row + column|where|float32 to|gather|index_select|sort|cat"
+        assert all(f"{word} of {what}" in names for what in ("all", "each row", "each column")), (
+            word
+        )
+    words = (
+        "cumsum|softmax|layer norm|transposed|every second|a + a.T|row + column|where|float32 "
+        "to|gather|index_select|sort|cat"
+    )
     assert all(word in names for word in words.split("|"))
 
 
@@ -53,12 +60,16 @@ def test_programs_to_fuse(row: fusion.Row) -> None:
     right = row.in_numpy(*arrays)
     libraries = [internals, *[T for T in [peers.library("torch")] if T]]
     for T in libraries:
-        np.testing.assert_allclose(row.program(*peers.tensors(T, arrays)).numpy(), right, rtol=1e-12)
+        np.testing.assert_allclose(
+            row.program(*peers.tensors(T, arrays)).numpy(), right, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("sides", [training.digits_sides, training.moons_sides])
 def test_all_sides_of_a_training_step_lose_the_same(sides: Any) -> None:
-    made = sides(training.digits_weights() if sides is training.digits_sides else training.moons_weights())
+    made = sides(
+        training.digits_weights() if sides is training.digits_sides else training.moons_weights()
+    )
     steps = {name: step for name, step in made.items() if not isinstance(step, Absent)}
     assert {OURS, "numpy"} <= set(steps)
     losses = {name: [value(step()) for _ in range(2)] for name, step in steps.items()}
@@ -93,9 +104,13 @@ def test_answers_of_networks(name: str, small_pictures: None) -> None:
 
 
 def test_pytorchs_twin_has_our_weights_and_is_pytorchs() -> None:
-    torch = pytest.importorskip("torch", reason="real PyTorch is not installed: make oracle", exc_type=ImportError)
+    torch = pytest.importorskip(
+        "torch", reason="real PyTorch is not installed: make oracle", exc_type=ImportError
+    )
     twin = models.twin("ResNet-18")
-    assert isinstance(twin, torch.nn.Module) and type(twin).__module__.startswith("our_models_in_torch")
+    assert isinstance(twin, torch.nn.Module) and type(twin).__module__.startswith(
+        "our_models_in_torch"
+    )
     for key, tensor in models.ready("ResNet-18").state_dict().items():
         assert np.array_equal(twin.state_dict()[key].numpy(), tensor.numpy()), key
 
@@ -106,7 +121,9 @@ def test_a_step_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
     (case,) = (case for case in models.cases() if "step of training" in case.name)
     assert errors(case)[OURS] < case.tolerance
     if peers.library("torch"):
-        ours = models.training_step(internals, models.ready.__wrapped__("ResNet-18").double(), np.float64)
+        ours = models.training_step(
+            internals, models.ready.__wrapped__("ResNet-18").double(), np.float64
+        )
         assert harness.error(ours(), models.training_reference()) < 1e-11
 
 
@@ -136,7 +153,8 @@ def test_what_a_build_takes_is_held_against_a_promise(monkeypatch: pytest.Monkey
     found = harness.run(case, budget=0.0)
     (ratio,) = (ratio for ratio in harness.ratios(found) if ratio.against == "1 s")
     assert (case.name, ratio.median, ratio.met) == ("x * sigmoid(x) + tanh(y), cold", 0.5, True)
-    assert builds_done.count(("chain", "cold", OURS)) == case.rounds == 3  # the one that was checked counts
+    # the one that was checked counts
+    assert builds_done.count(("chain", "cold", OURS)) == case.rounds == 3
 
 
 def test_a_build_is_a_process_with_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +177,9 @@ def test_a_build_is_a_process_with_a_cache_of_its_own(monkeypatch: pytest.Monkey
 def test_a_build_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = type("Failed", (), {"returncode": 1, "stderr": "Traceback\nValueError: no kernel\n"})
     monkeypatch.setattr(builds.subprocess, "run", lambda *args, **more: failed())
-    with pytest.raises(RuntimeError, match="building chain with internals failed: ValueError: no kernel"):
+    with pytest.raises(
+        RuntimeError, match="building chain with internals failed: ValueError: no kernel"
+    ):
         builds.build("chain", "cold", OURS)
 
 
@@ -178,7 +198,9 @@ def test_peers_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
         assert peer(lambda: None, []) == Absent("torch is not installed")
 
 
-def test_optimised_programs_wait_until_their_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimised_programs_wait_until_their_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from internals.jit.fuser import background
 
     done: list[str] = []

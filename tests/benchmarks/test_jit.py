@@ -13,7 +13,9 @@ from benchmarks.cases import jit as benchmark
 def test_every_case_is_right_and_has_its_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "ROUND_SECONDS", 1e-4)
     cases = benchmark.cases()
-    assert [dict(case.goals) for case in cases] == [{"TorchScript": g} for g in (0.8, 1.1, 1.0, 5.0)] + [{}]
+    assert [dict(case.goals) for case in cases] == [
+        {"TorchScript": g} for g in (0.8, 1.1, 1.0, 5.0)
+    ] + [{}]
     for case in cases:
         found = harness.run(case, budget=0.0)
         assert set(found.errors.values()) == {0.0} and len(found.seconds) == 2, case.name

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def chromium() -> Iterator[Browser]:
     """One browser for a file's tests.
 
-    Not for the whole session: playwright leaves its event loop running in this thread, and `asyncio.run` in another
-    file's test would find it there.
+    Not for the whole session: playwright leaves its event loop running in this thread, and
+    `asyncio.run` in another file's test would find it there.
     """
     if reason := missing():
         pytest.skip(reason)

@@ -1,4 +1,6 @@
-"""What has to hold of a notebook that is open in JupyterLab: each check returns what breaks it, in words."""
+"""What has to hold of a notebook that is open in JupyterLab: each check returns what breaks it, in
+words.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,23 @@ from typing import Any
 
 from tools.browser.notebook import OpenNotebook
 from tools.browser.pictures import Drawn, colours_of, has_picture, look
-from tools.browser.stepper import FORM, by_clicks, by_keyboard, expected_by_clicks, expected_by_keyboard, seen
+from tools.browser.stepper import (
+    FORM,
+    by_clicks,
+    by_keyboard,
+    expected_by_clicks,
+    expected_by_keyboard,
+    seen,
+)
 
 OUTPUTS = ".jp-OutputArea-child > .jp-OutputArea-output"
 PICTURE_IN_TEXT = ("![", "<img", "<svg")
 Cell = dict[str, Any]
 
 
-def pictures_show(notebook: OpenNotebook, dark: bool = False, pixels: bool = False) -> tuple[list[str], list[Drawn]]:
+def pictures_show(
+    notebook: OpenNotebook, dark: bool = False, pixels: bool = False
+) -> tuple[list[str], list[Drawn]]:
     """What is wrong with the pictures of all cells, and the pictures.
 
     With `pixels` each is also photographed: a picture of one colour shows nothing.
@@ -30,11 +41,23 @@ def pictures_show(notebook: OpenNotebook, dark: bool = False, pixels: bool = Fal
             drawn += found.pictures
             if has_picture(output) and not found.pictures:
                 wrong.append(f"cell {n}: no picture shows, but one is stored")
-            wrong += [f"cell {n}: {problem}" for picture in found.pictures for problem in picture_problems(picture)]
+            wrong += [
+                f"cell {n}: {problem}"
+                for picture in found.pictures
+                for problem in picture_problems(picture)
+            ]
             wrong += [f"cell {n}: {text!r} is cut off" for text in found.outside]
-            wrong += [f"cell {n}: {f['text']!r} is faint, contrast {f['ratio']}" for f in found.faint]
-            wrong += [f"cell {n}: {area} glares in the dark theme" for area in found.glaring if dark]
-            for svg in element.locator("svg:visible, img:visible").all() if pixels and found.pictures else []:
+            wrong += [
+                f"cell {n}: {f['text']!r} is faint, contrast {f['ratio']}" for f in found.faint
+            ]
+            wrong += [
+                f"cell {n}: {area} glares in the dark theme" for area in found.glaring if dark
+            ]
+            for svg in (
+                element.locator("svg:visible, img:visible").all()
+                if pixels and found.pictures
+                else []
+            ):
                 if colours_of(svg) < 2:
                     wrong.append(f"cell {n}: a picture is blank on the screen")
         if cell["type"] == "markdown" and any(mark in cell["source"] for mark in PICTURE_IN_TEXT):
@@ -68,18 +91,24 @@ def ran(cells: list[Cell]) -> Iterator[str]:
 
 
 def steppers_step(notebook: OpenNotebook) -> tuple[list[str], int]:
-    """What is wrong with the steppers, stepped through by clicks and by keys; and how many there are."""
+    """What is wrong with the steppers, stepped through by clicks and by keys; and how many there
+    are.
+    """
     wrong: list[str] = []
     count = 0
     for n, cell in enumerate(notebook.cells()):
-        if not any("iv-step" in "".join(o.get("data", {}).get("text/html", "")) for o in cell["outputs"]):
+        if not any(
+            "iv-step" in "".join(o.get("data", {}).get("text/html", "")) for o in cell["outputs"]
+        ):
             continue
         for form in notebook.show(n).locator(FORM).all():
             count += 1
             (caption,) = seen(form)
             frames = int(caption.partition("/")[2].split()[0])
             if form.locator("label").count() != frames - 1:
-                wrong.append(f"cell {n}: {frames} frames, but {form.locator('label').count() + 1} buttons")
+                wrong.append(
+                    f"cell {n}: {frames} frames, but {form.locator('label').count() + 1} buttons"
+                )
             if frames == 1:
                 continue
             if (views := by_clicks(form)) != expected_by_clicks(frames):

@@ -1,4 +1,6 @@
-"""The page of `viz.explore` in a browser: pointing, the slider, search, links to a state, both themes, two widths."""
+"""The page of `viz.explore` in a browser: pointing, the slider, search, links to a state, both
+themes, two widths.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_pointing_marks_what_belongs_together(shown: Page) -> None:
     assert marked(shown, "source") == ["w = torch.sigmoid(z) * y"]
     assert "value: BinOp op=Mult" in marked(shown, "ast")
     ir = marked(shown, "ir")
-    assert any("aten::sigmoid" in text for text in ir) and not any("aten::sub" in text for text in ir)
+    assert any("aten::sigmoid" in text for text in ir) and not any(
+        "aten::sub" in text for text in ir
+    )
     assert any("sigmoid(" in text for text in marked(shown, "kernel"))
     assert re.search(r"\d+ linked", pane(shown, "ir").locator(".linked").inner_text())
     for each in shown.locator(".pane").all():
@@ -89,7 +93,9 @@ def test_a_part_of_a_line_marks_less_than_the_line(shown: Page) -> None:
     part = row(shown, "source", "torch.sigmoid").locator(".p", has_text="sigmoid")
     part.hover()
     ir = marked(shown, "ir")
-    assert any("aten::sigmoid" in text for text in ir) and not any("aten::mul" in text for text in ir)
+    assert any("aten::sigmoid" in text for text in ir) and not any(
+        "aten::mul" in text for text in ir
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -98,7 +104,9 @@ def test_a_click_pins_and_the_pin_stays_through_the_phases(shown: Page) -> None:
     shown.locator("h1").hover()
     for position in range(int(shown.locator("#pass").get_attribute("max") or 0) + 1):
         shown.locator("#pass").fill(str(position))
-        assert sum("aten::sigmoid" in text for text in marked(shown, "ir", "pin")) == 1, phase(shown)
+        assert sum("aten::sigmoid" in text for text in marked(shown, "ir", "pin")) == 1, phase(
+            shown
+        )
     assert marked(shown, "source", "pin") == ["w = torch.sigmoid(z) * y"]
     assert shown.locator("[aria-selected=true]").count() == 1
     shown.keyboard.press("Escape")
@@ -121,7 +129,10 @@ def test_the_slider_by_keyboard(shown: Page) -> None:
     assert view.locator(".row.removed .sg").inner_text() == "−"
     shown.keyboard.press("]")
     after = phase(shown)
-    assert after != "inline" and shown.locator(".ticks i.here").get_attribute("class") == "changed here"
+    assert (
+        after != "inline"
+        and shown.locator(".ticks i.here").get_attribute("class") == "changed here"
+    )
     shown.keyboard.press("[")
     assert "inline" in phase(shown)
 
@@ -132,7 +143,9 @@ def test_only_what_changed(shown: Page) -> None:
     everything = view.locator(".row:visible").count()
     shown.get_by_text("changed only").click()
     kinds = view.locator(".row:visible").evaluate_all("rows => rows.map(row => row.className)")
-    assert 0 < len(kinds) < everything and all(re.search("added|removed|changed|moved", kind) for kind in kinds)
+    assert 0 < len(kinds) < everything and all(
+        re.search("added|removed|changed|moved", kind) for kind in kinds
+    )
     shown.get_by_text("result", exact=True).click()
     assert view.locator(".row.removed:visible").count() == 0 and "show=result" in shown.url
 
@@ -141,7 +154,9 @@ def test_the_keyboard_goes_through_a_pane(shown: Page) -> None:
     pane(shown, "source").locator(".rows").focus()
     for key in ("Home", "ArrowDown", "ArrowDown"):
         shown.keyboard.press(key)
-    assert marked(shown, "source") == ["w = torch.sigmoid(z) * y"] and any("sigmoid" in t for t in marked(shown, "ir"))
+    assert marked(shown, "source") == ["w = torch.sigmoid(z) * y"] and any(
+        "sigmoid" in t for t in marked(shown, "ir")
+    )
     box = pane(shown, "source").locator(".rows")
     active = shown.locator(f"#{box.get_attribute('aria-activedescendant')}")
     assert "torch.sigmoid" in active.inner_text()
@@ -189,14 +204,19 @@ def test_a_link_restores_what_was_shown(shown: Page, address: str) -> None:
     shown.goto("about:blank")
     shown.goto(link)
     assert (
-        phase(shown).startswith("1/") and [marked(shown, name, "pin") for name in ("source", "ir", "bytecode")] == state
+        phase(shown).startswith("1/")
+        and [marked(shown, name, "pin") for name in ("source", "ir", "bytecode")] == state
     )
-    assert "aten::sigmoid" in "".join(state[1]) and not pane(shown, "ast").locator(".body").is_visible()
+    assert (
+        "aten::sigmoid" in "".join(state[1])
+        and not pane(shown, "ast").locator(".body").is_visible()
+    )
     assert pane(shown, "kernel").locator(".choice").input_value() == "1"
     assert shown.evaluate("document.documentElement.dataset.theme") == "dark"
     shown.goto(f"{address}#pass=0&line=7&pane=source")  # the number that stands before it
     assert marked(shown, "source", "pin") == ["return w - x"]
-    shown.goto(f"{address}#pass=99&line=999&pane=<img>&view=x:y&closed=z")  # whatever somebody writes there
+    # whatever somebody writes there
+    shown.goto(f"{address}#pass=99&line=999&pane=<img>&view=x:y&closed=z")
     assert not marked(shown, "source", "pin") and not shown.locator("img").count()
 
 
@@ -216,7 +236,9 @@ def test_panes_fold(shown: Page) -> None:
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("width", [1280, 800])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_readable_in_both_themes_and_widths(chromium: Browser, address: str, width: int, scheme: str) -> None:
+def test_it_is_readable_in_both_themes_and_widths(
+    chromium: Browser, address: str, width: int, scheme: str
+) -> None:
     context = chromium.new_context(viewport={"width": width, "height": 860}, color_scheme=scheme)  # type: ignore[arg-type]
     try:
         page = context.new_page()
@@ -250,11 +272,13 @@ OUT_OF_SIGHT = """pane => {
   const frame = pane.querySelector('.body').getBoundingClientRect();
   const rows = [...pane.querySelectorAll('.view:not([hidden]) .row:is(.on, .pin, :has(.on))')];
   const boxes = rows.map(row => row.getBoundingClientRect());
-  if (!boxes.length || boxes.some(box => box.top >= frame.top && box.bottom <= frame.bottom)) return '';
+  const inSight = box => box.top >= frame.top && box.bottom <= frame.bottom;
+  if (!boxes.length || boxes.some(inSight)) return '';
   return boxes.every(box => box.top < frame.top) ? '↑' : '↓';
 }"""
 LUMINANCE = """selector => {
-  const [r, g, b] = getComputedStyle(document.querySelector(selector)).backgroundColor.match(/[0-9.]+/g).map(Number);
+  const color = getComputedStyle(document.querySelector(selector)).backgroundColor;
+  const [r, g, b] = color.match(/[0-9.]+/g).map(Number);
   return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 }"""
 # The least contrast between the words of rows and the paper of their pane, by the formula of WCAG.
@@ -265,7 +289,8 @@ CONTRAST = """() => {
     return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   };
   const paper = light(getComputedStyle(document.querySelector('.pane')).backgroundColor);
-  const ratios = [...document.querySelectorAll('.row .tx, .row .no, .row .nt, .row .p, .note')].map(e => {
+  const words = '.row .tx, .row .no, .row .nt, .row .p, .note';
+  const ratios = [...document.querySelectorAll(words)].map(e => {
     const ink = light(getComputedStyle(e).color);
     return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
   });

@@ -21,6 +21,8 @@ def test_two_pages(page: Page, tmp_path: Path) -> None:
     page.goto(file.as_uri())
     page.emulate_media(media="print")
     for section in page.locator("section").all():
-        assert section.evaluate("s => s.scrollHeight <= s.clientHeight + 1 && s.scrollWidth <= s.clientWidth + 1")
+        assert section.evaluate(
+            "s => s.scrollHeight <= s.clientHeight + 1 && s.scrollWidth <= s.clientWidth + 1"
+        )
     printed = page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2

@@ -48,7 +48,9 @@ def opened(request: pytest.FixtureRequest, chromium: Browser, lab: Lab) -> Itera
 @pytest.mark.sampled(1 / 8)
 @pytest.mark.parametrize("opened", NOTEBOOKS, indirect=True)
 def test_a_notebook_as_cloned_and_run(opened: OpenNotebook) -> None:
-    """Wide and narrow, run, stepped through, and in the dark. The pictures are the same before and after it ran."""
+    """Wide and narrow, run, stepped through, and in the dark. The pictures are the same before and
+    after it ran.
+    """
     opened.theme("light")
     wrong, stored = pictures_show(opened, pixels=True)
     assert wrong == [] and stored, "as cloned, 1280 pixels wide"

@@ -1,4 +1,6 @@
-"""The slides play: every slide is reached with the space bar, none is wider than the screen, and nothing is fetched."""
+"""The slides play: every slide is reached with the space bar, none is wider than the screen, and
+nothing is fetched.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ def test_they_play(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert slides.main() == 0
     trouble: list[str] = []
     page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("request", lambda request: trouble.append(request.url) if request.url.startswith("http") else None)
+    page.on(
+        "request",
+        lambda request: trouble.append(request.url) if request.url.startswith("http") else None,
+    )
     page.goto((tmp_path / "03_zero_copy.slides.html").as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
     seen = 1

@@ -1,4 +1,6 @@
-"""`viz.Stepper` on a page without a server: by mouse, by keyboard, two on a page, and where the style is removed."""
+"""`viz.Stepper` on a page without a server: by mouse, by keyboard, two on a page, and where the
+style is removed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import pytest
 import internals
 import viz
 from tools.browser.notebook import listen
-from tools.browser.stepper import FORM, by_clicks, by_keyboard, expected_by_clicks, expected_by_keyboard, numbers, seen
+from tools.browser.stepper import (
+    FORM,
+    by_clicks,
+    by_keyboard,
+    expected_by_clicks,
+    expected_by_keyboard,
+    numbers,
+    seen,
+)
 from viz.stepper import LeanStepper
 
 if TYPE_CHECKING:
@@ -26,7 +36,9 @@ def a_stepper(frames: int, kind: type[viz.Stepper] = viz.Stepper) -> viz.Stepper
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("kind", [viz.Stepper, LeanStepper])
 @pytest.mark.parametrize("frames", [2, 5])
-def test_it_steps_by_mouse_and_by_keyboard(page: Page, kind: type[viz.Stepper], frames: int) -> None:
+def test_it_steps_by_mouse_and_by_keyboard(
+    page: Page, kind: type[viz.Stepper], frames: int
+) -> None:
     page.set_content(a_stepper(frames, kind).html())
     form = page.locator(FORM)
     assert seen(form) == [f"1/{frames} frame <0>"]
@@ -53,8 +65,12 @@ def test_two_copies_on_a_page_are_independent(page: Page) -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_the_rules_of_one_do_not_touch_another(page: Page) -> None:
-    """The styles of all steppers hold for the whole page: whichever comes last, each form shows its own last tick."""
-    page.set_content(a_stepper(5).html() + a_stepper(2).html() + a_stepper(6).html() + a_stepper(1).html())
+    """The styles of all steppers hold for the whole page: whichever comes last, each form shows its
+    own last tick.
+    """
+    page.set_content(
+        a_stepper(5).html() + a_stepper(2).html() + a_stepper(6).html() + a_stepper(1).html()
+    )
     for form, frames in zip(page.locator(FORM).all(), (5, 2, 6)):
         assert by_clicks(form) == expected_by_clicks(frames)
         assert by_keyboard(page, form) == expected_by_keyboard(frames)
@@ -63,7 +79,9 @@ def test_the_rules_of_one_do_not_touch_another(page: Page) -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_submitting_it_does_not_leave_the_page(page: Page, tmp_path: Path) -> None:
-    """As a browser may do at Enter; the page would be loaded anew, with every stepper on its first frame."""
+    """As a browser may do at Enter; the page would be loaded anew, with every stepper on its first
+    frame.
+    """
     path = tmp_path / "page.html"
     a_stepper(3).save(path)
     page.goto(path.as_uri())
@@ -81,9 +99,13 @@ def test_submitting_it_does_not_leave_the_page(page: Page, tmp_path: Path) -> No
 
 
 def test_passed_buttons_keep_their_place(page: Page) -> None:
-    """The row of buttons stays as high as it was, so that the picture below does not move from frame to frame."""
+    """The row of buttons stays as high as it was, so that the picture below does not move from
+    frame to frame.
+    """
     page.set_viewport_size({"width": 500, "height": 600})
-    page.set_content(a_stepper(5).html().replace("Steps", "A title that leaves room for few buttons in the row"))
+    page.set_content(
+        a_stepper(5).html().replace("Steps", "A title that leaves room for few buttons in the row")
+    )
     form = page.locator(FORM)
     tops = set()
     for n in range(4):
@@ -106,5 +128,6 @@ def test_it_asks_for_nothing_and_complains_of_nothing(page: Page) -> None:
     page.set_content(a_stepper(3).html())
     by_clicks(page.locator(FORM))
     assert problems == []
-    page.evaluate("() => fetch('http://192.0.2.1/x').catch(() => null)")  # an address that no one has: RFC 5737
+    # an address that no one has: RFC 5737
+    page.evaluate("() => fetch('http://192.0.2.1/x').catch(() => null)")
     assert any("192.0.2.1" in problem for problem in problems)

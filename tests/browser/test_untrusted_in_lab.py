@@ -1,4 +1,6 @@
-"""A notebook that came by mail: JupyterLab does not trust it, and takes the drawings and the styles out of its outputs."""
+"""A notebook that came by mail: JupyterLab does not trust it, and takes the drawings and the styles
+out of its outputs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def test_every_picture_of_an_untrusted_notebook_shows(page: Page) -> None:
                 for i, output in enumerate(cell["outputs"]):
                     if not has_picture(output):
                         continue
-                    element = notebook.show(n).locator(".jp-OutputArea-child > .jp-OutputArea-output").nth(i)
+                    element = (
+                        notebook.show(n)
+                        .locator(".jp-OutputArea-child > .jp-OutputArea-output")
+                        .nth(i)
+                    )
                     assert element.locator("svg, style").count() == 0, "Lab trusts it"
                     found = look(element)
                     text = element.locator("pre:visible").all_inner_texts()

@@ -1,4 +1,6 @@
-"""The working models of 2016 in notebooks/before_codegen.py: they compute what today's operators compute."""
+"""The working models of 2016 in notebooks/before_codegen.py: they compute what today's operators
+compute.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def bc() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module", params=["C", "Python"])
-def toytorch(bc: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def toytorch(
+    bc: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     if request.param == "C" and bc.compiler() is None:
         pytest.skip("needs a C compiler")
     build = bc.Build(tmp_path_factory.mktemp("build"), with_compiler=request.param == "C")
@@ -36,7 +40,9 @@ def toytorch(bc: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 
 def test_macros_are_replaced_as_whole_words(bc: Any) -> None:
     text = "THTensor_(add)(THTensor *r, real x, accreal y); THPUtils_(checkReal)(unreal)"
-    wanted = "THFloatTensor_add(THFloatTensor *r, float x, double y); THPFloatUtils_checkReal(unreal)"
+    wanted = (
+        "THFloatTensor_add(THFloatTensor *r, float x, double y); THPFloatUtils_checkReal(unreal)"
+    )
     assert bc.specialise(text, "Float") == wanted
 
 
@@ -49,7 +55,12 @@ def test_split_types_needs_its_comment(bc: Any) -> None:
 def test_cwrap_enumerates_every_way_to_leave_out_an_argument(bc: Any) -> None:
     (declaration,) = bc.parse_cwrap("copied through\n" + bc.CWRAP)
     options = [[a["name"] for a in bc.given(o)] for o in bc.enumerate_options(declaration)]
-    assert options == [["beta", "alpha", "mat", "vec"], ["beta", "mat", "vec"], ["alpha", "mat", "vec"], ["mat", "vec"]]
+    assert options == [
+        ["beta", "alpha", "mat", "vec"],
+        ["beta", "mat", "vec"],
+        ["alpha", "mat", "vec"],
+        ["mat", "vec"],
+    ]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.int64], ids=str)
@@ -74,7 +85,8 @@ def test_errors(toytorch: Any) -> None:
         toytorch.addmv_(y, mat.double(), vec)
     with pytest.raises(TypeError, match="invalid combination"):
         toytorch.addmv_(y, mat)
-    with pytest.raises(TypeError, match="invalid combination"):  # as in 2016: the first position belongs to alpha
+    with pytest.raises(TypeError, match="invalid combination"):
+        # as in 2016: the first position belongs to alpha
         toytorch.addmv_(y, mat, vec, alpha=2)
     for wrong in ((mat, y), (mat.t(), y), (vec, vec), (mat, mat)):
         with pytest.raises(RuntimeError, match="size mismatch"):

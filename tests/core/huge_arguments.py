@@ -1,8 +1,9 @@
-"""Every operator on tiny tensors, with one argument at a time huge: `python -m tests.core.huge_arguments GROUP GROUPS`.
+"""Every operator on tiny tensors, with one argument at a time huge: `python -m
+tests.core.huge_arguments GROUP GROUPS`.
 
-Each call is printed before it is made, so that whoever started this knows in which one it got stuck or died. At the end the calls
-are printed that took too much of the processor, or raised what no operator should. Memory is limited, so that what is merely too
-large fails at once.
+Each call is printed before it is made, so that whoever started this knows in which one it got stuck
+or died. At the end the calls are printed that took too much of the processor, or raised what no
+operator should. Memory is limited, so that what is merely too large fails at once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ PATIENCE = 10  # seconds of the processor
 INTS = (2**31, 2**63 - 1, -(2**63))
 FLOATS = (1e30, -1e30, float("inf"), float("nan"))
 EXPECTED = (RuntimeError, ValueError, TypeError, IndexError, np.linalg.LinAlgError, MemoryError)
-# What comes from a forward pass may be made up here, since it need not be right; but no recipe knows the names of reductions.
+# What comes from a forward pass may be made up here, since it need not be right; but no recipe
+# knows the names of reductions.
 NOT_HERE = {name for name, why in fuzz.NOT_CALLED.items() if "forward pass" not in why}
 NOT_HERE |= {"_segment_reduce_backward"}
 

@@ -1,4 +1,6 @@
-"""A large result in few numbers, every element of which counts: a recorded answer (tests/answers) has to be small."""
+"""A large result in few numbers, every element of which counts: a recorded answer (tests/answers)
+has to be small.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ SAMPLE = 500
 
 
 def few_numbers(T: Any, result: Any) -> Any:
-    """Of each large tensor in a result: its strides, some 500 elements, and the sums of the rows and columns of a matrix of it.
+    """Of each large tensor in a result: its strides, some 500 elements, and the sums of the rows
+    and columns of a matrix of it.
 
     A wrong element shows in its row and its column. The sums are divided by the root of the number
     of elements, so that errors of rounding stay as large as those of one element.
@@ -30,7 +33,9 @@ def few_numbers(T: Any, result: Any) -> Any:
 
 
 def fingerprint(t: Any) -> tuple[str, tuple[int, ...], str]:
-    """Of a tensor that is equal in both libraries, bit by bit, but for the signs of zeros and NaNs."""
+    """Of a tensor that is equal in both libraries, bit by bit, but for the signs of zeros and
+    NaNs.
+    """
     a = t.detach().numpy()
     if a.dtype.kind == "f":
         a = np.where(a != a, np.asarray(np.nan, a.dtype), a) + np.zeros((), a.dtype)

@@ -1,4 +1,6 @@
-"""Memory is real: aligned, freed exactly once, when the last owner goes, whatever the order of events."""
+"""Memory is real: aligned, freed exactly once, when the last owner goes, whatever the order of
+events.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class CountingAllocator(SystemAllocator):
 
 
 class AllocatorMachine(RuleBasedStateMachine):
-    """Random allocations, writes, frees and cache flushes; a model knows what every live block must contain."""
+    """Random allocations, writes, frees and cache flushes; a model knows what every live block must
+    contain.
+    """
 
     blocks = Bundle("blocks")
 
@@ -82,7 +86,9 @@ class AllocatorMachine(RuleBasedStateMachine):
     @rule(name=consumes(blocks))
     def free(self, name: int) -> None:
         p, nbytes, mark = self.live.pop(name)
-        assert ctypes.string_at(p.pointer, nbytes) == bytes([mark]) * nbytes, "somebody else wrote into this block"
+        assert ctypes.string_at(p.pointer, nbytes) == bytes([mark]) * nbytes, (
+            "somebody else wrote into this block"
+        )
         p.clear()
         self.freed += round_size(nbytes)
 
@@ -100,7 +106,11 @@ class AllocatorMachine(RuleBasedStateMachine):
         assert {b["address"] for b in active} == {p.pointer for p, _, _ in self.live.values()}
         assert all(b["address"] % ALIGNMENT == 0 and b["requested"] <= b["size"] for b in held)
         stats = self.allocator.memory_stats()
-        assert stats["allocated_bytes.all.current"] == sum(b["size"] for b in active) == self.allocated - self.freed
+        assert (
+            stats["allocated_bytes.all.current"]
+            == sum(b["size"] for b in active)
+            == self.allocated - self.freed
+        )
         assert stats["allocated_bytes.all.allocated"] == self.allocated
         assert stats["allocated_bytes.all.freed"] == self.freed
         assert stats["allocated_bytes.all.peak"] == self.peak
@@ -123,14 +133,17 @@ TestAllocatorMachine = AllocatorMachine.TestCase
 
 
 class TensorMachine(RuleBasedStateMachine):
-    """Random tensors, views, exports and deletions over an allocator that counts: nothing leaks, nothing dies early."""
+    """Random tensors, views, exports and deletions over an allocator that counts: nothing leaks,
+    nothing dies early.
+    """
 
     @initialize()
     def start(self) -> None:
         self.system = CountingAllocator()
         self.scope = use_cpu_allocator(self.system)
         self.scope.__enter__()
-        self.owners: list[tuple[object, int, int]] = []  # a tensor or an array, its first value, its storage's address
+        # a tensor or an array, its first value, its storage's address
+        self.owners: list[tuple[object, int, int]] = []
         self.counter = 0
 
     @rule(n=st.integers(1, 400))
@@ -144,14 +157,16 @@ class TensorMachine(RuleBasedStateMachine):
     def view(self, data: st.DataObject) -> None:
         tensors = [o for o in self.owners if isinstance(o[0], torch.Tensor)]
         if tensors:
-            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]  # hypothesis must not hold them
+            # hypothesis must not hold them
+            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]
             self.owners.append((t.view(-1, 1).t(), value, address))  # type: ignore[attr-defined]
 
     @rule(data=st.data())
     def export(self, data: st.DataObject) -> None:
         tensors = [o for o in self.owners if isinstance(o[0], torch.Tensor)]
         if tensors:
-            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]  # hypothesis must not hold them
+            # hypothesis must not hold them
+            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]
             self.owners.append((t.numpy(), value, address))  # type: ignore[attr-defined]
 
     @rule(data=st.data())
@@ -181,14 +196,27 @@ TestTensorMachine = TensorMachine.TestCase
 
 @pytest.mark.parametrize(
     ("nbytes", "expected"),
-    [(1, 64), (64, 64), (65, 128), (1024, 1024), (1025, 1280), (1280, 1280), (1281, 1536), (2048, 2048), (2049, 2560)],
+    [
+        (1, 64),
+        (64, 64),
+        (65, 128),
+        (1024, 1024),
+        (1025, 1280),
+        (1280, 1280),
+        (1281, 1536),
+        (2048, 2048),
+        (2049, 2560),
+    ],
 )
 def test_size_classes(nbytes: int, expected: int) -> None:
     assert round_size(nbytes) == expected
 
 
 def test_size_classes_waste_at_most_a_quarter() -> None:
-    for nbytes in [*range(1025, 5000), *(random.Random(0).randrange(1025, 1 << 40) for _ in range(2000))]:
+    for nbytes in [
+        *range(1025, 5000),
+        *(random.Random(0).randrange(1025, 1 << 40) for _ in range(2000)),
+    ]:
         assert nbytes <= round_size(nbytes) <= 1.25 * nbytes + 1
         assert round_size(round_size(nbytes)) == round_size(nbytes)
 
@@ -244,7 +272,8 @@ def test_large_blocks_are_given_back_once_the_cache_is_full() -> None:
     system = CountingAllocator()
     allocator = CachingAllocator(system)
     huge = MAX_CACHED // 2 + SMALL
-    pointers = [allocator.allocate(huge) for _ in range(3)]  # untouched pages: no real memory is used
+    # untouched pages: no real memory is used
+    pointers = [allocator.allocate(huge) for _ in range(3)]
     for p in pointers:
         p.clear()
     assert allocator.stats.reserved - allocator.stats.bytes <= MAX_CACHED + round_size(huge)
@@ -289,7 +318,9 @@ def test_allocator_in_use_is_the_one_asked_for() -> None:
 
 
 def test_the_short_way_and_the_long_way_count_alike() -> None:
-    """`empty` and `Storage.__del__` repeat what the allocator does, inline; both must leave the same books."""
+    """`empty` and `Storage.__del__` repeat what the allocator does, inline; both must leave the
+    same books.
+    """
     t = empty_contiguous((4,), float32)
     del t
     before = torch.cpu.memory_stats()
@@ -352,7 +383,9 @@ def test_resize_moves_every_tensor_of_the_storage() -> None:
 
 
 def test_many_threads_share_the_free_lists() -> None:
-    """The short way takes no lock: between a look at a free list and its pop nobody else may get in."""
+    """The short way takes no lock: between a look at a free list and its pop nobody else may get
+    in.
+    """
     before = torch.cpu.memory_stats()
     wrong: list[float] = []
 

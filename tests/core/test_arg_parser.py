@@ -1,4 +1,6 @@
-"""Python arguments reach the operator as PyTorch would pass them, and what does not fit is named as PyTorch names it."""
+"""Python arguments reach the operator as PyTorch would pass them, and what does not fit is named as
+PyTorch names it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ from internals.library import Library
 from tests.answers import answer
 
 EVERYTHING = (
-    "all(Tensor self, int n=1, float f=0.5, bool flag=False, int[2] pair=1, int[]? dims=None, str s='x', Tensor[] ts=[], "
-    "*, ScalarType? dtype=None, Device? device=None, Scalar? scalar=None) -> Tensor"
+    "all(Tensor self, int n=1, float f=0.5, bool flag=False, int[2] pair=1, int[]? dims=None, str "
+    "s='x', Tensor[] ts=[], *, ScalarType? dtype=None, Device? device=None, Scalar? scalar=None) "
+    "-> Tensor"
 )
 
 
@@ -39,7 +42,15 @@ def test_defaults_in_schema_order(probe) -> None:
 def test_conversions(probe) -> None:
     t = one()
     got = probe(
-        t, np.int64(3), 2, np.bool_(True), 4, (5, np.int32(6)), dtype=float, device="cpu", scalar=np.float32(1.5)
+        t,
+        np.int64(3),
+        2,
+        np.bool_(True),
+        4,
+        (5, np.int32(6)),
+        dtype=float,
+        device="cpu",
+        scalar=np.float32(1.5),
     )
     assert got[1:6] == (3, 2.0, True, [4, 4], [5, 6])
     assert [type(v) for v in got[1:4]] == [int, float, bool]
@@ -74,7 +85,11 @@ def test_the_cache_does_not_mix_up_calls(probe) -> None:
         (("t", 1, "f"), {}, "argument 'f' (position 3) must be float, not str"),
         (("t",), {"nope": 1}, "got an unexpected keyword argument 'nope'"),
         (("t", 1), {"n": 2}, "got multiple values for argument 'n'"),
-        (("t", 1, 1.0, True, 1, [1], "s", [], 9), {}, "takes 8 positional arguments but 9 were given"),
+        (
+            ("t", 1, 1.0, True, 1, [1], "s", [], 9),
+            {},
+            "takes 8 positional arguments but 9 were given",
+        ),
         (("t",), {"dtype": "float32"}, "argument 'dtype' must be internals.dtype, not str"),
     ],
 )
@@ -86,7 +101,11 @@ def test_errors_name_the_argument(probe, args, kwargs, message) -> None:
 def test_numpy_spellings_of_keywords() -> None:
     a = from_array(np.arange(6, dtype=np.float32).reshape(2, 3))
     assert array(torch.sum(a, axis=0, keepdims=True)).tolist() == [[3, 5, 7]]
-    assert array(torch.sum(input=a, dim=1)).tolist() == array(torch.sum(x=a, dim=1)).tolist() == [3, 12]
+    assert (
+        array(torch.sum(input=a, dim=1)).tolist()
+        == array(torch.sum(x=a, dim=1)).tolist()
+        == [3, 12]
+    )
 
 
 def test_sizes_may_be_spread_or_listed() -> None:
@@ -106,7 +125,9 @@ def test_no_overload_fits_lists_them_all() -> None:
     with pytest.raises(TypeError) as e:
         one().add("x")
     text = str(e.value)
-    assert text.startswith("add() received an invalid combination of arguments - got (str), but expected one of:")
+    assert text.startswith(
+        "add() received an invalid combination of arguments - got (str), but expected one of:"
+    )
     assert " * (Tensor other, *, Number alpha = 1)" in text
 
 
@@ -115,9 +136,13 @@ def test_out_and_requires_grad() -> None:
     assert torch.add(torch.ones(3), torch.ones(3), out=out) is out
     assert array(out).tolist() == [2, 2, 2]
     assert torch.zeros(2, requires_grad=True).requires_grad
-    with pytest.raises(TypeError, match="invalid combination of arguments - got \\(Tensor, Tensor, out=list\\)"):
+    with pytest.raises(
+        TypeError, match="invalid combination of arguments - got \\(Tensor, Tensor, out=list\\)"
+    ):
         torch.add(torch.ones(3), torch.ones(3), out=[])
-    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+    with pytest.raises(
+        RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"
+    ):
         torch.zeros(2, dtype=torch.int64, requires_grad=True)
 
 
@@ -142,7 +167,9 @@ def test_messages_are_pytorchs(call) -> None:
         answer(call)
     with pytest.raises(TypeError) as ours:
         call(torch)
-    assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0].replace("torch.", "internals.")
+    assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0].replace(
+        "torch.", "internals."
+    )
 
 
 def test_pythons_types_serve_as_dtypes() -> None:
@@ -152,7 +179,11 @@ def test_pythons_types_serve_as_dtypes() -> None:
 
 
 def test_only_what_was_given_by_position_has_one() -> None:
-    with pytest.raises(TypeError, match=re.escape("bmm(): argument 'mat2' (position 2) must be Tensor, not str")):
+    with pytest.raises(
+        TypeError, match=re.escape("bmm(): argument 'mat2' (position 2) must be Tensor, not str")
+    ):
         torch.bmm(torch.ones(1, 2, 2), "a")
-    with pytest.raises(TypeError, match=re.escape("bmm(): argument 'mat2' must be Tensor, not str")):
+    with pytest.raises(
+        TypeError, match=re.escape("bmm(): argument 'mat2' must be Tensor, not str")
+    ):
         torch.bmm(torch.ones(1, 2, 2), mat2="a")

@@ -1,4 +1,6 @@
-"""Which kernel runs: keys, fallthrough, redispatch, overriding, and the fast lane, which must not change the answer."""
+"""Which kernel runs: keys, fallthrough, redispatch, overriding, and the fast lane, which must not
+change the answer.
+"""
 
 from __future__ import annotations
 
@@ -41,24 +43,47 @@ def test_key_sets() -> None:
     wants = ones(2).requires_grad_()
     assert dk.keys_in(wants._geometry.keys) == dk.keys_in(keys)
     assert wants._geometry.keys != keys, "of which one is recorded"
-    assert dk.highest(0) is DispatchKey.Undefined and dk.highest(dk.RECORDS) is DispatchKey.Undefined
+    assert (
+        dk.highest(0) is DispatchKey.Undefined and dk.highest(dk.RECORDS) is DispatchKey.Undefined
+    )
     assert dk.key_set(dk.keys_in(keys)) == keys
 
 
 def shown_keys(T: Any) -> list[str]:
     """The key sets of tensors of all kinds, and what the thread adds and takes."""
     plain, leaf, ghost = T.ones(2, 2), T.ones(2, requires_grad=True), T.ones(2, device="meta")
-    tensors = [plain, leaf, leaf * 2, leaf.detach(), plain[0], plain.t(), T.arange(3), T.zeros(0), T.nn.Parameter(plain), ghost]
+    tensors = [
+        plain,
+        leaf,
+        leaf * 2,
+        leaf.detach(),
+        plain[0],
+        plain.t(),
+        T.arange(3),
+        T.zeros(0),
+        T.nn.Parameter(plain),
+        ghost,
+    ]
     with T.inference_mode():
         made, of_normal = T.ones(2), leaf + 1
-        tensors += [made, made[:1], made.add_(1), of_normal, plain.view(4), plain.add_(1), T.ones(2, device="meta")]
+        tensors += [
+            made,
+            made[:1],
+            made.add_(1),
+            of_normal,
+            plain.view(4),
+            plain.add_(1),
+            T.ones(2, device="meta"),
+        ]
         with T.inference_mode(False):
             tensors += [T.ones(2), made, leaf * 2]
     with T.no_grad():
         tensors += [T.ones(2), leaf * 2, leaf.view(2, 1)]
     tensors += [made, made.clone(), made.view(2), made + leaf.detach()]
     keys = [T._C._dispatch_keys(t) for t in tensors]
-    return [str(k) for k in keys] + [f"{k.highestPriorityTypeId()} {k.has(T._C.DispatchKey.AutogradCPU)}" for k in keys]
+    return [str(k) for k in keys] + [
+        f"{k.highestPriorityTypeId()} {k.has(T._C.DispatchKey.AutogradCPU)}" for k in keys
+    ]
 
 
 def test_key_sets_are_pytorchs() -> None:
@@ -67,7 +92,10 @@ def test_key_sets_are_pytorchs() -> None:
 
 def test_what_threads_include_and_exclude() -> None:
     def shown(T: Any) -> list[Any]:
-        include, exclude = T._C._dispatch_tls_local_include_set, T._C._dispatch_tls_local_exclude_set
+        include, exclude = (
+            T._C._dispatch_tls_local_include_set,
+            T._C._dispatch_tls_local_exclude_set,
+        )
         found = [str(include()), exclude().has(T._C.DispatchKey.AutocastCPU)]
         for mode in (T.inference_mode(), T.inference_mode(False), T.no_grad()):
             with mode:
@@ -90,20 +118,28 @@ def test_an_autograd_kernel_steps_aside_where_there_is_nothing_to_record() -> No
             if error is not None:
                 break
             built = [build(v, torch) for v in values.values()]
-            if any(getattr(t, "requires_grad", False) for v in built for t in (v if isinstance(v, list) else [v])):
+            if any(
+                getattr(t, "requires_grad", False)
+                for v in built
+                for t in (v if isinstance(v, list) else [v])
+            ):
                 continue
             with hot.paused():
                 result, error = outcome(lambda: op(*built))  # noqa: B023
             if error is None:
                 called += 1
                 for t in result if isinstance(result, (list, tuple)) else [result]:
-                    assert getattr(t, "grad_fn", None) is None and not getattr(t, "requires_grad", False), op.name
+                    assert getattr(t, "grad_fn", None) is None and not getattr(
+                        t, "requires_grad", False
+                    ), op.name
                 break
     assert called > 300
 
 
 def test_the_order_of_keys_is_pytorchs() -> None:
-    real = answer(lambda torch: {name: int(key) for name, key in torch._C.DispatchKey.__members__.items()})
+    real = answer(
+        lambda torch: {name: int(key) for name, key in torch._C.DispatchKey.__members__.items()}
+    )
     ours = [k for k in DispatchKey if DispatchKey.BackendSelect <= k < DispatchKey.Autograd]
     ours = [k for k in ours if k is not DispatchKey.PythonDispatcher]
     numbers = [real[k.name] for k in ours if k.name in real and "Autograd" not in k.name]
@@ -130,7 +166,8 @@ def functions_of(a: Any, b: Any) -> list[str]:
     def note(frame: Any, event: str, argument: Any) -> None:
         code = frame.f_code
         if event == "call" and "internals" in code.co_filename:
-            made = ", generated for " in code.co_filename  # of a line of `_generated/ops.py`, when first called
+            # of a line of `_generated/ops.py`, when first called
+            made = ", generated for " in code.co_filename
             called.append(f"{'ops' if made else Path(code.co_filename).stem}.{code.co_qualname}")
 
     before = sys.getprofile()
@@ -144,10 +181,17 @@ def functions_of(a: Any, b: Any) -> list[str]:
 
 def test_with_the_lanes_closed_an_operator_takes_the_path_that_is_told() -> None:
     text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
-    told = re.findall(r"`([^`]+)` →", text[text.index("**Three ways through.**") :].partition(". The fast lane")[0])
+    told = re.findall(
+        r"`([^`]+)` →",
+        text[text.index("**Three ways through.**") :].partition(". The fast lane")[0],
+    )
     assert len(told) == 8
-    places = {"Tensor.__add__": "fast_lane.__add__", "decide": "decisions.decide", "ops.add_Tensor": "ops.add_Tensor",
-              "TensorIterator": "tensor_iterator.TensorIterator.__init__", "pointwise.add": "pointwise.add"}  # fmt: skip
+    places = {
+        "Tensor.__add__": "fast_lane.__add__", "decide": "decisions.decide",
+        "ops.add_Tensor": "ops.add_Tensor",
+        "TensorIterator": "tensor_iterator.TensorIterator.__init__",
+        "pointwise.add": "pointwise.add",
+    }  # fmt: skip
     for n in (7, 7 * 11 * 13, 1 << 19):  # the last one is for machine code, if that is open
         a, b = ones(n), ones(n)
         tensor_iterator._decided.clear()
@@ -155,12 +199,16 @@ def test_with_the_lanes_closed_an_operator_takes_the_path_that_is_told() -> None
             called = iter(functions_of(a, b))
             for name in told:
                 wanted = places.get(name, "." + name)
-                assert any(c.endswith(wanted) for c in called), f"{name} is not where it is told to be"
+                assert any(c.endswith(wanted) for c in called), (
+                    f"{name} is not where it is told to be"
+                )
 
 
 def test_the_lanes_are_open_otherwise() -> None:
     a, large = ones(5), ones(1 << 19)
-    assert not {"ops.add_Tensor", "pointwise.add", "tensor_iterator.TensorIterator.run"} & set(functions_of(a, a + a))
+    assert not {"ops.add_Tensor", "pointwise.add", "tensor_iterator.TensorIterator.run"} & set(
+        functions_of(a, a + a)
+    )
     a, row = large.reshape(1 << 9, 1 << 10), ones(1 << 10)
     assert "elementwise.run_loop" in functions_of(a, row)
     with hot.paused():
@@ -219,7 +267,11 @@ def test_redispatch_reaches_the_keys_below() -> None:
 def test_a_new_op_with_defaults_lists_and_keywords() -> None:
     with Library("t_new", "DEF") as lib:
         lib.define("scale(Tensor x, float by=2.0, *, int[2] twice=1) -> Tensor")
-        lib.impl("scale", lambda x, by, twice: from_array(array(x) * np.float32(by * twice[0] * twice[1])), "CPU")
+        lib.impl(
+            "scale",
+            lambda x, by, twice: from_array(array(x) * np.float32(by * twice[0] * twice[1])),
+            "CPU",
+        )
         f = torch.ops.t_new.scale
         assert array(f(ones(2))).tolist() == [2, 2]
         assert array(f(ones(2), 3, twice=2)).tolist() == [12, 12]
@@ -237,8 +289,17 @@ def test_overriding_a_kernel_reaches_operators_methods_and_functions_and_can_be_
     assert array(a + a).tolist() == [2, 2]
     with Library("aten", "IMPL") as lib:
         with pytest.warns(UserWarning, match="Overriding a previously registered kernel"):
-            lib.impl("add.Tensor", lambda self, other, alpha: from_array(array(self) - array(other)), "CPU")
-        assert array(a + a).tolist() == array(a.add(a)).tolist() == array(torch.add(a, a)).tolist() == [0, 0]
+            lib.impl(
+                "add.Tensor",
+                lambda self, other, alpha: from_array(array(self) - array(other)),
+                "CPU",
+            )
+        assert (
+            array(a + a).tolist()
+            == array(a.add(a)).tolist()
+            == array(torch.add(a, a)).tolist()
+            == [0, 0]
+        )
     assert array(a + a).tolist() == array(a.add(a)).tolist() == [2, 2]
 
 
@@ -259,7 +320,11 @@ def test_composite_kernels_serve_every_backend_until_one_has_its_own() -> None:
         lib.define("f(Tensor x) -> str")
         lib.impl("f", lambda x: "composite")
         op = dispatcher.find("t_composite::f")
-        assert op.kernel_for(DispatchKey.CPU)[1] == op.kernel_for(DispatchKey.AutogradCPU)[1] == "math kernel"
+        assert (
+            op.kernel_for(DispatchKey.CPU)[1]
+            == op.kernel_for(DispatchKey.AutogradCPU)[1]
+            == "math kernel"
+        )
         lib.impl("f", lambda x: "cpu", "CPU")
         assert op.kernel_for(DispatchKey.CPU)[1] == "kernel"
         assert op.kernel_for(DispatchKey.AutogradCPU)[1] == "backend fallback"
@@ -270,7 +335,8 @@ def test_errors_say_what_is_missing() -> None:
     with Library("t_missing", "DEF") as lib:
         lib.define("f(Tensor x) -> Tensor")
         with pytest.raises(
-            NotImplementedError, match="Could not run 't_missing::f' with arguments from the 'CPU' backend"
+            NotImplementedError,
+            match="Could not run 't_missing::f' with arguments from the 'CPU' backend",
         ):
             torch.ops.t_missing.f(ones(1))
         with pytest.raises(RuntimeError, match="could not parse dispatch key: Cpu"):
@@ -288,10 +354,13 @@ def test_errors_say_what_is_missing() -> None:
 
 
 def test_the_table_and_the_walk_agree_for_every_op() -> None:
-    """What the hot path looks up is what the reference walk finds, for every op and every plain key set."""
+    """What the hot path looks up is what the reference walk finds, for every op and every plain key
+    set.
+    """
     on_cpu, on_cuda = ones(1)._geometry.keys, default_keys(device("cuda", 0))
     for op in dispatcher.operators.values():
-        plain = on_cuda if op.name == "aten::record_stream" else on_cpu  # the one operator that the CPU has not
+        # the one operator that the CPU has not
+        plain = on_cuda if op.name == "aten::record_stream" else on_cpu
         for records in (0, dk.RECORDS):
             found, keys = op.table[plain | records], plain & ~dk.AUTOCAST_MASK
             while (entry := op.kernel_for(dk.highest(keys)))[0].note == "fallthrough" or (
@@ -323,15 +392,20 @@ def test_version_counters_and_bases() -> None:
     assert a._version == 3
 
 
-# Composites count where they write: nothing in a dropout of nothing, once for the size and once for the elements elsewhere.
+# Composites count where they write: nothing in a dropout of nothing, once for the size and once for
+# the elements elsewhere.
 OTHERWISE = {
     **dict.fromkeys(["detach_", "dropout_", "feature_dropout_", "feature_alpha_dropout_"], 0),
-    **dict.fromkeys(["hstack.out", "vstack.out", "row_stack.out", "dstack.out", "column_stack.out"], 2),
+    **dict.fromkeys(
+        ["hstack.out", "vstack.out", "row_stack.out", "dstack.out", "column_stack.out"], 2
+    ),
 }
 
 
 def test_every_write_of_every_operator_is_counted_once() -> None:
-    """The version of each argument that is written to, the second and third as well, and of no other."""
+    """The version of each argument that is written to, the second and third as well, and of no
+    other.
+    """
     counted = 0
     for op in dispatcher.operators.values():
         name = op.name.removeprefix("aten::")
@@ -345,9 +419,13 @@ def test_every_write_of_every_operator_is_counted_once() -> None:
             built = [build(v, torch) for v in values.values()]
             before = [t._version if isinstance(t, TensorImpl) else 0 for t in built]
             if outcome(lambda: op(*built))[1] is None:  # noqa: B023
-                changes = [t._version - n if isinstance(t, TensorImpl) else 0 for t, n in zip(built, before)]
+                changes = [
+                    t._version - n if isinstance(t, TensorImpl) else 0
+                    for t, n in zip(built, before)
+                ]
                 written = [
-                    OTHERWISE.get(name, 1) * (a.is_write and t is not None) for a, t in zip(op.schema.arguments, built)
+                    OTHERWISE.get(name, 1) * (a.is_write and t is not None)
+                    for a, t in zip(op.schema.arguments, built)
                 ]
                 assert changes == written, op.schema
                 counted += 1
@@ -355,11 +433,18 @@ def test_every_write_of_every_operator_is_counted_once() -> None:
     assert counted > 800
 
 
-@pytest.mark.parametrize("path", ["aten.add", "aten.add.Tensor", "aten.relu.default", "aten.__and__", "aten"])
+@pytest.mark.parametrize(
+    "path", ["aten.add", "aten.add.Tensor", "aten.relu.default", "aten.__and__", "aten"]
+)
 def test_an_operator_is_itself_when_copied(path: str) -> None:
     found = [functools.reduce(getattr, path.split("."), torch.ops) for _ in range(2)]
     assert found[0] is found[1]
-    assert copy.copy(found[0]) is copy.deepcopy([found[0]])[0] is pickle.loads(pickle.dumps(found[0])) is found[0]
+    assert (
+        copy.copy(found[0])
+        is copy.deepcopy([found[0]])[0]
+        is pickle.loads(pickle.dumps(found[0]))
+        is found[0]
+    )
 
 
 def test_deepcopy_of_an_operator_side_by_side(T: Any) -> None:
@@ -372,13 +457,18 @@ def test_a_packet_knows_overloads_that_come_later() -> None:
         lib.define("f(Tensor x) -> Tensor")
         first = torch.ops.t_later.f
         lib.define("f.two(Tensor x, Tensor y) -> Tensor")
-        assert torch.ops.t_later.f.overloads() == ["default", "two"] and first.overloads() == ["default"]
+        assert torch.ops.t_later.f.overloads() == ["default", "two"] and first.overloads() == [
+            "default"
+        ]
 
 
 def test_an_overload_takes_keywords_and_refuses_what_its_schema_does_not_say(T: Any) -> None:
     assert T.ops.aten.sum.dim_IntList(T.ones(2, 3), [0], keepdim=True).shape == (1, 3)
     out = T.empty(0)
-    assert T.ops.aten.add.out(T.ones(2), T.ones(2), alpha=3, out=out) is out and out.tolist() == [4, 4]
+    assert T.ops.aten.add.out(T.ones(2), T.ones(2), alpha=3, out=out) is out and out.tolist() == [
+        4,
+        4,
+    ]
     for call in (
         lambda: T.ops.aten.add.Tensor(T.ones(2), "a"),
         lambda: T.ops.aten.add.Tensor(T.ones(2)),

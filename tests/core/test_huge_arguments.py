@@ -1,4 +1,6 @@
-"""Numbers without bounds, where the work grows with a number and not with a tensor: answered at once, or refused by name."""
+"""Numbers without bounds, where the work grows with a number and not with a tensor: answered at
+once, or refused by name.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ import internals
 from internals.machine_code import kernel, parallel, pool
 from tests.answers import answer
 
-PATIENCE = 60  # seconds of the processor for what should take less than one: only what never ends takes as long
+# seconds of the processor for what should take less than one: only what never ends takes as long
+PATIENCE = 60
 HUGE = [2**31 - 1, 2**31, 2**62, 2**63 - 1]
 POLYNOMIALS = [
     f"{kind}chebyshev_polynomial_{letter}" for kind in ("", "shifted_") for letter in "tuvw"
-] + ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]  # fmt: skip
+] + [
+    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +50,10 @@ def it_ends() -> Iterator[None]:
 
 # Each takes a huge number; what is refused names the argument.
 REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
-    "tensor_split": (lambda n: internals.ones(6).tensor_split(n), "number of sections must be at most"),
+    "tensor_split": (
+        lambda n: internals.ones(6).tensor_split(n),
+        "number of sections must be at most",
+    ),
     "tensor_split, tensor": (
         lambda n: internals.ones(6).tensor_split(internals.tensor(n)),
         "number of sections must be at most",
@@ -54,13 +63,19 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
     "dsplit": (lambda n: internals.ones(1, 1, 0).dsplit(n), "number of sections must be at most"),
     "chunk": (lambda n: internals.ones(0, 2).chunk(n), "chunks must be at most"),
     "unsafe_chunk": (lambda n: internals.ones(0, 2).unsafe_chunk(n), "chunks must be at most"),
-    "mvlgamma": (lambda n: internals.mvlgamma(internals.ones(2), n), "expected p, the number of factors"),
+    "mvlgamma": (
+        lambda n: internals.mvlgamma(internals.ones(2), n),
+        "expected p, the number of factors",
+    ),
     "multigammaln": (
         lambda n: internals.special.multigammaln(internals.ones(2), n),
         "expected p, the number of factors",
     ),
     "mvlgamma_": (lambda n: internals.ones(2).mvlgamma_(n), "expected p, the number of factors"),
-    "combinations": (lambda n: internals.combinations(internals.ones(2), n), "combinations: expected r,"),
+    "combinations": (
+        lambda n: internals.combinations(internals.ones(2), n),
+        "combinations: expected r,",
+    ),
     "legendre": (
         lambda n: internals.special.legendre_polynomial_p(internals.tensor([0.5, 2.0]), n),
         "special_legendre_polynomial_p: expected n to be at most",
@@ -87,7 +102,9 @@ def test_polygamma_of_a_huge_order(T: Any, n: int) -> None:
     if T is internals:  # PyTorch computes with the last 32 bits of n
         assert got[0].item() == (math.inf if n % 2 else -math.inf) and math.isnan(got[1].item())
     assert T.polygamma(171, T.tensor([1.0], dtype=T.float64)).item() == math.inf
-    assert T.polygamma(170, T.tensor([1.0], dtype=T.float64)).item() == pytest.approx(-math.factorial(170))
+    assert T.polygamma(170, T.tensor([1.0], dtype=T.float64)).item() == pytest.approx(
+        -math.factorial(170)
+    )
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
@@ -95,13 +112,17 @@ def test_polynomials_of_high_degrees_as_pytorch(name: str) -> None:
     x = np.array([-2.0, -1.1, -1.0, -0.7, 0.0, 0.2, 0.5, 0.9, 1.0, 1.5, np.inf, -np.inf])
     for n in (0, 1, 2, 8, 9, 10, 127, 128, 129, 512, 513, 1000):
         ours = getattr(internals.special, name)(internals.from_numpy(x.copy()), n).numpy()
-        theirs = answer(lambda torch, n=n: getattr(torch.special, name)(torch.from_numpy(x.copy()), n))
+        theirs = answer(
+            lambda torch, n=n: getattr(torch.special, name)(torch.from_numpy(x.copy()), n)
+        )
         np.testing.assert_allclose(ours, theirs.numpy(), 1e-8, 1e-8, err_msg=f"{name} {n}")
 
 
 @pytest.mark.parametrize("n", [2**31, 2**62])
 def test_polynomials_of_huge_degrees(T: Any, n: int) -> None:
-    """Where a limit, an angle or an overflow gives the answer; in float64, whose integers reach 2**62 exactly only if even."""
+    """Where a limit, an angle or an overflow gives the answer; in float64, whose integers reach
+    2**62 exactly only if even.
+    """
     x = T.tensor([-1.0, 0.0, 1.0, 3.0], dtype=T.float64)
     s = T.special
     nan = math.nan
@@ -112,7 +133,8 @@ def test_polynomials_of_huge_degrees(T: Any, n: int) -> None:
         "hermite_polynomial_he": [nan] * 4,
     }.items():
         got = getattr(s, name)(x, n).numpy()
-        if "chebyshev" in name:  # of an angle that is rounded, so that all that is known is its bound
+        if "chebyshev" in name:
+            # of an angle that is rounded, so that all that is known is its bound
             assert abs(got[1]) <= 1
             got[1] = expected[1]
         np.testing.assert_allclose(got, expected, 1e-12, err_msg=name)
@@ -138,7 +160,8 @@ def test_many_parts_of_few_elements(T: Any) -> None:
 def test_mvlgamma_of_many_factors(T: Any) -> None:
     x = T.tensor([60_000.0, 70_000.5], dtype=T.float64)
     expected = [
-        sum(math.lgamma(a - j / 2) for j in range(100_000)) + 100_000 * 99_999 / 4 * math.log(math.pi)
+        sum(math.lgamma(a - j / 2) for j in range(100_000))
+        + 100_000 * 99_999 / 4 * math.log(math.pi)
         for a in x.tolist()
     ]
     np.testing.assert_allclose(T.mvlgamma(x, 100_000).numpy(), expected, 1e-10)
@@ -194,10 +217,14 @@ def test_triangles_as_numpy(name: str) -> None:
 def test_a_step_that_is_taken_once_may_be_any_size(T: Any) -> None:
     image, weight = T.ones(1, 1, 4, 4), T.ones(1, 1, 2, 2)
     assert T.conv2d(image, weight, stride=2**62).tolist() == [[[[4]]]]
-    assert internals.nn.functional.max_pool2d(internals.ones(1, 1, 4, 4), 2, stride=2**62).tolist() == [[[[1]]]]
+    assert internals.nn.functional.max_pool2d(
+        internals.ones(1, 1, 4, 4), 2, stride=2**62
+    ).tolist() == [[[[1]]]]
     assert T.conv2d(image, T.ones(1, 1, 1, 1), dilation=2**62).shape == (1, 1, 4, 4)
     assert all(math.isnan(v) for v in T.round(T.tensor([1.5, 0.0]), decimals=2**31 - 1).tolist())
-    with pytest.raises(RuntimeError, match="value cannot be converted to type int64_t without overflow"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted to type int64_t without overflow"
+    ):
         T.arange(0, 5, 1e30, dtype=T.int64)
 
 
@@ -227,7 +254,11 @@ def test_every_operator_ends_with_huge_arguments(group: int) -> None:
     run = [sys.executable, "-m", "tests.core.huge_arguments", str(group), str(GROUPS)]
     root = Path(__file__).resolve().parents[2]
     process = subprocess.Popen(
-        run, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True
+        run,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         said = process.communicate(timeout=1200)[0].splitlines()

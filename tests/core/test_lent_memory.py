@@ -1,4 +1,6 @@
-"""Memory that others were given stays theirs, whatever the tensor does: every way to lend it, every way to let it go."""
+"""Memory that others were given stays theirs, whatever the tensor does: every way to lend it, every
+way to let it go.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "storage.resize_": lambda t: t.untyped_storage().resize_(4000),
     "storage.resize_(0)": lambda t: t.untyped_storage().resize_(0),
     "typed storage.resize_": lambda t: t.storage().resize_(1000),
-    "load_state_dict(assign=True)": lambda t: module_of(t).load_state_dict({"t": other()}, assign=True),
+    "load_state_dict(assign=True)": lambda t: module_of(t).load_state_dict(
+        {"t": other()}, assign=True,
+    ),
     "module.double()": lambda t: module_of(t).double(),
     "parameter.double()": lambda t: nn.ParameterList([nn.Parameter(t)]).double(),
     "geometry": lambda t: t.unsqueeze_(0).transpose_(0, 1).as_strided_((2,), (1,), 1),
@@ -138,7 +142,8 @@ def lend_and_change(lender: str, change: str, is_dropped: bool, is_opened_at_onc
         del t
     if is_opened_at_once:
         del lent
-    neighbours = [torch.full((N,), 7.0) for _ in range(50)]  # whoever's memory was given back, it is one of these's now
+    # whoever's memory was given back, it is one of these's now
+    neighbours = [torch.full((N,), 7.0) for _ in range(50)]
     array = opened(lent) if array is None else array
     assert array.tolist() == CONTENT
     if array.flags.writeable:
@@ -149,7 +154,9 @@ def lend_and_change(lender: str, change: str, is_dropped: bool, is_opened_at_onc
 
 
 @pytest.mark.parametrize("lender", LENDERS)
-def test_what_is_lent_can_be_resized_only_where_the_borrower_keeps_the_old_memory(lender: str) -> None:
+def test_what_is_lent_can_be_resized_only_where_the_borrower_keeps_the_old_memory(
+    lender: str,
+) -> None:
     t = torch.tensor(CONTENT)
     keeps = lender in ("slice of the storage", "slice of a slice", "a file's memoryview")
     lent = LENDERS[lender](t)
@@ -193,7 +200,9 @@ def test_the_owner_of_an_array_cannot_be_moved() -> None:
 
 @pytest.mark.parametrize("method", ["apply_", "map_", "map2_"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_function_may_take_the_memory_away_that_its_loop_goes_over(method: str, change: str) -> None:
+def test_a_function_may_take_the_memory_away_that_its_loop_goes_over(
+    method: str, change: str
+) -> None:
     t, beside = torch.tensor(CONTENT), torch.tensor(CONTENT)
     neighbours: list[Any] = []
 
@@ -219,7 +228,12 @@ class Liar(np.ndarray):
     strides = (8,)  # type: ignore[assignment]
     dtype = np.dtype("complex128")  # type: ignore[assignment]
     size = 1_000_000  # type: ignore[assignment]
-    __array_interface__ = {"version": 3, "shape": (1_000_000,), "typestr": "<f8", "data": (1 << 20, False)}  # type: ignore[assignment]
+    __array_interface__ = {
+        "version": 3,
+        "shape": (1_000_000,),
+        "typestr": "<f8",
+        "data": (1 << 20, False),
+    }  # type: ignore[assignment]
 
     def view(self, *_: Any) -> Any:
         return np.zeros(1_000_000)
@@ -228,14 +242,19 @@ class Liar(np.ndarray):
 @pytest.mark.parametrize(
     "take",
     [
-        lambda m, a: m.from_numpy(a), lambda m, a: m.as_tensor(a), lambda m, a: m.asarray(a), lambda m, a: m.tensor(a),
+        lambda m, a: m.from_numpy(a), lambda m, a: m.as_tensor(a), lambda m, a: m.asarray(a),
+        lambda m, a: m.tensor(a),
     ],
     ids=["from_numpy", "as_tensor", "asarray", "tensor"],
 )  # fmt: skip
 def test_an_array_is_not_believed(take: Any) -> None:
     a = np.arange(3.0).view(Liar)
     t = take(torch, a)
-    assert t.tolist() == [0.0, 1.0, 2.0] and t.dtype is torch.float64 and t.untyped_storage().nbytes() == 24
+    assert (
+        t.tolist() == [0.0, 1.0, 2.0]
+        and t.dtype is torch.float64
+        and t.untyped_storage().nbytes() == 24
+    )
     assert answer(lambda real: take(real, a)).tolist() == [0.0, 1.0, 2.0]
 
 

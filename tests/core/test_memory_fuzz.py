@@ -1,5 +1,5 @@
-"""Operators with wrong arguments on guarded memory (tests/core/memory_fuzz): a sample, ten of each in the
-long version.
+"""Operators with wrong arguments on guarded memory (tests/core/memory_fuzz): a sample, ten of each
+in the long version.
 
 That the guards hold, and that the fuzz sees what is wrong, is tested too.
 """

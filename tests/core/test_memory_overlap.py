@@ -1,4 +1,6 @@
-"""What may be written where: an `out` that is a view of something larger, and arguments that share memory with it."""
+"""What may be written where: an `out` that is a view of something larger, and arguments that share
+memory with it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def contiguous(sizes: tuple[int, ...]) -> list[int]:
 
 
 def views(sizes: tuple[int, ...]) -> dict[str, tuple[int, tuple[int, ...], list[int]]]:
-    """Offset, sizes and strides of tensors that `sizes` are written to, by what is special about them."""
+    """Offset, sizes and strides of tensors that `sizes` are written to, by what is special about
+    them.
+    """
     n, steps = math.prod(sizes), contiguous(sizes)
     wide = contiguous(tuple(size + 2 for size in sizes))
     return {
@@ -59,8 +63,12 @@ def good_calls(op: OperatorHandle, count: int) -> list[dict[str, Any]]:
     return found
 
 
-def run(op: OperatorHandle, values: dict[str, Any], given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The arguments after the call; `error` is what it raised. Each `out` that is not given is empty."""
+def run(
+    op: OperatorHandle, values: dict[str, Any], given: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The arguments after the call; `error` is what it raised. Each `out` that is not given is
+    empty.
+    """
     made = {name: build(v, internals) for name, v in values.items()}
     for a in op.schema.arguments:
         if a.is_write and a.kwarg_only:
@@ -82,9 +90,13 @@ def close(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.sampled(1 / 4)
-@pytest.mark.parametrize("op", WRITES_OUT, ids=[op.name.removeprefix("aten::") for op in WRITES_OUT])
+@pytest.mark.parametrize(
+    "op", WRITES_OUT, ids=[op.name.removeprefix("aten::") for op in WRITES_OUT]
+)
 def test_nothing_is_written_beside_the_view(op: OperatorHandle) -> None:
-    """An `out` in the middle of a larger storage: the result is what a new tensor would hold, and the rest is as it was."""
+    """An `out` in the middle of a larger storage: the result is what a new tensor would hold, and
+    the rest is as it was.
+    """
     if {op.name.removeprefix("aten::"), op.schema.name} & NOT_CALLED.keys():
         pytest.skip("no recipe")
     names = [a.name for a in op.schema.arguments if a.is_write and a.kwarg_only]
@@ -106,12 +118,18 @@ def test_nothing_is_written_beside_the_view(op: OperatorHandle) -> None:
                 untouched = np.ones(SIZE, bool)
                 places = np.zeros(tuple(out.shape), int) + out.storage_offset()
                 for d, (size, step) in enumerate(zip(out.shape, out.stride())):
-                    places = places + (np.arange(size) * step).reshape([-1 if i == d else 1 for i in range(out.dim())])
+                    places = places + (np.arange(size) * step).reshape(
+                        [-1 if i == d else 1 for i in range(out.dim())]
+                    )
                 untouched[places.ravel()] = False
-                assert (array(memory[name])[untouched] == before[untouched]).all(), f"{kind}: {out.shape} {out.stride()}"
+                assert (array(memory[name])[untouched] == before[untouched]).all(), (
+                    f"{kind}: {out.shape} {out.stride()}"
+                )
                 if not random(op):
                     wanted = np.array(array(expected[name]))
-                    assert close(np.array(array(out)).reshape(wanted.shape), wanted), f"{kind}: {out} against {wanted}"
+                    assert close(np.array(array(out)).reshape(wanted.shape), wanted), (
+                        f"{kind}: {out} against {wanted}"
+                    )
 
 
 def random(op: OperatorHandle) -> bool:
@@ -191,7 +209,10 @@ def test_shared_memory_is_refused_as_in_pytorch(text: str) -> None:
 @pytest.mark.parametrize("name", ["celu_", "selu_"])
 def test_a_composed_activation_writes_to_no_element_twice(T: Any, name: str) -> None:
     """Its result is computed first and copied afterwards."""
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(
+        RuntimeError,
+        match="more than one element of the written-to tensor refers to a single memory location",
+    ):
         getattr(T, name)(T.zeros(1).expand(3))
 
 
@@ -203,8 +224,13 @@ def test_shared_memory_is_refused() -> None:
         lambda: internals.gather(t, 0, t, out=t),
         lambda: (p := internals.full((4,), 0.5))[:2].bernoulli_(p[1:3]),
     ):
-        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single"):
+        with pytest.raises(
+            RuntimeError,
+            match="some elements of the input tensor and the written-to tensor refer to a single",
+        ):
             call()
     assert t.tolist() == [0, 1, 0, 1]
-    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+    with pytest.raises(
+        RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"
+    ):
         internals.nonzero(t, as_tuple=True, out=t)

@@ -1,7 +1,9 @@
-"""What users call every day leaves no reference cycle: what is dropped is gone at once, and its memory with it.
+"""What users call every day leaves no reference cycle: what is dropped is gone at once, and its
+memory with it.
 
-Graphs of the JIT are cycles by nature (a node knows its values, a value its node), here as in PyTorch, where Python's scripted
-modules are cycles, too. What a model is loaded from must not be one.
+Graphs of the JIT are cycles by nature (a node knows its values, a value its node), here as in
+PyTorch, where Python's scripted modules are cycles, too. What a model is loaded from must not be
+one.
 """
 
 from __future__ import annotations
@@ -90,7 +92,17 @@ def derivatives() -> None:
 
 def decomposed() -> None:
     a = T.eye(3, dtype=T.float64) + 0.1
-    for name in ("det", "inv", "cholesky", "qr", "svd", "eigh", "pinv", "matrix_rank", "matrix_exp"):
+    for name in (
+        "det",
+        "inv",
+        "cholesky",
+        "qr",
+        "svd",
+        "eigh",
+        "pinv",
+        "matrix_rank",
+        "matrix_exp",
+    ):
         getattr(T.linalg, name)(a)
 
 
@@ -105,17 +117,24 @@ CALLS: dict[str, Callable[[], Any]] = {
     "apply": lambda: [*net().apply(lambda m: None).named_modules()],
     "clip_grad_norm_": lambda: nn.utils.clip_grad_norm_(net().parameters(), 1.0),
     "hooks": hooked,
-    "checkpoint": lambda: checkpoint(net(), rows().requires_grad_(), use_reentrant=False).sum().backward(),
+    "checkpoint": lambda: (
+        checkpoint(net(), rows().requires_grad_(), use_reentrant=False).sum().backward()
+    ),
     "save": loaded_from_memory,
     "DataLoader": in_batches,
     "recurrent": recurrent,
-    "Transformer": lambda: nn.Transformer(8, 2, 1, 1, 16)(T.ones(2, 3, 8), T.ones(2, 3, 8)).sum().backward(),
+    "Transformer": lambda: (
+        nn.Transformer(8, 2, 1, 1, 16)(T.ones(2, 3, 8), T.ones(2, 3, 8)).sum().backward()
+    ),
     "convolution": lambda: nn.Conv2d(3, 4, 3)(T.ones(1, 3, 8, 8)).sum().backward(),
     "autograd.functional": derivatives,
     "multi_dot": lambda: T.linalg.multi_dot([T.ones(2, 3), T.ones(3, 4), T.ones(4, 5)]),
     "einsum": lambda: T.einsum("ij,jk,kl->il", rows(), rows().t(), rows()),
     "linalg": decomposed,
-    **{f"optim.{name}": lambda name=name: train(name) for name in ("SGD", "Adam", "Adagrad", "LBFGS")},
+    **{
+        f"optim.{name}": lambda name=name: train(name)
+        for name in ("SGD", "Adam", "Adagrad", "LBFGS")
+    },
 }
 
 
@@ -142,7 +161,9 @@ def garbage_of(call: Callable[[], Any]) -> list[Any]:
 
 
 def of_ours(o: Any) -> bool:
-    """A class is always a cycle. `ctypes` makes one for each size of memory that is shown as an array."""
+    """A class is always a cycle. `ctypes` makes one for each size of memory that is shown as an
+    array.
+    """
     if isinstance(o, type):
         return False
     where = getattr(o, "__module__", None) or type(o).__module__
@@ -172,7 +193,10 @@ def test_no_function_in_a_function_names_itself() -> None:
     for file in package.rglob("*.py"):
         if "_generated" not in file.parts:
             tree = ast.parse(file.read_text(encoding="utf-8"))
-            found |= {(file.relative_to(package).as_posix(), name) for name in naming_themselves(tree, False)}
+            found |= {
+                (file.relative_to(package).as_posix(), name)
+                for name in naming_themselves(tree, False)
+            }
     assert found == NAMES_ITSELF
 
 
@@ -180,7 +204,17 @@ def naming_themselves(tree: ast.AST, inside: bool) -> list[str]:
     found = []
     for node in ast.iter_child_nodes(tree):
         is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_function and inside and any(isinstance(n, ast.Name) and n.id == node.name for s in node.body for n in ast.walk(s)):
+        if (
+            is_function
+            and inside
+            and any(
+                isinstance(n, ast.Name) and n.id == node.name
+                for s in node.body
+                for n in ast.walk(s)
+            )
+        ):
             found.append(node.name)
-        found += naming_themselves(node, is_function or (inside and not isinstance(node, ast.ClassDef)))
+        found += naming_themselves(
+            node, is_function or (inside and not isinstance(node, ast.ClassDef))
+        )
     return found

@@ -44,7 +44,9 @@ def test_an_optional_argument_without_default_has_to_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), PARSERS, ids=lambda p: p if isinstance(p, str) else p.__name__.rpartition(".")[2]
+    ("module", "name"),
+    PARSERS,
+    ids=lambda p: p if isinstance(p, str) else p.__name__.rpartition(".")[2],
 )
 def test_signatures_are_listed_in_pytorchs_order(module: Any, name: str) -> None:
     if name.startswith("__"):
@@ -59,8 +61,13 @@ def test_signatures_are_listed_in_pytorchs_order(module: Any, name: str) -> None
         first = [] if module is functions else [T.ones(1)]
         with pytest.raises(TypeError) as error:
             getattr(owner, name)(*first, *[object()] * 9, zz=1)
-        lines = [line.strip() for line in str(error.value).splitlines() if line.strip().startswith("*")]
-        return [re.sub("internals|torch", "T", line).replace("Number self", "Number input") for line in lines]
+        lines = [
+            line.strip() for line in str(error.value).splitlines() if line.strip().startswith("*")
+        ]
+        return [
+            re.sub("internals|torch", "T", line).replace("Number self", "Number input")
+            for line in lines
+        ]
 
     theirs, ours = answer(listing), listing(torch)
     if theirs is None:
@@ -69,8 +76,8 @@ def test_signatures_are_listed_in_pytorchs_order(module: Any, name: str) -> None
     assert [s for s in theirs if s in ours] == [s for s in ours if s in theirs]
 
 
-# Calls in an order of arguments that Python once took, of ones, twos and threes, and the result: a method, a function, in place
-# and with out= of each operator that has such an order.
+# Calls in an order of arguments that Python once took, of ones, twos and threes, and the result: a
+# method, a function, in place and with out= of each operator that has such an order.
 DEPRECATED = {
     "T.add(one, 5, two)": 11,
     "one.add(5, two)": 11,
@@ -105,7 +112,11 @@ DEPRECATED = {
 
 @pytest.mark.parametrize("text", DEPRECATED)
 def test_an_order_of_arguments_of_old_is_taken_with_a_warning(T: Any, text: str) -> None:
-    names = {"T": T, "out": T.empty(2, 2), **{name: T.full((2, 2), i) for name, i in (("two", 2.0), ("three", 3.0))}}
+    names = {
+        "T": T,
+        "out": T.empty(2, 2),
+        **{name: T.full((2, 2), i) for name, i in (("two", 2.0), ("three", 3.0))},
+    }
     always = T.is_warn_always_enabled()
     T.set_warn_always(True)
     try:
@@ -122,8 +133,10 @@ def test_the_warning_shows_both_orders() -> None:
     with pytest.warns(UserWarning) as caught:
         torch.ones(2).addcmul_(2.0, torch.ones(2), torch.ones(2))
     assert str(caught[0].message) == (
-        "This overload of addcmul_ is deprecated:\n\taddcmul_(Number value, Tensor tensor1, Tensor tensor2)\n"
-        "Consider using one of the following signatures instead:\n\taddcmul_(Tensor tensor1, Tensor tensor2, *, Number value = 1)"
+        "This overload of addcmul_ is deprecated:\n\taddcmul_(Number value, Tensor tensor1, Tensor "
+        "tensor2)\n"
+        "Consider using one of the following signatures instead:\n\taddcmul_(Tensor tensor1, "
+        "Tensor tensor2, *, Number value = 1)"
     )
     assert caught[0].filename == __file__
 
@@ -135,7 +148,10 @@ def test_the_order_of_old_is_neither_suggested_nor_preferred() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = torch.ones(2, 2)
-        assert torch.addmm(beta=2, input=one, alpha=3, mat1=one, mat2=one).tolist() == [[8, 8], [8, 8]]
+        assert torch.addmm(beta=2, input=one, alpha=3, mat1=one, mat2=one).tolist() == [
+            [8, 8],
+            [8, 8],
+        ]
         assert torch.addcmul(one, value=2, tensor1=one, tensor2=one).tolist() == [[3, 3], [3, 3]]
         assert torch.add(one, alpha=2, other=one).tolist() == [[3, 3], [3, 3]]
 

@@ -55,11 +55,16 @@ def operands(T: Any, dtypes: Any) -> list[Any]:
 def test_result_type_of_every_pair_and_some_triples_is_pytorchs() -> None:
     def pairs(T: Any) -> list[Any]:
         given = operands(T, [getattr(T, d.name) for d in ALL])
-        return [(a, b) for a, b in product(given, repeat=2) if hasattr(a, "dtype") or hasattr(b, "dtype")]
+        return [
+            (a, b)
+            for a, b in product(given, repeat=2)
+            if hasattr(a, "dtype") or hasattr(b, "dtype")
+        ]
 
     theirs = answer(lambda real: [str(real.result_type(a, b)) for a, b in pairs(real)])
     for (a, b), expected in zip(pairs(torch), theirs, strict=True):
-        expected = expected.removeprefix("torch.").replace("complex32", "complex64")  # we have no half of it
+        # we have no half of it
+        expected = expected.removeprefix("torch.").replace("complex32", "complex64")
         assert result_type([a, b]).name == expected, (a, b)
         assert torch.result_type(a, b) is result_type([a, b])
 
@@ -91,5 +96,7 @@ def test_the_default_dtype_decides_what_integers_become() -> None:
         assert torch.tensor(1.5).dtype is torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
-    with pytest.raises(TypeError, match="only floating-point types are supported as the default type"):
+    with pytest.raises(
+        TypeError, match="only floating-point types are supported as the default type"
+    ):
         torch.set_default_dtype(torch.int64)

@@ -27,7 +27,11 @@ def test_every_declared_schema_is_one_that_pytorch_has() -> None:
     for op in ours:
         if op.name in OURS_ALONE:
             continue
-        names = [a.name for a in op.schema.arguments if not (op.schema.is_out and a.kwarg_only and a.is_write)]
+        names = [
+            a.name
+            for a in op.schema.arguments
+            if not (op.schema.is_out and a.kwarg_only and a.is_write)
+        ]
         real_names = theirs[op.name]
         if op.schema.is_out and "dtype" not in real_names:
             names = [n for n in names if n not in FACTORY_OPTIONS]
@@ -36,11 +40,19 @@ def test_every_declared_schema_is_one_that_pytorch_has() -> None:
 
 def argument_names(T: Any) -> dict[str, list[str]]:
     """Of every operator that PyTorch has: what its arguments are called."""
-    schemas = {s.name + (f".{s.overload_name}" if s.overload_name else ""): s for s in T._C._jit_get_all_schemas()}
-    return {name: [a.name for a in schemas[name].arguments] for name in sorted(schemas) if name.startswith("aten::")}
+    schemas = {
+        s.name + (f".{s.overload_name}" if s.overload_name else ""): s
+        for s in T._C._jit_get_all_schemas()
+    }
+    return {
+        name: [a.name for a in schemas[name].arguments]
+        for name in sorted(schemas)
+        if name.startswith("aten::")
+    }
 
 
-OURS_ALONE: set[str] = {"aten::max.dim_out", "aten::min.dim_out"}  # twins that PyTorch calls otherwise
+# twins that PyTorch calls otherwise
+OURS_ALONE: set[str] = {"aten::max.dim_out", "aten::min.dim_out"}
 FACTORY_OPTIONS = {
     "dtype",
     "layout",
@@ -66,7 +78,9 @@ def test_types(text: str, shown: str) -> None:
 
 
 def test_parts_of_a_schema() -> None:
-    s = parse_schema("demo::f.two(Tensor(a!) x, int[2] k=1, *, float? p=None) -> (Tensor(a!), Tensor indices)")
+    s = parse_schema(
+        "demo::f.two(Tensor(a!) x, int[2] k=1, *, float? p=None) -> (Tensor(a!), Tensor indices)"
+    )
     assert (s.namespace, s.name, s.overload) == ("demo", "f", "two")
     x, k, p = s.arguments
     assert x.is_write and not k.is_write and p.kwarg_only
@@ -91,7 +105,9 @@ def test_errors_name_the_part(text: str, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         parse_schema(text)
     assert message in str(caught.value)
-    assert str(caught.value).partition(":\n")[0] == answer(lambda torch: refusal(torch, text), about=(text,))
+    assert str(caught.value).partition(":\n")[0] == answer(
+        lambda torch: refusal(torch, text), about=(text,)
+    )
 
 
 def refusal(torch: Any, text: str) -> str:
@@ -101,5 +117,7 @@ def refusal(torch: Any, text: str) -> str:
 
 
 def test_a_default_may_be_infinite() -> None:
-    schema = parse_schema("t::f(float a=inf, float b=-inf, bool c=True, Tensor? d=None, int e=Mean) -> ()")
+    schema = parse_schema(
+        "t::f(float a=inf, float b=-inf, bool c=True, Tensor? d=None, int e=Mean) -> ()"
+    )
     assert [a.default for a in schema.arguments] == [float("inf"), -float("inf"), True, None, 1]

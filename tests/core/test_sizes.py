@@ -1,4 +1,6 @@
-"""Sizes, spans and numbers of bytes that no memory has: refused where they are made, in PyTorch's words."""
+"""Sizes, spans and numbers of bytes that no memory has: refused where they are made, in PyTorch's
+words.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from internals.machine_code.settings import settings
 from tests.answers import answer
 
 BIG = 1 << 62
-NUMEL, STORAGE = "numel: integer multiplication overflow", "Storage size calculation overflowed with sizes="
+NUMEL, STORAGE = (
+    "numel: integer multiplication overflow",
+    "Storage size calculation overflowed with sizes=",
+)
 UNPACK = "Overflow when unpacking long long"
 
 
@@ -25,11 +30,16 @@ def ones(torch: Any, *sizes: int) -> Any:
     return torch.ones(1).expand(sizes)
 
 
-# Each is run on both libraries: what is called, the type of the error, and the beginning of its words.
+# Each is run on both libraries: what is called, the type of the error, and the beginning of its
+# words.
 REFUSED: dict[str, tuple[Callable[[Any], Any], type, str]] = {
     "empty": (lambda t: t.empty(BIG, BIG), RuntimeError, STORAGE),
     "empty, bytes": (lambda t: t.empty(BIG // 2), RuntimeError, f"{STORAGE}[{BIG // 2}]"),
-    "empty, strides": (lambda t: t.empty(0, BIG, BIG), RuntimeError, "Stride calculation overflowed"),
+    "empty, strides": (
+        lambda t: t.empty(0, BIG, BIG),
+        RuntimeError,
+        "Stride calculation overflowed",
+    ),
     "empty, no int64": (lambda t: t.empty(1, 1 << 70), TypeError, ""),
     "meta": (lambda t: t.empty(BIG, BIG, device="meta"), RuntimeError, STORAGE),
     "zeros": (lambda t: t.zeros(1 << 32, 1 << 32), RuntimeError, STORAGE),
@@ -74,7 +84,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type, str]] = {
         RuntimeError,
         f"{STORAGE}[2] and strides=[{BIG}]",
     ),
-    "set_, negative": (lambda t: t.ones(4).set_(t.ones(4).untyped_storage(), 0, (2,), (-1,)), RuntimeError, STORAGE),
+    "set_, negative": (
+        lambda t: t.ones(4).set_(t.ones(4).untyped_storage(), 0, (2,), (-1,)),
+        RuntimeError,
+        STORAGE,
+    ),
     "resize_": (lambda t: t.zeros(1).resize_([1 << 29] * 3), RuntimeError, NUMEL),
     "resize_, bytes": (lambda t: t.zeros(1).resize_([BIG]), RuntimeError, STORAGE),
     "resize_, format": (
@@ -115,8 +129,14 @@ def test_pytorch_refuses_it_in_the_same_words(case: str) -> None:
 def test_the_largest_tensor_there_can_be() -> None:
     """Its bytes are counted in an int64; where they are, it is refused for want of memory only."""
     for size in ((2 * BIG - 1,), (BIG, 1)):
-        shape = answer(lambda torch, s=size: tuple(torch.empty(s, dtype=torch.uint8, device="meta").shape))
-        assert tuple(internals.empty(size, dtype=internals.uint8, device="meta").shape) == shape == size
+        shape = answer(
+            lambda torch, s=size: tuple(torch.empty(s, dtype=torch.uint8, device="meta").shape)
+        )
+        assert (
+            tuple(internals.empty(size, dtype=internals.uint8, device="meta").shape)
+            == shape
+            == size
+        )
     with pytest.raises(RuntimeError, match=STORAGE):
         internals.empty(BIG, 2, dtype=internals.uint8, device="meta")
 
@@ -124,12 +144,17 @@ def test_the_largest_tensor_there_can_be() -> None:
 def test_a_number_of_bytes_does_not_wrap_while_calls_are_observed() -> None:
     """The long way asked the allocator for 2**64 bytes, which `ctypes.c_size_t` takes for 0."""
     x = internals.tensor(1.0).expand(BIG)
-    with internals.profiler.profile(), pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+    with (
+        internals.profiler.profile(),
+        pytest.raises(RuntimeError, match="Storage size calculation overflowed"),
+    ):
         x.clone()
 
 
 @pytest.mark.parametrize("allocator", [SystemAllocator(), CachingAllocator()], ids=repr)
-@pytest.mark.parametrize("nbytes", [-1, 1 << 62, 1 << 63, (1 << 64) - 1, 1 << 64, (1 << 64) + 64, 1 << 70])
+@pytest.mark.parametrize(
+    "nbytes", [-1, 1 << 62, 1 << 63, (1 << 64) - 1, 1 << 64, (1 << 64) + 64, 1 << 70]
+)
 def test_an_allocator_has_no_such_memory(allocator: Any, nbytes: int) -> None:
     with pytest.raises(RuntimeError, match=f"{nbytes}|can't allocate"):
         allocator.allocate(nbytes)
@@ -139,7 +164,8 @@ def test_an_allocator_has_no_such_memory(allocator: Any, nbytes: int) -> None:
 
 def test_an_empty_tensor_of_huge_sizes_is_one_that_numpy_can_look_at() -> None:
     with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
-        internals.zeros(0).expand(BIG, 0)  # four bytes each; PyTorch takes it, and stops in some kernels
+        # four bytes each; PyTorch takes it, and stops in some kernels
+        internals.zeros(0).expand(BIG, 0)
     x = internals.zeros(0).expand(BIG // 4, 0)
     assert x.exp().shape == x.clone().shape == (BIG // 4, 0) and x.sum() == 0
 
@@ -153,7 +179,10 @@ def test_views_of_more_elements_than_memory_has_are_fine() -> None:
 @pytest.mark.parametrize("sizes", [[], [3], [2, 3], [2, 0, 3], [1, 4, 1, 5]])
 def test_a_span_ends_at_the_last_element(sizes: list[int]) -> None:
     strides = [7, 1, 2, 10][: len(sizes)]
-    places = [sum(i * s for i, s in zip(index, strides)) for index in internals.ones(sizes).nonzero().tolist()]
+    places = [
+        sum(i * s for i, s in zip(index, strides))
+        for index in internals.ones(sizes).nonzero().tolist()
+    ]
     assert span_of(sizes, strides) == (max(places) + 1 if places else int(not sizes))
 
 
@@ -173,16 +202,22 @@ def test_an_alias_in_other_sizes_stays_in_the_storage() -> None:
 
 @pytest.mark.parametrize("memory_format", ["contiguous_format", "channels_last"])
 def test_resizing_with_a_memory_format_grows_the_storage(memory_format: str) -> None:
-    """PyTorch forgets to when only the strides change: then its tensor is 480 bytes on a storage of 4."""
+    """PyTorch forgets to when only the strides change: then its tensor is 480 bytes on a storage of
+    4.
+    """
 
     def resized(torch: Any) -> list[Any]:
         kept = getattr(torch, memory_format)
         found = []
         for start in (torch.zeros(1), torch.zeros(1).expand(2, 3, 4, 5), torch.zeros(6)[2:]):
             t = start.resize_([2, 3, 4, 5], memory_format=kept)
-            found.append((tuple(t.shape), t.stride(), t.storage_offset(), t.untyped_storage().nbytes()))
+            found.append(
+                (tuple(t.shape), t.stride(), t.storage_offset(), t.untyped_storage().nbytes())
+            )
             t = start.resize_as_(torch.zeros(1, 7, 8, 9), memory_format=kept)
-            found.append((tuple(t.shape), t.stride(), t.storage_offset(), t.untyped_storage().nbytes()))
+            found.append(
+                (tuple(t.shape), t.stride(), t.storage_offset(), t.untyped_storage().nbytes())
+            )
             assert t.fill_(1.0).sum() == 504
         return found
 
@@ -224,7 +259,9 @@ SHRUNK: dict[str, Callable[[Any], Any]] = {
     "index_select": lambda t: t.index_select(0, internals.arange(32)),
     "gather": lambda t: t.gather(0, internals.zeros(32, 32, dtype=internals.int64)),
     "cat": lambda t: internals.cat([t, t]),
-    "attention": lambda t: internals.nn.functional.scaled_dot_product_attention(t[None], t[None], t[None]),
+    "attention": lambda t: internals.nn.functional.scaled_dot_product_attention(
+        t[None], t[None], t[None]
+    ),
     "tolist": lambda t: t.tolist(),
     "numpy": lambda t: t.numpy(),
     "item": lambda t: t[31, 31].item(),
@@ -240,11 +277,14 @@ SHRUNK: dict[str, Callable[[Any], Any]] = {
 def test_a_kernel_looks_whether_its_operands_lie_in_their_storage(
     case: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else may have made the storage shorter: then nothing is read or written, by numpy or by machine code."""
+    """Somebody else may have made the storage shorter: then nothing is read or written, by numpy or
+    by machine code.
+    """
     t = internals.ones(32, 32)
     t.untyped_storage().resize_(64)
     if compiled:
         monkeypatch.setattr(settings, "least", 1)
     with pytest.raises(RuntimeError, match="out of bounds for storage of size 64"):
         SHRUNK[case](t)
-    assert t.shape == (32, 32) and t.view(1024).shape == (1024,)  # looking at its geometry is allowed
+    # looking at its geometry is allowed
+    assert t.shape == (32, 32) and t.view(1024).shape == (1024,)

@@ -1,4 +1,6 @@
-"""Who owns memory: storages, their views, their typed faces; freed once, when the last owner goes."""
+"""Who owns memory: storages, their views, their typed faces; freed once, when the last owner
+goes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def test_a_view_is_a_tensor_on_the_same_storage(name: str) -> None:
     reach = 1 + sum((n - 1) * s for n, s in zip(v.shape, v.stride()))
     assert v.storage_offset() + reach <= storage.nbytes() // 4
     v.fill_(-7.0)
-    reached = {v.storage_offset() + sum(i * s for i, s in zip(index, v.stride())) for index in np.ndindex(*v.shape)}
+    reached = {
+        v.storage_offset() + sum(i * s for i, s in zip(index, v.stride()))
+        for index in np.ndindex(*v.shape)
+    }
     assert {i for i, x in enumerate(t.storage()) if x == -7} == reached
 
 
@@ -80,7 +85,9 @@ def test_a_computation_leaves_nothing_behind() -> None:
     before = caching_allocator.stats.bytes
     t = torch.ones(1000)
     for _ in range(10):
-        t = (t + t).view(10, 100).t().clone().reshape(-1)[:1000].to(torch.float64).to(torch.float32) / 2
+        t = (t + t).view(10, 100).t().clone().reshape(-1)[:1000].to(torch.float64).to(
+            torch.float32
+        ) / 2
     assert caching_allocator.stats.bytes - before == 4096
     del t
     assert caching_allocator.stats.bytes == before
@@ -90,7 +97,12 @@ def test_typed_storage_reads_and_writes_elements() -> None:
     t = torch.arange(6.0).view(2, 3).t()
     s = t.storage()
     assert s.tolist() == list(s) == [0, 1, 2, 3, 4, 5] and len(s) == s.size() == 6 and s[-1] == 5.0
-    assert (s.dtype, s.nbytes(), s.element_size(), s.device) == (torch.float32, 24, 4, torch.device("cpu"))
+    assert (s.dtype, s.nbytes(), s.element_size(), s.device) == (
+        torch.float32,
+        24,
+        4,
+        torch.device("cpu"),
+    )
     assert s.data_ptr() == t.data_ptr() and s.untyped() is t.untyped_storage()
     s[1] = 9
     assert t.tolist() == [[0, 3], [9, 4], [2, 5]]
@@ -106,14 +118,17 @@ def test_typed_storage_reads_and_writes_elements() -> None:
 def test_a_byte_is_written_where_it_is_read(at: int) -> None:
     s = torch.tensor([1, 2, 3, 4, 5, 6], dtype=torch.uint8).untyped_storage()
     s[at] = 77
-    assert s[at] == 77 and [byte for i, byte in enumerate(s) if i != at % 6] == [n for n in range(1, 7) if n != at % 6 + 1]
+    assert s[at] == 77 and [byte for i, byte in enumerate(s) if i != at % 6] == [
+        n for n in range(1, 7) if n != at % 6 + 1
+    ]
 
 
 CONSTRUCTORS = [
-    "T.tensor({})", "T.tensor({}, dtype=T.float32)", "T.tensor({}, dtype=T.complex64)", "T.as_tensor({})", "T.asarray({})",
-    "T.asarray({}, dtype=T.float32)", "T.Tensor({})", "T.LongTensor({})", "T.ones(1).new_tensor({})", "T.ones(1).new({})",
-    "T.tensor({}, dtype=T.float32, requires_grad=True)", "T.empty(0, dtype=T.int64).set_({})", "T.FloatStorage({})",
-    "T.UntypedStorage({})", "T.tensor([{0}, {0}])",
+    "T.tensor({})", "T.tensor({}, dtype=T.float32)", "T.tensor({}, dtype=T.complex64)",
+    "T.as_tensor({})", "T.asarray({})", "T.asarray({}, dtype=T.float32)", "T.Tensor({})",
+    "T.LongTensor({})", "T.ones(1).new_tensor({})", "T.ones(1).new({})",
+    "T.tensor({}, dtype=T.float32, requires_grad=True)", "T.empty(0, dtype=T.int64).set_({})",
+    "T.FloatStorage({})", "T.UntypedStorage({})", "T.tensor([{0}, {0}])",
 ]  # fmt: skip
 STORAGES = [
     "t.untyped_storage()",
@@ -136,25 +151,38 @@ def test_a_tensor_of_a_storage_reads_its_bytes(expression: str) -> None:
 def test_a_tensor_lies_on_the_storage_it_is_made_of() -> None:
     t = torch.arange(4.0)
     for storage in (t.untyped_storage(), t.storage()):
-        for made in (torch.tensor(storage, dtype=torch.float32), torch.as_tensor(storage, dtype=torch.float32)):
+        for made in (
+            torch.tensor(storage, dtype=torch.float32),
+            torch.as_tensor(storage, dtype=torch.float32),
+        ):
             assert made.tolist() == [0, 1, 2, 3] and made.untyped_storage() is t.untyped_storage()
-    assert torch.tensor(t.untyped_storage()).tolist() == [1065353216 << 32, (1077936128 << 32) + 1073741824]
+    assert torch.tensor(t.untyped_storage()).tolist() == [
+        1065353216 << 32,
+        (1077936128 << 32) + 1073741824,
+    ]
     for construct in (torch.tensor, torch.LongTensor, torch.zeros(1, dtype=torch.int64).new_tensor):
         with pytest.raises(
-            RuntimeError, match="Expected a Storage of type (Long|Double) or an UntypedStorage, but got .*Float"
+            RuntimeError,
+            match="Expected a Storage of type (Long|Double) or an UntypedStorage, but got .*Float",
         ):
             construct(t.storage(), **{"dtype": torch.float64} if construct is torch.tensor else {})
 
 
 @pytest.mark.parametrize(
-    "call", ["UntypedStorage([1.5])", "UntypedStorage('ab')", "UntypedStorage(2.5)", "FloatStorage('ab')", "FloatStorage(2.5)",
-             "FloatStorage([1, 'a'])", "FloatStorage(ones(2))", "ByteStorage([300])"]
+    "call",
+    [
+        "UntypedStorage([1.5])", "UntypedStorage('ab')", "UntypedStorage(2.5)",
+        "FloatStorage('ab')", "FloatStorage(2.5)", "FloatStorage([1, 'a'])",
+        "FloatStorage(ones(2))", "ByteStorage([300])",
+    ]
 )  # fmt: skip
 def test_what_no_storage_is_made_of(call: str) -> None:
     with pytest.raises((TypeError, RuntimeError)) as ours:
         eval(f"torch.{call}", {"torch": torch, "ones": torch.ones})
     assert_same_outcome(
-        lambda: _raise(ours.value), lambda real: eval(f"T.{call}", {"T": real, "ones": real.ones}), message=False
+        lambda: _raise(ours.value),
+        lambda real: eval(f"T.{call}", {"T": real, "ones": real.ones}),
+        message=False,
     )
 
 
@@ -175,17 +203,23 @@ def test_views_of_a_view_share_version_and_base() -> None:
 def test_data_replaces_what_a_tensor_looks_at() -> None:
     t, u = torch.zeros(2, requires_grad=True), torch.ones(3)
     t.data = u
-    assert t.tolist() == [1, 1, 1] and t.untyped_storage() is u.untyped_storage() and t.requires_grad
+    assert (
+        t.tolist() == [1, 1, 1] and t.untyped_storage() is u.untyped_storage() and t.requires_grad
+    )
     with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
         t.data = [1]
 
 
 class Owners(RuleBasedStateMachine):
-    """Random comings and goings of tensors, views, arrays and copies, against a model: a dict of which storage has owners."""
+    """Random comings and goings of tensors, views, arrays and copies, against a model: a dict of
+    which storage has owners.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        gc.freeze()  # what is there now is none of our business: collecting garbage shall not look through it every time
+        # what is there now is none of our business: collecting garbage shall not look through it
+        # every time
+        gc.freeze()
         self.start = caching_allocator.stats.bytes
         self.owners: list[Any] = []
         self.expected: list[list[float]] = []
@@ -241,4 +275,6 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=300 if full() else 20, stateful_step_count=40, deadline=None)
+TestOwners.settings = settings(
+    max_examples=300 if full() else 20, stateful_step_count=40, deadline=None
+)

@@ -1,4 +1,6 @@
-"""An error that no check foresaw reaches the caller as one of ours, with the operator's name; all others are left alone."""
+"""An error that no check foresaw reaches the caller as one of ours, with the operator's name; all
+others are left alone.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def as_if_ours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", STUMBLES)
 def test_what_a_kernel_stumbles_over_names_the_operator(name: str, as_if_ours: None) -> None:
-    with pytest.raises(StrayError, match=r"t_stray::f\(\) cannot be computed .*: Tensor of float32 \[2, 3\], n=4\.") as error:
+    with pytest.raises(
+        StrayError, match=r"t_stray::f\(\) cannot be computed .*: Tensor of float32 \[2, 3\], n=4\."
+    ) as error:
         defined_here(STUMBLES[name])()
     assert type(error.value.__cause__) is not StrayError and isinstance(error.value, RuntimeError)
 
@@ -79,7 +83,9 @@ def test_what_is_meant_stays(kernel: Any, kind: type[Exception], as_if_ours: Non
     assert type(error.value) is kind
 
 
-def test_a_method_and_a_function_come_back_to_python_alike(monkeypatch: pytest.MonkeyPatch, as_if_ours: None) -> None:
+def test_a_method_and_a_function_come_back_to_python_alike(
+    monkeypatch: pytest.MonkeyPatch, as_if_ours: None
+) -> None:
     with Library("aten", "IMPL") as lib, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lib.impl("tril", lambda x, diagonal: np.ones(2) + np.ones(3), "CPU")
@@ -99,7 +105,9 @@ class Stumbles(T.autograd.Function):
 
 
 def test_backward_comes_back_to_python_too(as_if_ours: None) -> None:
-    with pytest.raises(StrayError, match=r"^StumblesBackward\(\) cannot be computed .*: Tensor of float32 \[4\]\."):
+    with pytest.raises(
+        StrayError, match=r"^StumblesBackward\(\) cannot be computed .*: Tensor of float32 \[4\]\."
+    ):
         Stumbles.apply(T.ones(4, requires_grad=True)).sum().backward()
 
 

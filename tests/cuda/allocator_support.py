@@ -1,4 +1,6 @@
-"""What the tests of the caching allocator share: what must hold at any moment, and a runner of random programs."""
+"""What the tests of the caching allocator share: what must hold at any moment, and a runner of
+random programs.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 def check_invariants(a: CachingAllocator, segments: FakeSegments) -> None:
-    """Blocks tile the segments, neighbours are merged, lists are sorted, and all counts are those of the blocks."""
+    """Blocks tile the segments, neighbours are merged, lists are sorted, and all counts are those
+    of the blocks.
+    """
     first = heads(a)
     assert {head.pointer: sum(b.size for b in chain(head)) for head in first} == segments.live
     blocks = [block for head in first for block in chain(head)]
@@ -30,7 +34,9 @@ def check_invariants(a: CachingAllocator, segments: FakeSegments) -> None:
             assert block.next is None or block.next.prev is block
             assert (block.stream, block.pool) == (head.stream, head.pool)
             assert block.size % 512 == 0 and block.size > 0
-            assert not (block.is_free() and block.next is not None and block.next.is_free()), "free neighbours"
+            assert not (block.is_free() and block.next is not None and block.next.is_free()), (
+                "free neighbours"
+            )
             address += block.size
     check_pools(a, blocks)
     check_counts(a, segments, blocks)
@@ -42,7 +48,10 @@ def check_pools(a: CachingAllocator, blocks: list[Block]) -> None:
         for stream, entries in pool.free.items():
             keys = [(size, pointer) for size, pointer, _ in entries]
             assert keys == sorted(keys)
-            assert all(b.size == size and b.pointer == pointer and b.stream == stream for size, pointer, b in entries)
+            assert all(
+                b.size == size and b.pointer == pointer and b.stream == stream
+                for size, pointer, b in entries
+            )
             in_pool += [b for _, _, b in entries]
         assert {id(b) for b in in_pool} == {id(b) for b in blocks if b.is_free() and b.pool is pool}
     assert {id(b) for b in a.allocated.values()} == {id(b) for b in blocks if b.allocated}
@@ -75,17 +84,26 @@ def check_counts(a: CachingAllocator, segments: FakeSegments, blocks: list[Block
         for key, current in expected.items():
             row = stats[key][name]
             assert row["current"] == current, (name, key)
-            assert row["peak"] >= current and row["allocated"] - row["freed"] == current, (name, key)
+            assert row["peak"] >= current and row["allocated"] - row["freed"] == current, (
+                name,
+                key,
+            )
     assert stats["reserved_bytes"]["all"]["current"] == segments.in_use
     large = a.config.max_split_size
-    assert stats["oversize_allocations"]["current"] == sum(b.allocated and b.size >= large for b in blocks)
-    assert stats["oversize_segments"]["current"] == sum(size >= large for size in segments.live.values())
+    assert stats["oversize_allocations"]["current"] == sum(
+        b.allocated and b.size >= large for b in blocks
+    )
+    assert stats["oversize_segments"]["current"] == sum(
+        size >= large for size in segments.live.values()
+    )
 
 
 class Book:
-    """What peaks and totals have to be, by what is current after every step: of all counts "NAME.current" of `stats()`.
+    """What peaks and totals have to be, by what is current after every step: of all counts
+    "NAME.current" of `stats()`.
 
-    A step may make some go down and up again: then there are totals that grow although nothing has changed, and higher peaks.
+    A step may make some go down and up again: then there are totals that grow although nothing has
+    changed, and higher peaks.
     """
 
     def __init__(self, stats: Callable[[], dict[str, int]]) -> None:
@@ -95,7 +113,9 @@ class Book:
         self.up = dict.fromkeys(self.peak, 0)
 
     def _current(self) -> dict[str, int]:
-        return {k.removesuffix(".current"): v for k, v in self.stats().items() if k.endswith(".current")}
+        return {
+            k.removesuffix(".current"): v for k, v in self.stats().items() if k.endswith(".current")
+        }
 
     def reset_peak(self) -> None:
         self.peak = self._current()
@@ -109,11 +129,24 @@ class Book:
         for name, current in now.items():
             self.up[name] += max(0, current - self.before[name])
             self.peak[name] = max(self.peak[name], current)
-            peak, allocated, freed = (found.get(f"{name}.{value}") for value in ("peak", "allocated", "freed"))
-            assert allocated is not None and freed is not None and allocated - freed == current - self.since[name], name
-            restless = any(word in name for word in ("split", "active.", "active_bytes.", "requested"))
+            peak, allocated, freed = (
+                found.get(f"{name}.{value}") for value in ("peak", "allocated", "freed")
+            )
+            assert (
+                allocated is not None
+                and freed is not None
+                and allocated - freed == current - self.since[name]
+            ), name
+            restless = any(
+                word in name for word in ("split", "active.", "active_bytes.", "requested")
+            )
             assert allocated == self.up[name] or restless and allocated > self.up[name], name
-            assert peak is None or peak == self.peak[name] or "split" in name and peak > self.peak[name], name
+            assert (
+                peak is None
+                or peak == self.peak[name]
+                or "split" in name
+                and peak > self.peak[name]
+            ), name
         self.before = now
 
 
@@ -126,15 +159,24 @@ class Live:
 
 
 class Runner:
-    """Random programs over one allocator. It keeps its own book of what is in use, and of what other streams still work on."""
+    """Random programs over one allocator. It keeps its own book of what is in use, and of what
+    other streams still work on.
+    """
 
-    def __init__(self, seed: int, config: AllocatorConfig = TODAY, capacity: int = 192 * MIB, streams: int = 3) -> None:
+    def __init__(
+        self,
+        seed: int,
+        config: AllocatorConfig = TODAY,
+        capacity: int = 192 * MIB,
+        streams: int = 3,
+    ) -> None:
         self.random = random.Random(seed)
         self.segments = FakeSegments(capacity)
         self.allocator = CachingAllocator(self.segments, config=config)
         self.streams = streams
         self.live: list[Live] = []
-        self.taken: list[tuple[int, int]] = []  # start and end of all memory that must not be handed out; sorted
+        # start and end of all memory that must not be handed out; sorted
+        self.taken: list[tuple[int, int]] = []
         self.waiting: list[tuple[int, int, list[FakeEvent]]] = []
         self.ooms = 0
 
@@ -241,7 +283,9 @@ class Runner:
 
 
 def expected_fit(a: CachingAllocator, nbytes: int, stream: int) -> int | None:
-    """The address of the block that must serve a request, found by looking at every block there is."""
+    """The address of the block that must serve a request, found by looking at every block there
+    is.
+    """
     size = a.config.round_size(nbytes)
     fits = [
         (block.size, block.pointer)
@@ -256,6 +300,8 @@ def expected_fit(a: CachingAllocator, nbytes: int, stream: int) -> int | None:
         return None
     found, pointer = min(fits)
     limit = a.config.max_split_size
-    if limit != UNLIMITED and (found >= limit if size < limit else found >= size + a.config.max_non_split_rounding):
+    if limit != UNLIMITED and (
+        found >= limit if size < limit else found >= size + a.config.max_non_split_rounding
+    ):
         return None
     return pointer

@@ -1,4 +1,6 @@
-"""What the tests of products, convolutions and poolings share: the same call on the CPU and on the device, and no fallback."""
+"""What the tests of products, convolutions and poolings share: the same call on the CPU and on the
+device, and no fallback.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ TOLERANCE = {dt.float16: (2e-2, 2e-2), dt.float32: (1e-4, 1e-5), dt.float64: (1e
 def random_tensor(sizes: Any, dtype: dt.dtype = dt.float32, seed: int = 0) -> Any:
     """Normally distributed, or small ints."""
     rng = np.random.default_rng([seed, *sizes])
-    values = rng.standard_normal(sizes) if dtype.is_floating_point or dtype.is_complex else rng.integers(0, 5, sizes)
+    values = (
+        rng.standard_normal(sizes)
+        if dtype.is_floating_point or dtype.is_complex
+        else rng.integers(0, 5, sizes)
+    )
     return internals.tensor(values, dtype=dtype)
 
 
@@ -36,13 +42,17 @@ def moved(value: Any) -> Any:
     """`value` with its tensors on the device, strides and all."""
     if isinstance(value, TensorImpl):
         like: Any = value
-        on_device = internals.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="cuda")
+        on_device = internals.empty_strided(
+            like.shape, like.stride(), dtype=like.dtype, device="cuda"
+        )
         return on_device.copy_(like)
     return [moved(v) for v in value] if isinstance(value, list) else value
 
 
 def compare(function: Function, *args: Any, **options: Any) -> Any:
-    """Call `function` on the CPU and on the device: the same sizes, strides, dtypes and, almost, elements. Returns the latter."""
+    """Call `function` on the CPU and on the device: the same sizes, strides, dtypes and, almost,
+    elements. Returns the latter.
+    """
     expected = function(*args, **options)
     device_args = [moved(a) for a in args]
     with on_the_device_alone():
@@ -54,18 +64,28 @@ def compare(function: Function, *args: Any, **options: Any) -> Any:
 
 
 def compare_gradients(function: Function, *args: Any, grad_seed: int = 7) -> None:
-    """The gradients of `function`'s first result with respect to all floating arguments, on the CPU and on the device."""
+    """The gradients of `function`'s first result with respect to all floating arguments, on the CPU
+    and on the device.
+    """
     found = []
     for place in (lambda t: t, moved):
         leaves = [
-            place(a.detach()).requires_grad_() if isinstance(a, TensorImpl) and a.dtype.is_floating_point else place(a)
+            place(a.detach()).requires_grad_()
+            if isinstance(a, TensorImpl) and a.dtype.is_floating_point
+            else place(a)
             for a in args
         ]
         result = as_tuple(function(*leaves))[0]
         gradient = place(random_tensor(tuple(result.shape), result.dtype, grad_seed))
         with on_the_device_alone():
             result.backward(gradient)
-        found.append([leaf.grad for leaf in leaves if isinstance(leaf, TensorImpl) and leaf.dtype.is_floating_point])
+        found.append(
+            [
+                leaf.grad
+                for leaf in leaves
+                if isinstance(leaf, TensorImpl) and leaf.dtype.is_floating_point
+            ]
+        )
     for on_cpu, on_device in zip(*found, strict=True):
         same(on_device, on_cpu, strides=False)
 

@@ -1,4 +1,6 @@
-"""A call on the device beside the same call on the CPU: the same types, dtypes, shapes and values, and nothing falls back."""
+"""A call on the device beside the same call on the CPU: the same types, dtypes, shapes and values,
+and nothing falls back.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ def no_fallback() -> Iterator[None]:
 def values(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> Any:
     """Small numbers with repetitions."""
     rng = np.random.default_rng(seed)
-    a = rng.integers(0, 2, shape) if dtype == "bool" else rng.integers(0 if dtype == "uint8" else -3, 4, shape)
+    a = (
+        rng.integers(0, 2, shape)
+        if dtype == "bool"
+        else rng.integers(0 if dtype == "uint8" else -3, 4, shape)
+    )
     a = a + rng.random(shape).round(1) if dtype in FLOATS else a
     return internals.tensor(a.tolist(), dtype=getattr(internals, dtype)).reshape(shape)
 
@@ -46,9 +52,15 @@ def same(ours: Any, expected: Any, tolerance: float | None = None) -> None:
     elif expected is None:
         assert ours is None
     else:
-        assert ours.device.type == "cuda" and ours.dtype is expected.dtype and ours.shape == expected.shape
+        assert (
+            ours.device.type == "cuda"
+            and ours.dtype is expected.dtype
+            and ours.shape == expected.shape
+        )
         close = TOLERANCE.get(expected.dtype.name, 0) if tolerance is None else tolerance
-        np.testing.assert_allclose(to_numpy(ours.detach().cpu()), to_numpy(expected.detach()), rtol=close, atol=close)
+        np.testing.assert_allclose(
+            to_numpy(ours.detach().cpu()), to_numpy(expected.detach()), rtol=close, atol=close
+        )
 
 
 def compare(function: Function, *args: Any, tolerance: float | None = None) -> Any:
@@ -63,17 +75,26 @@ def compare(function: Function, *args: Any, tolerance: float | None = None) -> A
 
 
 def compare_gradients(function: Function, *args: Any, tolerance: float | None = None) -> None:
-    """The gradients of a weighted sum of `function(*args)`, for all floating-point arguments, on the device and on the CPU.
+    """The gradients of a weighted sum of `function(*args)`, for all floating-point arguments, on
+    the device and on the CPU.
 
-    Elementwise steps of the derivatives may fall back; what is tested is that they come to the same.
+    Elementwise steps of the derivatives may fall back; what is tested is that they come to the
+    same.
     """
     gradients = []
     for device in ("cpu", "cuda"):
         moved = [a.detach().to(device) if isinstance(a, TensorImpl) else a for a in args]
-        leaves = [a.requires_grad_() for a in moved if isinstance(a, TensorImpl) and a.is_floating_point()]
+        leaves = [
+            a.requires_grad_() for a in moved if isinstance(a, TensorImpl) and a.is_floating_point()
+        ]
         result = function(*moved)
         result = result[0] if isinstance(result, tuple) else result
-        weights = internals.arange(1, result.numel() + 1).to(result.dtype).reshape(result.shape).to(device)
+        weights = (
+            internals.arange(1, result.numel() + 1)
+            .to(result.dtype)
+            .reshape(result.shape)
+            .to(device)
+        )
         (result * weights).sum().backward()
         gradients.append([leaf.grad for leaf in leaves])
     same(gradients[1], gradients[0], tolerance)

@@ -1,6 +1,8 @@
-"""The tests of the CUDA backend run on two simulated devices, or on what INTERNALS_CUDA names (`make test-gpu`: a real GPU).
+"""The tests of the CUDA backend run on two simulated devices, or on what INTERNALS_CUDA names
+(`make test-gpu`: a real GPU).
 
-Only the driver is exchanged while they run: the tests around them still find a machine without CUDA.
+Only the driver is exchanged while they run: the tests around them still find a machine without
+CUDA.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not (backend.choice()[0] == "gpu" and backend.gpu_available()):
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason="needs a real GPU: make test-gpu runs it on one"))
+            item.add_marker(
+                pytest.mark.skip(reason="needs a real GPU: make test-gpu runs it on one")
+            )
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,6 @@
-"""Elementwise operators, each with a call of it: what `test_elementwise.py` runs on the device and on the CPU."""
+"""Elementwise operators, each with a call of it: what `test_elementwise.py` runs on the device and
+on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -125,8 +127,14 @@ BINARY: Table = {
     "mse_loss": (FLOATS, lambda a, b: F.mse_loss(a, b, reduction="none")),
     "smooth_l1_loss": (FLOATS, lambda a, b: F.smooth_l1_loss(a, b, reduction="none", beta=0.8)),
     "huber_loss": (FLOATS, lambda a, b: F.huber_loss(a, b, reduction="none", delta=0.8)),
-    "binary_cross_entropy": (FLOATS, lambda a, b: F.binary_cross_entropy(a.sigmoid(), b.sigmoid(), reduction="none")),
-    "with logits": (FLOATS, lambda a, b: F.binary_cross_entropy_with_logits(a, b.sigmoid(), reduction="none")),
+    "binary_cross_entropy": (
+        FLOATS,
+        lambda a, b: F.binary_cross_entropy(a.sigmoid(), b.sigmoid(), reduction="none"),
+    ),
+    "with logits": (
+        FLOATS,
+        lambda a, b: F.binary_cross_entropy_with_logits(a, b.sigmoid(), reduction="none"),
+    ),
     "kl_div": (FLOATS, lambda a, b: F.kl_div(a, b.sigmoid(), reduction="none")),
     "l1_loss": (FLOATS, lambda a, b: F.l1_loss(a, b, reduction="none")),
     "prelu": (FLOATS, lambda a, b: F.prelu(a, b.reshape(-1)[:1])),

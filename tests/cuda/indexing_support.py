@@ -1,4 +1,6 @@
-"""What the tests of moving elements share: the same call on the CPU and on the device, with its gradients, and no fallback."""
+"""What the tests of moving elements share: the same call on the CPU and on the device, with its
+gradients, and no fallback.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,29 @@ import internals as torch
 from internals.core.tensor_impl import TensorImpl, array
 from internals.cuda.fallback import no_fallback
 
-MOVABLE = [torch.bool, torch.uint8, torch.int16, torch.int64, torch.float16, torch.float32, torch.complex64]
+MOVABLE = [
+    torch.bool,
+    torch.uint8,
+    torch.int16,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.complex64,
+]
 
 
 def numbers(*sizes: int, dtype: Any = None, seed: int = 0) -> Any:
-    """A tensor of small integers, which every dtype holds, and whose sums are exact in any order."""
+    """A tensor of small integers, which every dtype holds, and whose sums are exact in any
+    order.
+    """
     stream = np.random.default_rng(seed)
     return torch.tensor(stream.integers(0, 5, sizes)).to(dtype or torch.float32)
 
 
 def same_on_both(call: Callable[..., Any], *args: Any, grad: bool = False) -> Any:
-    """Check that `call(*args)` gives the same on the device, natively; with `grad` also the gradients of floating `args`."""
+    """Check that `call(*args)` gives the same on the device, natively; with `grad` also the
+    gradients of floating `args`.
+    """
     outcomes = []
     for where in ("cpu", "cuda"):
         moved = [_moved(a, where, grad) for a in args]
@@ -55,5 +69,7 @@ def _gradients(result: Any, args: list[Any]) -> list[Any]:
     flat = [t for a in args for t in (a if isinstance(a, list) else [a])]
     leaves = [t for t in flat if isinstance(t, TensorImpl) and t.requires_grad]
     results = result if isinstance(result, (tuple, list)) else [result]
-    total = sum((r * torch.arange(r.numel(), device=r.device).reshape(r.shape)).sum() for r in results)
+    total = sum(
+        (r * torch.arange(r.numel(), device=r.device).reshape(r.shape)).sum() for r in results
+    )
     return list(torch.autograd.grad(total, leaves))

@@ -1,7 +1,8 @@
-"""The caching allocator again, by somebody who has all the time in the world: lists, linear search, everything recomputed.
+"""The caching allocator again, by somebody who has all the time in the world: lists, linear search,
+everything recomputed.
 
-It shares nothing with `internals.cuda.allocator` but the made-up device: no pools, no sorted lists, no neighbours. Given the same
-device and the same program it must hand out the same addresses.
+It shares nothing with `internals.cuda.allocator` but the made-up device: no pools, no sorted lists,
+no neighbours. Given the same device and the same program it must hand out the same addresses.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ class NaiveAllocator:
             return None
 
     def release_some(self, size: int, stream: int) -> bool:
-        """With a limit for splitting: give back one free piece that is large enough, or the largest that are over the limit."""
+        """With a limit for splitting: give back one free piece that is large enough, or the largest
+        that are over the limit.
+        """
         limit = self.rules.max_split
         if limit == NEVER:
             return False
@@ -143,7 +146,10 @@ class NaiveAllocator:
         idle = [
             (s.pieces[0].size, s.address, s)
             for s in self.segments
-            if len(s.pieces) == 1 and s.pieces[0].free and s.stream == stream and s.small == (size <= MIB)
+            if len(s.pieces) == 1
+            and s.pieces[0].free
+            and s.stream == stream
+            and s.small == (size <= MIB)
         ]
         enough = sorted(x[:2] for x in idle if x[0] >= need)
         if enough:
@@ -171,7 +177,9 @@ class NaiveAllocator:
         self.segments = [s for s in self.segments if s.address != address]
 
     def at(self, address: int) -> tuple[Segment, Piece]:
-        return next((s, p) for s in self.segments for a, p in s.places() if a == address and not p.free)
+        return next(
+            (s, p) for s in self.segments for a, p in s.places() if a == address and not p.free
+        )
 
     def free(self, address: int) -> None:
         segment, piece = self.at(address)
@@ -193,7 +201,9 @@ class NaiveAllocator:
         unseen = {id(event) for event in self.queue if self.rules.old or not event.ready}
         for segment in self.segments:
             segment.pieces = [
-                Piece(p.size) if p.events and not any(id(event) in unseen for event in p.events) else p
+                Piece(p.size)
+                if p.events and not any(id(event) in unseen for event in p.events)
+                else p
                 for p in segment.pieces
             ]
             segment.tidy()
@@ -203,7 +213,11 @@ class NaiveAllocator:
         result = []
         for s in sorted(self.segments, key=lambda s: s.address):
             pieces = [
-                (p.size, 0 if p.free else p.requested, "inactive" if p.free else "pending" if p.events else "allocated")
+                (
+                    p.size,
+                    0 if p.free else p.requested,
+                    "inactive" if p.free else "pending" if p.events else "allocated",
+                )
                 for p in s.pieces
             ]
             result.append((s.address, s.stream, s.small, pieces))

@@ -1,8 +1,10 @@
-"""Every native operator on the driver for real GPUs, with a libcuda whose memory is the host's (`fake_libcuda.c`).
+"""Every native operator on the driver for real GPUs, with a libcuda whose memory is the host's
+(`fake_libcuda.c`).
 
-`GpuDriver` allocates, copies, and packs the arguments of each launch as it would for the hardware, and the host side of the
-operators decides as it does there. Only the kernel itself is not machine code: the interpreter runs its source, in the form that
-it has for a GPU. `test_gpu_operators.py` runs this as a program of its own.
+`GpuDriver` allocates, copies, and packs the arguments of each launch as it would for the hardware,
+and the host side of the operators decides as it does there. Only the kernel itself is not machine
+code: the interpreter runs its source, in the form that it has for a GPU. `test_gpu_operators.py`
+runs this as a program of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from internals.cuda import backend, gpu_launch, interpreter
 from internals.cuda.device_array import flat
 from internals.cuda.gpu_driver import GpuDriver
 from internals.cuda.launch import Repeated
-from tests.cuda.operator_calls import CUDA, NATIVE, NOT_COMPARED, OPERATORS, calls, difference, run, way
+from tests.cuda.operator_calls import (
+    CUDA,
+    NATIVE,
+    NOT_COMPARED,
+    OPERATORS,
+    calls,
+    difference,
+    run,
+    way,
+)
 
 
 class HostMemory:
@@ -33,7 +44,9 @@ class InterpretingDriver(GpuDriver):
 
     failure: Exception | None = None
 
-    def launch(self, device: int, stream: int, kernel: Any, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
+    def launch(
+        self, device: int, stream: int, kernel: Any, grid: Any, block: Any, args: tuple[Any, ...]
+    ) -> None:
         super().launch(device, stream, kernel, grid, block, args)
         try:
             interpreter.run(kernel, grid, block, args, HostMemory())
@@ -58,12 +71,16 @@ class InterpretingDriver(GpuDriver):
 
 
 def main() -> None:
-    """Prints what is different from the CPU, and in the end how many operators and kernels there were."""
+    """Prints what is different from the CPU, and in the end how many operators and kernels there
+    were.
+    """
     gpu_launch.load = lambda *args: 1  # what compiles is for test_ptx.py
     compared = 0
     with backend.installed(InterpretingDriver()), interpreter.hardware_forms():
         for op in OPERATORS:
-            if way(op) != NATIVE or {op.name.removeprefix("aten::"), op.schema.name} & set(NOT_COMPARED):
+            if way(op) != NATIVE or {op.name.removeprefix("aten::"), op.schema.name} & set(
+                NOT_COMPARED
+            ):
                 continue
             for values, expected in calls(op, 1):
                 complaint = difference(op, run(op, values, CUDA), expected, values)

@@ -1,7 +1,8 @@
-"""Calls of operators with random arguments on the CPU and on the device, and what is different about their outcomes.
+"""Calls of operators with random arguments on the CPU and on the device, and what is different
+about their outcomes.
 
-Arguments come from `tests/aten/op_arguments.py`, which knows every operator; tensors are made on the CPU and
-moved with their strides.
+Arguments come from `tests/aten/op_arguments.py`, which knows every operator; tensors are made on
+the CPU and moved with their strides.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from tests.aten.test_op_fuzz import NOT_CALLED, UNINITIALISED, ties, unfinite
 from tests.support import outcome
 
 CUDA = device("cuda", 0)
-RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order
-DRAWN = {op.schema.name for op in dispatcher.operators.values() if any(a.type.base == "Generator" for a in op.schema.arguments)}
+# sums in another order
+RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}
+DRAWN = {
+    op.schema.name
+    for op in dispatcher.operators.values()
+    if any(a.type.base == "Generator" for a in op.schema.arguments)
+}
 RANDOM = {name.removesuffix("_") for name in DRAWN} | {
     *"alpha_dropout dropout feature_alpha_dropout feature_dropout native_dropout".split(),
 }
@@ -34,7 +40,8 @@ FALLBACK, NATIVE, COMPOSITE = "fallback", "native", "composite"
 
 OPERATORS = [op for name, op in sorted(dispatcher.operators.items()) if name.startswith("aten::")]
 
-# Operators that this test cannot compare, and why. Those of `test_op_fuzz.NOT_CALLED` need arguments that no recipe makes.
+# Operators that this test cannot compare, and why. Those of `test_op_fuzz.NOT_CALLED` need
+# arguments that no recipe makes.
 NOT_COMPARED = {
     name: reason
     for name, reason in NOT_CALLED.items()
@@ -43,14 +50,24 @@ NOT_COMPARED = {
 
 # Calls whose outcome is open: which operators, which arguments, and why. They are not compared.
 OPEN = [
-    ("(var|std)_mean", unfinite, "one pass meets infinity minus infinity, which is NaN; two passes compute the mean first"),
-    ("topk", lambda v: not v["sorted"] or ties(v["self"]), "the order, and which of equal elements"),
+    (
+        "(var|std)_mean",
+        unfinite,
+        "one pass meets infinity minus infinity, which is NaN; two passes compute the mean first",
+    ),
+    (
+        "topk",
+        lambda v: not v["sorted"] or ties(v["self"]),
+        "the order, and which of equal elements",
+    ),
     *rows("OPEN"),
 ]
 
 
 def way(op: OperatorHandle) -> str:
-    """How `op` runs for tensors on the device: a kernel of the CUDA key, a kernel made of other operators, or the CPU's."""
+    """How `op` runs for tensors on the device: a kernel of the CUDA key, a kernel made of other
+    operators, or the CPU's.
+    """
     found = op.kernel_for(DispatchKey.CUDA)
     assert found is not None, f"{op.name} does not run on CUDA at all"
     return {"kernel": NATIVE, "backend fallback": FALLBACK}.get(found[1], COMPOSITE)
@@ -85,11 +102,15 @@ def calls(op: OperatorHandle, number: int, tries: int = 40) -> Iterator[tuple[di
 
 
 def is_open(op: OperatorHandle, values: dict[str, Any]) -> bool:
-    return any(re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in OPEN)
+    return any(
+        re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in OPEN
+    )
 
 
 def writes_to_expanded(op: OperatorHandle, values: dict[str, Any]) -> bool:
-    """Whether `op` would write to elements that share memory: which operators refuse that is open, and what becomes of it too."""
+    """Whether `op` would write to elements that share memory: which operators refuse that is open,
+    and what becomes of it too.
+    """
     written = [values[a.name] for a in op.schema.arguments if a.is_write]
     return any(isinstance(v, TensorSpec) and v.layout == "expanded" for v in written)
 
@@ -126,17 +147,25 @@ def moved(t: Any, where: device) -> Any:
     if where.type == "cpu":
         return t
     n = t._storage.nbytes() // t.itemsize
-    everything = internals.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (n,), (1,)).to(where)
+    everything = (
+        internals.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (n,), (1,)).to(where)
+    )
     result = internals.empty(0, dtype=t.dtype, device=where)
     return result.set_(everything.untyped_storage(), t.storage_offset(), tuple(t.shape), t.stride())
 
 
 def difference(
-    op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None], values: Any = ()
+    op: OperatorHandle,
+    got: tuple[Any, Exception | None],
+    expected: tuple[Any, Exception | None],
+    values: Any = (),
 ) -> str:
-    """What is not the same, or nothing. `values` are the arguments: a result is no more precise than the first of them."""
+    """What is not the same, or nothing. `values` are the arguments: a result is no more precise
+    than the first of them.
+    """
     (a, error_a), (b, error_b) = got, expected
-    if error_a is None and str(error_b) == "ZeroDivisionError":  # the GPU divides integers by zero without a word
+    if error_a is None and str(error_b) == "ZeroDivisionError":
+        # the GPU divides integers by zero without a word
         return ""
     if (error_a is None) != (error_b is None):
         return f"cuda: {error_a!r} {a[0]!r}\ncpu: {error_b!r} {b[0]!r}"
@@ -171,7 +200,11 @@ def unlike(op: OperatorHandle, a: Any, b: Any, given: str = "") -> str:
 def _unlike_values(x: Any, y: Any, *dtypes: str) -> str:
     rtol, atol = max(RTOL_ATOL.get(dtype, (1e-7, 1e-8)) for dtype in dtypes)
     with np.errstate(all="ignore"):
-        same = np.array_equal(x, y) if x.dtype.kind in "biu" else np.allclose(x, y, rtol, atol, equal_nan=True)
+        same = (
+            np.array_equal(x, y)
+            if x.dtype.kind in "biu"
+            else np.allclose(x, y, rtol, atol, equal_nan=True)
+        )
     return "" if same else f"{x} against {y}"
 
 

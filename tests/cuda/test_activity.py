@@ -35,7 +35,9 @@ def program(driver: SimulatedDriver) -> Any:
     side = driver.create_stream(0)
     with record_activity() as recording:
         driver.copy(0, side, pointer, host, N, "h2d")
-        driver.launch(0, 0, fill, (2, 1, 1), (32, 1, 1), (DeviceArray(other, (N,), (1,), internals.uint8), 7))
+        driver.launch(
+            0, 0, fill, (2, 1, 1), (32, 1, 1), (DeviceArray(other, (N,), (1,), internals.uint8), 7)
+        )
         driver.record_event(0, side)
         driver.stream_wait_event(0, 0, driver.record_event(0, side))
         driver.memset(0, 0, other, 0, N)
@@ -46,7 +48,11 @@ def test_work_and_calls_with_their_times(simulator: SimulatedDriver) -> None:
     recording = program(simulator)
     model = simulator.model
     copy, kernel, memset = recording.of_kind("h2d", "kernel", "memset")
-    assert (copy.name, copy.nbytes, copy.duration_ns) == ("Memcpy HtoD (Pinned)", N, model.host_copy(N, True))
+    assert (copy.name, copy.nbytes, copy.duration_ns) == (
+        "Memcpy HtoD (Pinned)",
+        N,
+        model.host_copy(N, True),
+    )
     assert (kernel.name, kernel.grid, kernel.block) == ("fill", (2, 1, 1), (32, 1, 1))
     assert copy.stream != 0 == kernel.stream == memset.stream
     assert (
@@ -55,11 +61,16 @@ def test_work_and_calls_with_their_times(simulator: SimulatedDriver) -> None:
     calls = recording.of_kind("host")
     assert [c.name for c in calls[:3]] == ["cudaMemcpyAsync", "cudaLaunchKernel", "cudaEventRecord"]
     assert calls[0].start_ns == 0 and all(a.end_ns <= b.start_ns for a, b in zip(calls, calls[1:]))
-    assert [next(c.name for c in calls if c.correlation == w.correlation) for w in (copy, kernel, memset)] == [
+    assert [next(c.name for c in calls if c.correlation == w.correlation) for w in (
+        copy, kernel, memset,
+    )] == [
         "cudaMemcpyAsync", "cudaLaunchKernel", "cudaMemsetAsync",
     ]  # fmt: skip
     assert len(recording.of_kind("event")) == 2
-    assert repr(recording) == "<Recording: 1 kernel, 1 h2d, 1 memset, 2 event, 8 host; simulated, times are modelled>"
+    assert (
+        repr(recording)
+        == "<Recording: 1 kernel, 1 h2d, 1 memset, 2 event, 8 host; simulated, times are modelled>"
+    )
 
 
 def test_only_what_is_queued_within_is_recorded(simulator: SimulatedDriver) -> None:
@@ -88,7 +99,11 @@ def test_a_wait_is_a_long_call(simulator: SimulatedDriver) -> None:
         simulator.copy(0, 0, host.ctypes.data, pointer, N, "d2h")
     call = next(a for a in recording.of_kind("host") if a.name == "cudaMemcpyAsync")
     copy = recording.of_kind("d2h")[0]
-    assert copy.name == "Memcpy DtoH (Pageable)" and call.start_ns < copy.start_ns and call.end_ns == copy.end_ns
+    assert (
+        copy.name == "Memcpy DtoH (Pageable)"
+        and call.start_ns < copy.start_ns
+        and call.end_ns == copy.end_ns
+    )
 
 
 def test_the_chrome_trace(simulator: SimulatedDriver, tmp_path: Path) -> None:
@@ -101,20 +116,39 @@ def test_the_chrome_trace(simulator: SimulatedDriver, tmp_path: Path) -> None:
     assert trace["simulated"] and trace["deviceProperties"][1]["name"] == "Simulated GPU"
     events = trace["traceEvents"]
     kernel = next(e for e in events if e.get("cat") == "kernel")
-    assert kernel["ph"] == "X" and kernel["name"] == "fill" and kernel["pid"] == 0 and kernel["tid"] == 0
-    assert kernel["args"] == {"device": 0, "stream": 0, "correlation": 3, "grid": [2, 1, 1], "block": [32, 1, 1]} | {
-        "correlation": kernel["args"]["correlation"]
-    }
+    assert (
+        kernel["ph"] == "X"
+        and kernel["name"] == "fill"
+        and kernel["pid"] == 0
+        and kernel["tid"] == 0
+    )
+    assert kernel["args"] == {
+        "device": 0,
+        "stream": 0,
+        "correlation": 3,
+        "grid": [2, 1, 1],
+        "block": [32, 1, 1],
+    } | {"correlation": kernel["args"]["correlation"]}
     copy = next(e for e in events if e.get("cat") == "gpu_memcpy")
-    assert copy["tid"] == 1 and copy["args"]["bytes"] == N and copy["dur"] == simulator.model.host_copy(N, True) / 1000
+    assert (
+        copy["tid"] == 1
+        and copy["args"]["bytes"] == N
+        and copy["dur"] == simulator.model.host_copy(N, True) / 1000
+    )
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert names[0, 0] == "stream 0" and names[0, 1] == "stream 1" and "CUDA calls" in names.values()
-    assert any(e["args"]["name"] == "GPU 0 (simulated)" for e in events if e["name"] == "process_name")
+    assert (
+        names[0, 0] == "stream 0" and names[0, 1] == "stream 1" and "CUDA calls" in names.values()
+    )
+    assert any(
+        e["args"]["name"] == "GPU 0 (simulated)" for e in events if e["name"] == "process_name"
+    )
     arrows = {ph: {e["id"] for e in events if e["ph"] == ph} for ph in "sf"}
     assert arrows["f"] and arrows["f"] <= arrows["s"]  # every piece of work has a call it came from
 
 
-def test_a_trace_that_cannot_be_written_leaves_nothing(simulator: SimulatedDriver, tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_written_leaves_nothing(
+    simulator: SimulatedDriver, tmp_path: Path
+) -> None:
     recording = program(simulator)
     with pytest.raises(FileNotFoundError):
         recording.export_chrome_trace(tmp_path / "nowhere" / "trace.json")

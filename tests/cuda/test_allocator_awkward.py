@@ -1,4 +1,6 @@
-"""The caching allocator at awkward moments: entered by a finalizer, over a device that refuses, after its memory is gone."""
+"""The caching allocator at awkward moments: entered by a finalizer, over a device that refuses,
+after its memory is gone.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def make() -> tuple[CachingAllocator, FakeSegments]:
 
 
 def test_a_tensor_may_die_inside_the_allocator() -> None:
-    """The garbage collector runs when containers are made, so a cycle may die in the middle of malloc."""
+    """The garbage collector runs when containers are made, so a cycle may die in the middle of
+    malloc.
+    """
     a, segments = make()
     dying = a.allocate(512)
     original = segments.malloc
@@ -32,7 +36,9 @@ def test_a_tensor_may_die_inside_the_allocator() -> None:
     segments.malloc = malloc  # type: ignore[method-assign]
     a.malloc(2 * MIB, 0)
     assert len(a.allocated) == 2, "not yet: the allocator is busy"
-    assert a.memory_stats()["allocation"]["all"]["current"] == 1, "but whoever looks next sees it done"
+    assert a.memory_stats()["allocation"]["all"]["current"] == 1, (
+        "but whoever looks next sees it done"
+    )
     check_invariants(a, segments)
 
 

@@ -1,4 +1,6 @@
-"""The constants of the caching allocator and the options that change them, beside real PyTorch where it is installed."""
+"""The constants of the caching allocator and the options that change them, beside real PyTorch
+where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from internals.cuda.allocator.config import TODAY, V1_0_1, from_environment, parse, round_up_power2_division
+from internals.cuda.allocator.config import (
+    TODAY,
+    V1_0_1,
+    from_environment,
+    parse,
+    round_up_power2_division,
+)
 from tests.answers import answer
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -62,15 +70,23 @@ def test_the_example_of_the_source() -> None:
 
 def test_options() -> None:
     text = (
-        "max_split_size_mb:128, garbage_collection_threshold:0.8,max_non_split_rounding_mb:40,large_segment_size_mb:32"
+        "max_split_size_mb:128, "
+        "garbage_collection_threshold:0.8,max_non_split_rounding_mb:40,large_segment_size_mb:32"
     )
     config = parse(text)
     assert (config.max_split_size, config.garbage_collection_threshold) == (128 * MIB, 0.8)
-    assert (config.max_non_split_rounding, config.large_buffer, config.settings) == (40 * MIB, 32 * MIB, text)
+    assert (config.max_non_split_rounding, config.large_buffer, config.settings) == (
+        40 * MIB,
+        32 * MIB,
+        text,
+    )
     assert config.segment_size(2 * MIB) == 32 * MIB
     pinned = parse("pinned_max_round_threshold_mb:4,pinned_max_cached_size_mb:64")
     assert (pinned.pinned_max_round_threshold, pinned.pinned_max_cached_size) == (4 * MIB, 64 * MIB)
-    assert parse("") == TODAY and parse("expandable_segments:False,backend:native").round_size(1) == 512
+    assert (
+        parse("") == TODAY
+        and parse("expandable_segments:False,backend:native").round_size(1) == 512
+    )
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +145,8 @@ def test_what_is_not_here_is_refused_or_warned_of() -> None:
     with pytest.raises(ValueError, match="not implemented here"):
         parse("backend:cudaMallocAsync")
     with pytest.warns(UserWarning, match="expandable_segments not supported on this platform"):
-        config = parse("expandable_segments:True,max_split_size_mb:100")  # as the error of a failed allocation advises
+        # as the error of a failed allocation advises
+        config = parse("expandable_segments:True,max_split_size_mb:100")
     assert config.max_split_size == 100 * MIB
     with pytest.raises(ValueError, match="Unrecognized key 'nonsense' in CUDA allocator config."):
         parse("nonsense:1")
@@ -150,7 +167,9 @@ def test_what_is_not_here_is_refused_or_warned_of() -> None:
     ],
 )
 def test_divisions_like_pytorch(divisions: str) -> None:
-    """Which division a size has, asked from the library itself: a static function, so it can be called by its mangled name."""
+    """Which division a size has, asked from the library itself: a static function, so it can be
+    called by its mangled name.
+    """
     powers = [1 << power for power in range(10, 40)]
     sizes = [nbytes for power in powers for nbytes in (power - 1, power, power + 1, 3 * power // 2)]
 

@@ -1,4 +1,6 @@
-"""What the caching allocator counts: `torch.cuda.memory_stats`, with numbers worked out by hand from the C++ source."""
+"""What the caching allocator counts: `torch.cuda.memory_stats`, with numbers worked out by hand
+from the C++ source.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,23 @@ def test_every_number_of_a_short_program() -> None:
     y.clear()
     found = stats(a)
     kinds = ("allocation", "active", "segment", "inactive_split")
-    names = kinds + tuple(f"{k}_bytes" for k in ("allocated", "active", "reserved", "inactive_split", "requested"))
-    expected = {f"{n}.{pool}.{v}" for n in names for pool in ("all", "small_pool", "large_pool") for v in VALUES}
+    names = kinds + tuple(
+        f"{k}_bytes" for k in ("allocated", "active", "reserved", "inactive_split", "requested")
+    )
+    expected = {
+        f"{n}.{pool}.{v}"
+        for n in names
+        for pool in ("all", "small_pool", "large_pool")
+        for v in VALUES
+    }
     expected |= {f"oversize_{n}.{v}" for n in ("allocations", "segments") for v in VALUES}
-    expected |= {"num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free"}
+    expected |= {
+        "num_alloc_retries",
+        "num_ooms",
+        "num_sync_all_streams",
+        "num_device_alloc",
+        "num_device_free",
+    }
     expected |= {"num_oom_rejections", "max_split_size"}
     assert set(found) == expected and list(found) == sorted(found)
     assert found["max_split_size"] == -1
@@ -43,14 +58,22 @@ def test_every_number_of_a_short_program() -> None:
     assert four("reserved_bytes.small_pool") == (2 * MIB, 2 * MIB, 2 * MIB, 0)
     # 1 part when x is cut off, none when it merges again; the 17 MiB behind y remain
     assert four("inactive_split.small_pool") == (0, 1, 1, 1)
-    assert four("inactive_split_bytes.small_pool") == (0, 2 * MIB - 1024, 2 * MIB - 1024, 2 * MIB - 1024)
+    assert four("inactive_split_bytes.small_pool") == (
+        0,
+        2 * MIB - 1024,
+        2 * MIB - 1024,
+        2 * MIB - 1024,
+    )
     assert four("inactive_split.all") == (1, 2, 2, 1)
 
 
 def test_parts_of_segments_step_by_step() -> None:
-    """The bytes of free parts go up and down by what changed, not by whole blocks (alloc_found_block, free_block)."""
+    """The bytes of free parts go up and down by what changed, not by whole blocks
+    (alloc_found_block, free_block).
+    """
     a = CachingAllocator(FakeSegments())
-    x, y, z = (a.malloc(MIB, 0) for _ in range(3))  # two in the first segment of 2 MiB, one in the second
+    # two in the first segment of 2 MiB, one in the second
+    x, y, z = (a.malloc(MIB, 0) for _ in range(3))
     key = "inactive_split_bytes.all"
 
     def four() -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""The caching allocator under random programs: what must hold at any moment, and the same again beside a naive one.
+"""The caching allocator under random programs: what must hold at any moment, and the same again
+beside a naive one.
 
 `make test-full` runs a million operations.
 """
@@ -26,7 +27,12 @@ LIMITED = parse("max_split_size_mb:24")
 
 @pytest.mark.parametrize(
     "config,share,streams",
-    [(TODAY, 0.6, 3), (V1_0_1, 0.2, 2), (LIMITED, 0.1, 2), (parse("roundup_power2_divisions:4"), 0.1, 4)],
+    [
+        (TODAY, 0.6, 3),
+        (V1_0_1, 0.2, 2),
+        (LIMITED, 0.1, 2),
+        (parse("roundup_power2_divisions:4"), 0.1, 4),
+    ],
     ids=["today", "1.0.1", "max_split_size", "roundup"],
 )
 def test_many_random_operations(config: object, share: float, streams: int) -> None:
@@ -34,7 +40,10 @@ def test_many_random_operations(config: object, share: float, streams: int) -> N
     runner.run(int(OPERATIONS * share), check_every=500)
     stats = runner.allocator.stats
     assert runner.ooms == stats.num_ooms > 0, "the program should also run out of memory"
-    assert stats.num_alloc_retries > stats.num_ooms and stats.num_device_free == stats.num_device_alloc > 10
+    assert (
+        stats.num_alloc_retries > stats.num_ooms
+        and stats.num_device_free == stats.num_device_alloc > 10
+    )
 
 
 @pytest.mark.parametrize("seed", range(40 if FULL else 6))
@@ -58,7 +67,10 @@ class Both:
         )
         self.random = random.Random(seed)
         self.mine, self.theirs = FakeSegments(capacity), FakeSegments(capacity)
-        self.allocator, self.naive = CachingAllocator(self.mine, config=config), NaiveAllocator(self.theirs, rules)
+        self.allocator, self.naive = (
+            CachingAllocator(self.mine, config=config),
+            NaiveAllocator(self.theirs, rules),
+        )
         self.live: list[int] = []
 
     def step(self) -> None:
@@ -95,14 +107,22 @@ class Both:
     def compare(self) -> None:
         self.allocator.pending.process()
         self.naive.process_events()
-        names = {"active_allocated": "allocated", "active_pending_free": "pending", "inactive": "inactive"}
+        names = {
+            "active_allocated": "allocated",
+            "active_pending_free": "pending",
+            "inactive": "inactive",
+        }
         mine = [
             (
                 s["address"],
                 s["stream"],
                 s["segment_type"] == "small",
                 [
-                    (b["size"], 0 if b["state"] == "inactive" else b["requested_size"], names[b["state"]])
+                    (
+                        b["size"],
+                        0 if b["state"] == "inactive" else b["requested_size"],
+                        names[b["state"]],
+                    )
                     for b in s["blocks"]
                 ],
             )
@@ -112,7 +132,9 @@ class Both:
 
 
 @pytest.mark.parametrize(
-    "rules", [Rules(), Rules(old=True), Rules(max_split=24 * MIB)], ids=["today", "1.0.1", "max_split_size"]
+    "rules",
+    [Rules(), Rules(old=True), Rules(max_split=24 * MIB)],
+    ids=["today", "1.0.1", "max_split_size"],
 )
 @pytest.mark.parametrize("seed", range(30 if FULL else 3))
 def test_like_a_naive_allocator(rules: Rules, seed: int) -> None:

@@ -1,5 +1,5 @@
-"""Tensors on streams: when a copy takes place, what reads too early, whose memory is given away too soon. On a fresh simulator:
-a real GPU decides races as it likes.
+"""Tensors on streams: when a copy takes place, what reads too early, whose memory is given away too
+soon. On a fresh simulator: a real GPU decides races as it likes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def fresh(simulator: SimulatedDriver) -> SimulatedDriver:
 
 @pytest.mark.parametrize("pinned", [True, False])
 @pytest.mark.parametrize("non_blocking", [True, False])
-def test_a_copy_to_the_host_is_late_only_if_asked_and_pinned(pinned: bool, non_blocking: bool) -> None:
+def test_a_copy_to_the_host_is_late_only_if_asked_and_pinned(
+    pinned: bool, non_blocking: bool
+) -> None:
     host = torch.zeros(4).pin_memory() if pinned else torch.zeros(4)
     x = torch.ones(4, device="cuda") * 3
     host.copy_(x, non_blocking=non_blocking)
@@ -139,7 +141,13 @@ def test_operations_that_wait_can_be_found() -> None:
         with pytest.warns(UserWarning, match="^called a synchronizing CUDA operation$"):
             assert x[0].item() == 1
         api.set_sync_debug_mode("error")
-        for waiting in (x.tolist, lambda: x[0].item(), x.cpu, lambda: pinned.to("cuda"), lambda: repr(x)):
+        for waiting in (
+            x.tolist,
+            lambda: x[0].item(),
+            x.cpu,
+            lambda: pinned.to("cuda"),
+            lambda: repr(x),
+        ):
             with pytest.raises(RuntimeError, match="^called a synchronizing CUDA operation$"):
                 waiting()
         pinned.copy_(x, non_blocking=True)
@@ -157,7 +165,9 @@ def test_operations_that_wait_can_be_found() -> None:
 def test_a_failing_kernel_is_told_of_by_whoever_waits() -> None:
     x = torch.zeros(4, device="cuda")
     beyond[1, 4](x)
-    with pytest.raises(CudaError, match="CUDA error: an illegal memory access was encountered") as caught:
+    with pytest.raises(
+        CudaError, match="CUDA error: an illegal memory access was encountered"
+    ) as caught:
         x.tolist()
     assert "kernel beyond, block (0, 0, 0), thread (2, 0, 0)" in str(caught.value)
     assert x.tolist() == [0.0, 0.0, 1.0, 1.0]
@@ -172,7 +182,9 @@ def test_launch_blocking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_threads_work_on_the_default_stream() -> None:
     def work() -> None:
-        results.append((api.current_stream().cuda_stream, (torch.ones(3, device="cuda") * 2).tolist()))
+        results.append(
+            (api.current_stream().cuda_stream, (torch.ones(3, device="cuda") * 2).tolist())
+        )
 
     results: list[Any] = []
     with api.stream(api.Stream()):

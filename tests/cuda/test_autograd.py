@@ -1,4 +1,6 @@
-"""The tape across devices: gradients lie where their tensors do, hooks run, and what does not fit is refused as by PyTorch."""
+"""The tape across devices: gradients lie where their tensors do, hooks run, and what does not fit
+is refused as by PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,13 @@ def test_grad_takes_gradients_of_the_right_device() -> None:
     x = leaf(3)
     (g,) = grad((x * x).sum(), x)
     assert g.is_cuda
-    with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected device cuda:0 but got cpu"):
+    with pytest.raises(
+        RuntimeError, match="invalid gradient at index 0 - expected device cuda:0 but got cpu"
+    ):
         (x * 2).backward(torch.ones(3))
     with pytest.raises(
-        RuntimeError, match="attempting to assign a gradient with device type 'cpu' to a tensor with device ty"
+        RuntimeError,
+        match="attempting to assign a gradient with device type 'cpu' to a tensor with device ty",
     ):
         x.grad = torch.ones(3)
 
@@ -98,13 +103,22 @@ def test_save_on_cpu() -> None:
     y.backward()
     expected = leaf(4, device="cpu")
     (expected.exp() * expected).sum().backward()
-    assert x.grad.is_cuda and torch.allclose(x.grad.cpu(), expected.grad) and len(packed) == 2 and z.is_cuda
+    assert (
+        x.grad.is_cuda
+        and torch.allclose(x.grad.cpu(), expected.grad)
+        and len(packed) == 2
+        and z.is_cuda
+    )
 
 
 def test_saved_tensors_may_live_in_pinned_memory_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks = save_on_cpu(pin_memory=True)
     device, kept = hooks.pack_hook(torch.ones(2, device="cuda"))
-    assert kept.is_pinned() and device == torch.device("cuda", 0) and hooks.unpack_hook((device, kept)).is_cuda
+    assert (
+        kept.is_pinned()
+        and device == torch.device("cuda", 0)
+        and hooks.unpack_hook((device, kept)).is_cuda
+    )
     device, kept = save_on_cpu().pack_hook(torch.ones(2, device="cuda"))
     assert not kept.is_pinned() and kept.device.type == "cpu"
 
@@ -113,7 +127,9 @@ def test_checkpoint_draws_the_same_numbers_again(second_device: int) -> None:
     a, b = leaf(4, 5), leaf(4, 5, device=f"cuda:{second_device}")
 
     def block(a: Any, b: Any) -> Any:
-        return (torch.dropout(a, 0.5, True) * a).sum() + (torch.dropout(b, 0.5, True) * b).sum().to(a.device)
+        return (torch.dropout(a, 0.5, True) * a).sum() + (torch.dropout(b, 0.5, True) * b).sum().to(
+            a.device
+        )
 
     torch.manual_seed(0)
     expected = grad(block(a, b), [a, b])
@@ -147,7 +163,10 @@ def test_versions_are_counted_on_the_device() -> None:
     y = x * 2
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: \[internals.cuda.FloatTensor \[3\]\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"modified by an inplace operation: \[internals.cuda.FloatTensor \[3\]\]",
+    ):
         z.sum().backward()
 
 

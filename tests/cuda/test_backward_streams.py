@@ -22,13 +22,16 @@ def test_each_node_runs_on_the_stream_of_its_forward() -> None:
     kernels = recording.of_kind("kernel")
     streams = [k.stream for k in kernels]
     assert side.cuda_stream in streams and 0 in streams
-    assert streams.index(0) < streams.index(side.cuda_stream)  # sin first, on the default stream; then exp, on the side
+    # sin first, on the default stream; then exp, on the side
+    assert streams.index(0) < streams.index(side.cuda_stream)
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
 
 
 @pytest.mark.parametrize("caller_on_side", [False, True])
 def test_gradients_are_right_without_a_word_about_streams(caller_on_side: bool) -> None:
-    """The forward is ordered by hand, as it has to be; backward by the engine, also where two streams add to one gradient."""
+    """The forward is ordered by hand, as it has to be; backward by the engine, also where two
+    streams add to one gradient.
+    """
     a, b = torch.cuda.Stream(), torch.cuda.Stream()
     x = torch.arange(4.0, device="cuda").requires_grad_()
     expected = torch.arange(4.0).requires_grad_()

@@ -1,4 +1,6 @@
-"""The caching allocator, case by case: numbers worked out by hand from `c10/cuda/CUDACachingAllocator.cpp`."""
+"""The caching allocator, case by case: numbers worked out by hand from
+`c10/cuda/CUDACachingAllocator.cpp`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BASE = 0x7_0000_0000_00
 
 
-def make(capacity: int = GIB, config: Any = TODAY, **options: Any) -> tuple[CachingAllocator, FakeSegments]:
+def make(
+    capacity: int = GIB, config: Any = TODAY, **options: Any
+) -> tuple[CachingAllocator, FakeSegments]:
     segments = FakeSegments(capacity, **options)
     return CachingAllocator(segments, config=config), segments
 
@@ -28,7 +32,9 @@ def stats(a: CachingAllocator) -> dict[str, int]:
 
 def layout(a: CachingAllocator) -> list[list[tuple[int, str]]]:
     """Size and state of the blocks of every segment."""
-    return [[(b["size"], b["state"].removeprefix("active_")) for b in s["blocks"]] for s in a.snapshot()]
+    return [
+        [(b["size"], b["state"].removeprefix("active_")) for b in s["blocks"]] for s in a.snapshot()
+    ]
 
 
 # Getting and giving back
@@ -102,7 +108,9 @@ def test_zero_bytes_and_absurd_ones() -> None:
     nothing.clear()
     with pytest.raises(RuntimeError, match="negative"):
         a.allocate(-1)
-    with pytest.raises(OutOfMemoryError, match="CUDA out of memory. Tried to allocate more than 1EB memory."):
+    with pytest.raises(
+        OutOfMemoryError, match="CUDA out of memory. Tried to allocate more than 1EB memory."
+    ):
         a.allocate(1 << 60)
 
 
@@ -130,7 +138,9 @@ def test_rules_of_1_0_1() -> None:
     a.malloc(1000, 0)
     assert segments.live == {BASE: MIB}, "small buffers had 1 MiB"
     x = a.malloc(MIB + 1, 0)
-    assert x.size == MIB + 128 * KIB, "and above 1 MiB sizes were multiples of 128 KiB, each with its own cudaMalloc"
+    assert x.size == MIB + 128 * KIB, (
+        "and above 1 MiB sizes were multiples of 128 KiB, each with its own cudaMalloc"
+    )
     assert list(segments.live.values()) == [MIB, MIB + 128 * KIB]
     a.free(x)
     y = a.malloc(4 * MIB, 0)
@@ -148,7 +158,9 @@ def test_one_queue_of_events_in_1_0_1() -> None:
         slow.clear()
         fast.clear()
         segments.finish(stream=2)
-        assert (a.allocate(4 * MIB).pointer == address) is reused, "a slow stream held up all others"
+        assert (a.allocate(4 * MIB).pointer == address) is reused, (
+            "a slow stream held up all others"
+        )
 
 
 # Streams
@@ -212,7 +224,11 @@ def test_cached_segments_go_back_before_it_is_an_error() -> None:
     a.free(a.malloc(30 * MIB, 0))
     block = a.malloc(32 * MIB, 0)
     assert block.size == 32 * MIB and segments.in_use == 32 * MIB
-    assert (stats(a)["num_alloc_retries"], stats(a)["num_ooms"], stats(a)["num_sync_all_streams"]) == (1, 0, 1)
+    assert (
+        stats(a)["num_alloc_retries"],
+        stats(a)["num_ooms"],
+        stats(a)["num_sync_all_streams"],
+    ) == (1, 0, 1)
 
 
 def test_pending_blocks_are_waited_for_before_it_is_an_error() -> None:
@@ -238,7 +254,8 @@ def test_a_segment_with_one_live_byte_cannot_go_back() -> None:
 
 
 ADVICE = (
-    " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+    " If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
     "fragmentation.  See documentation for Memory Management  "
     "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
 )
@@ -250,14 +267,16 @@ def test_the_text_of_the_error() -> None:
     with pytest.raises(OutOfMemoryError) as error:
         a.malloc(63 * MIB + 5, 0)
     assert str(error.value) == (
-        "CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 64.00 MiB of which 44.00 MiB is free. "
-        "Of the allocated memory 2.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by PyTorch but unallocated."
-        + ADVICE
+        "CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 64.00 MiB "
+        "of which 44.00 MiB is free. "
+        "Of the allocated memory 2.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by "
+        "PyTorch but unallocated." + ADVICE
     )
     assert stats(a)["num_ooms"] == 1
     a.set_memory_fraction(0.5)
     with pytest.raises(
-        OutOfMemoryError, match="of which 44.00 MiB is free. 32.00 MiB allowed; Of the allocated memory"
+        OutOfMemoryError,
+        match="of which 44.00 MiB is free. 32.00 MiB allowed; Of the allocated memory",
     ):
         a.malloc(40 * MIB, 0)
     assert a.memory_fraction() == 0.5
@@ -269,7 +288,8 @@ def test_the_text_of_the_error_in_1_0_1() -> None:
     with pytest.raises(OutOfMemoryError) as error:
         a.malloc(GIB, 0)
     assert str(error.value) == (
-        "CUDA out of memory. Tried to allocate 1024.00 MiB (GPU 0; 1024.00 MiB total capacity; 1024 bytes already allocated; "
+        "CUDA out of memory. Tried to allocate 1024.00 MiB (GPU 0; 1024.00 MiB total capacity; "
+        "1024 bytes already allocated; "
         "1023.00 MiB free; 1023.00 KiB cached)"
     )
 
@@ -277,13 +297,21 @@ def test_the_text_of_the_error_in_1_0_1() -> None:
 def test_it_is_a_runtime_error_of_the_package() -> None:
     assert issubclass(
         OutOfMemoryError, RuntimeError
-    ) and f"{OutOfMemoryError.__module__}.{OutOfMemoryError.__name__}" == ("internals.OutOfMemoryError")
+    ) and f"{OutOfMemoryError.__module__}.{OutOfMemoryError.__name__}" == (
+        "internals.OutOfMemoryError"
+    )
     assert internals.OutOfMemoryError is OutOfMemoryError is internals.cuda.OutOfMemoryError
 
 
 @pytest.mark.parametrize(
     "nbytes,text",
-    [(1023, "1023 bytes"), (1024, "1024 bytes"), (1025, "1.00 KiB"), (MIB, "1024.00 KiB"), (GIB + 1, "1.00 GiB")],
+    [
+        (1023, "1023 bytes"),
+        (1024, "1024 bytes"),
+        (1025, "1.00 KiB"),
+        (MIB, "1024.00 KiB"),
+        (GIB + 1, "1.00 GiB"),
+    ],
 )
 def test_format_size(nbytes: int, text: str) -> None:
     assert format_size(nbytes) == text
@@ -295,10 +323,19 @@ def test_format_size(nbytes: int, text: str) -> None:
 def test_blocks_over_the_limit_are_not_split() -> None:
     a, segments = make(config=parse("max_split_size_mb:20"))
     a.free(a.malloc(60 * MIB, 0))
-    assert a.malloc(15 * MIB, 0).size == 16 * MIB, "a request below the limit leaves blocks over it alone"
-    assert a.malloc(30 * MIB, 0).size == 30 * MIB, "and one above takes them only if they are not much larger"
-    assert a.malloc(41 * MIB, 0).size == 60 * MIB, "less than 20 MiB larger is all right, and nothing is cut off"
-    assert (stats(a)["oversize_allocations.current"], stats(a)["oversize_segments.current"]) == (2, 2)
+    assert a.malloc(15 * MIB, 0).size == 16 * MIB, (
+        "a request below the limit leaves blocks over it alone"
+    )
+    assert a.malloc(30 * MIB, 0).size == 30 * MIB, (
+        "and one above takes them only if they are not much larger"
+    )
+    assert a.malloc(41 * MIB, 0).size == 60 * MIB, (
+        "less than 20 MiB larger is all right, and nothing is cut off"
+    )
+    assert (stats(a)["oversize_allocations.current"], stats(a)["oversize_segments.current"]) == (
+        2,
+        2,
+    )
     assert stats(a)["max_split_size"] == 20 * MIB
     assert list(segments.live.values()) == [60 * MIB, 16 * MIB, 30 * MIB]
 
@@ -311,11 +348,15 @@ def test_what_is_over_the_limit_goes_back_first() -> None:
         a.malloc(size * MIB, 0)
     for block in list(a.allocated.values()):
         a.free(block)
-    a.malloc(65 * MIB, 0)  # not in 100: 35 MiB more. One is enough: the smallest that is large enough, which is the 100
+    # not in 100: 35 MiB more. One is enough: the smallest that is large enough, which is the 100
+    a.malloc(65 * MIB, 0)
     assert sorted(segments.live.values()) == [18 * MIB, 30 * MIB, 40 * MIB, 66 * MIB]
     assert stats(a)["num_alloc_retries"] == 0
     a.malloc(100 * MIB, 0)  # none is: 40 and 30 together are not enough either, so everything goes
-    assert sorted(segments.live.values()) == [66 * MIB, 100 * MIB] and stats(a)["num_alloc_retries"] == 1
+    assert (
+        sorted(segments.live.values()) == [66 * MIB, 100 * MIB]
+        and stats(a)["num_alloc_retries"] == 1
+    )
 
 
 def test_garbage_collection_takes_the_oldest() -> None:

@@ -1,4 +1,6 @@
-"""Convolutions on the device beside the CPU's: dimensions, strides, paddings, dilations, groups, transposed, and gradients."""
+"""Convolutions on the device beside the CPU's: dimensions, strides, paddings, dilations, groups,
+transposed, and gradients.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import internals
 from internals.core import dtype as dt
 from internals.cuda.native import convolution, matmul
 from internals.nn import functional as F
-from tests.cuda.beside_cpu import compare, compare_gradients, moved, on_the_device_alone, random_tensor, same
+from tests.cuda.beside_cpu import (
+    compare,
+    compare_gradients,
+    moved,
+    on_the_device_alone,
+    random_tensor,
+    same,
+)
 
 Options = dict[str, Any]
 
@@ -18,15 +27,30 @@ CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], Options]] = [
     ("conv1d", (2, 3, 7), (4, 3, 3), {}),
     ("conv1d", (1, 2, 6), (2, 2, 2), {"stride": 2, "padding": 1, "dilation": 2}),
     ("conv2d", (2, 3, 5, 6), (4, 3, 3, 2), {}),
-    ("conv2d", (1, 2, 6, 5), (3, 2, 3, 3), {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2)}),
+    (
+        "conv2d",
+        (1, 2, 6, 5),
+        (3, 2, 3, 3),
+        {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2)},
+    ),
     ("conv2d", (1, 4, 5, 4), (6, 2, 2, 2), {"groups": 2, "padding": 1}),
     ("conv2d", (2, 3, 4, 4), (9, 3, 1, 1), {}),
     ("conv2d", (2, 3, 5, 5), (3, 1, 3, 3), {"groups": 3, "padding": 1}),
-    ("conv2d", (1, 2, 5, 4), (4, 1, 2, 3), {"groups": 2, "stride": 2, "dilation": (2, 1), "padding": 1}),
+    (
+        "conv2d",
+        (1, 2, 5, 4),
+        (4, 1, 2, 3),
+        {"groups": 2, "stride": 2, "dilation": (2, 1), "padding": 1},
+    ),
     ("conv3d", (1, 2, 3, 4, 3), (2, 2, 2, 2, 2), {"padding": 1, "stride": (1, 2, 1)}),
     ("conv2d", (2, 0, 4, 3), (4, 0, 2, 2), {}),
     ("conv_transpose1d", (2, 2, 4), (2, 3, 3), {"stride": 2, "output_padding": 1}),
-    ("conv_transpose2d", (1, 3, 3, 2), (3, 2, 3, 2), {"stride": (2, 3), "padding": (1, 0), "dilation": (2, 1)}),
+    (
+        "conv_transpose2d",
+        (1, 3, 3, 2),
+        (3, 2, 3, 2),
+        {"stride": (2, 3), "padding": (1, 0), "dilation": (2, 1)},
+    ),
     ("conv_transpose2d", (1, 4, 2, 3), (4, 1, 2, 2), {"groups": 2, "padding": 1, "stride": 2}),
     ("conv_transpose2d", (1, 3, 3, 3), (3, 1, 2, 2), {"groups": 3}),
     ("conv_transpose3d", (1, 2, 2, 2, 2), (2, 1, 2, 1, 2), {"stride": 2}),
@@ -42,18 +66,26 @@ def form(request: pytest.FixtureRequest) -> Any:
 
 
 def bias_for(name: str, weight: tuple[int, ...], options: Options) -> Any:
-    return random_tensor((weight[1] * options.get("groups", 1) if "transpose" in name else weight[0],), seed=5)
+    return random_tensor(
+        (weight[1] * options.get("groups", 1) if "transpose" in name else weight[0],), seed=5
+    )
 
 
 @pytest.mark.parametrize("name, x, w, options", CASES, ids=IDS)
-def test_forward(form: str, name: str, x: tuple[int, ...], w: tuple[int, ...], options: Options) -> None:
+def test_forward(
+    form: str, name: str, x: tuple[int, ...], w: tuple[int, ...], options: Options
+) -> None:
     function = getattr(F, name)
     compare(function, random_tensor(x), random_tensor(w, seed=1), **options)
-    compare(function, random_tensor(x), random_tensor(w, seed=1), bias_for(name, w, options), **options)
+    compare(
+        function, random_tensor(x), random_tensor(w, seed=1), bias_for(name, w, options), **options
+    )
 
 
 @pytest.mark.parametrize("name, x, w, options", CASES, ids=IDS)
-def test_gradients(form: str, name: str, x: tuple[int, ...], w: tuple[int, ...], options: Options) -> None:
+def test_gradients(
+    form: str, name: str, x: tuple[int, ...], w: tuple[int, ...], options: Options
+) -> None:
     def call(x: Any, w: Any, bias: Any) -> Any:
         return getattr(F, name)(x, w, bias, **options)
 
@@ -132,7 +164,9 @@ def test_only_what_is_asked_for_is_computed() -> None:
         ((5, 5), (2, 3, 3, 3), {}),
     ],
 )
-def test_the_same_errors_as_on_the_cpu(x: tuple[int, ...], w: tuple[int, ...], options: Options) -> None:
+def test_the_same_errors_as_on_the_cpu(
+    x: tuple[int, ...], w: tuple[int, ...], options: Options
+) -> None:
     a, b = random_tensor(x), random_tensor(w)
     with pytest.raises(RuntimeError) as expected:
         F.conv2d(a, b, **options)
@@ -147,7 +181,9 @@ def test_a_small_network_learns_as_on_the_cpu() -> None:
     def trained(where: str) -> Any:
         internals.manual_seed(0)
         net = internals.nn.Sequential(
-            internals.nn.Conv2d(1, 2, 3), internals.nn.Conv2d(2, 2, 2, groups=2), internals.nn.Conv2d(2, 1, 2)
+            internals.nn.Conv2d(1, 2, 3),
+            internals.nn.Conv2d(2, 2, 2, groups=2),
+            internals.nn.Conv2d(2, 1, 2),
         ).to(where)
         x = random_tensor((2, 1, 6, 6)).to(where)
         for _ in range(2):

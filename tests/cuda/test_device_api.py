@@ -1,4 +1,6 @@
-"""Which device is current, what it is, what is there when there is none, and how the runtime is chosen."""
+"""Which device is current, what it is, what is there when there is none, and how the runtime is
+chosen.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def run(code: str, **environment: str) -> str:
     variables = {
         k: v for k, v in os.environ.items() if k not in ("INTERNALS_CUDA", "NUMBA_ENABLE_CUDASIM")
     } | environment
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -31,11 +35,15 @@ def run(code: str, **environment: str) -> str:
 def test_a_simulated_device_says_so(simulator: SimulatedDriver) -> None:
     assert not cuda.is_available()
     assert cuda.is_simulated() and cuda.is_initialized() and cuda.device_count() == 2
-    assert cuda.get_device_name() == "Simulated GPU" and cuda.get_device_capability("cuda:1") == (9, 0)
+    assert cuda.get_device_name() == "Simulated GPU" and cuda.get_device_capability("cuda:1") == (
+        9,
+        0,
+    )
     assert not cuda.is_bf16_supported() and not hasattr(torch, "bfloat16")
     assert repr(cuda.get_device_properties(1)) == (
-        "_CudaDeviceProperties(name='Simulated GPU', major=9, minor=0, total_memory=1024MB, multi_processor_count=16, "
-        "uuid=00000000-0000-0000-0000-000000000001, pci_bus_id=1, pci_device_id=0, pci_domain_id=0, L2_cache_size=4MB, simulated)"
+        "_CudaDeviceProperties(name='Simulated GPU', major=9, minor=0, total_memory=1024MB, "
+        "multi_processor_count=16, uuid=00000000-0000-0000-0000-000000000001, pci_bus_id=1, "
+        "pci_device_id=0, pci_domain_id=0, L2_cache_size=4MB, simulated)"
     )
 
 
@@ -102,11 +110,16 @@ def test_errors_are_accelerator_errors() -> None:
 
 
 def test_peers(second_device: int) -> None:
-    assert isinstance(cuda.can_device_access_peer(0, 1), bool) and not cuda.can_device_access_peer(0, 0)
+    assert isinstance(cuda.can_device_access_peer(0, 1), bool) and not cuda.can_device_access_peer(
+        0, 0
+    )
 
 
 def test_index_of(second_device: int) -> None:
-    assert backend.index_of(torch.device("cuda:1")) == 1 and backend.index_of(torch.device("cuda")) == 0
+    assert (
+        backend.index_of(torch.device("cuda:1")) == 1
+        and backend.index_of(torch.device("cuda")) == 0
+    )
     with pytest.raises(CudaError, match="invalid device ordinal"):
         backend.index_of(torch.device("cuda:99"))
 
@@ -131,7 +144,10 @@ def test_what_the_variable_means(text: str, meaning: Any) -> None:
 )
 def test_what_the_variable_does_not_mean(text: str) -> None:
     with pytest.raises(
-        ValueError, match="INTERNALS_CUDA=.* has no meaning: it is one of gpu, simulator, numba-simulator, none"
+        ValueError,
+        match=(
+            "INTERNALS_CUDA=.* has no meaning: it is one of gpu, simulator, numba-simulator, none"
+        ),
     ):
         backend.parse(text)
 
@@ -149,7 +165,8 @@ def test_a_driver_that_was_exchanged_takes_its_state_along(simulator: SimulatedD
     stream = cuda.Stream()
     with backend.installed(inner):
         assert backend.driver() is inner and cuda.device_count() == 1 and cuda.current_device() == 0
-        assert cuda.Stream().cuda_stream == stream.cuda_stream  # a pool of its own, from the first handle on
+        # a pool of its own, from the first handle on
+        assert cuda.Stream().cuda_stream == stream.cuda_stream
     assert backend.driver() is simulator and cuda.current_device() == 1
 
 
@@ -162,11 +179,17 @@ print(cuda.current_device(), cuda.is_initialized(), cuda.get_device_name())
 
 
 def test_the_simulator_by_the_environment() -> None:
-    assert run(PROGRAM, INTERNALS_CUDA="simulator:2").splitlines() == ["False False 2 True", "0 True Simulated GPU"]
+    assert run(PROGRAM, INTERNALS_CUDA="simulator:2").splitlines() == [
+        "False False 2 True",
+        "0 True Simulated GPU",
+    ]
 
 
 def test_the_simulator_by_a_call() -> None:
-    call = "import internals; internals.cuda.use_simulator(devices=2); internals.cuda.use_simulator(devices=2)"
+    call = (
+        "import internals; internals.cuda.use_simulator(devices=2); "
+        "internals.cuda.use_simulator(devices=2)"
+    )
     assert run(call + PROGRAM).splitlines() == ["False False 2 True", "0 True Simulated GPU"]
 
 
@@ -174,9 +197,11 @@ def test_no_cuda() -> None:
     program = """
 import internals as torch
 cuda = torch.cuda
-print(cuda.is_available(), cuda.is_initialized(), cuda.device_count(), cuda.is_simulated(), torch.accelerator.is_available())
+print(cuda.is_available(), cuda.is_initialized(), cuda.device_count(), cuda.is_simulated(),
+      torch.accelerator.is_available())
 cuda.manual_seed(1)
-for call in (cuda.current_device, cuda.synchronize, cuda.Stream, lambda: torch.zeros(1, device="cuda")):
+on_device = lambda: torch.zeros(1, device="cuda")
+for call in (cuda.current_device, cuda.synchronize, cuda.Stream, on_device):
     try:
         call()
     except AssertionError as error:
@@ -185,8 +210,9 @@ for call in (cuda.current_device, cuda.synchronize, cuda.Stream, lambda: torch.z
     first, *errors = run(program, INTERNALS_CUDA="none").splitlines()
     assert first == "False False 0 False False"
     assert len(errors) == 4 and set(errors) == {
-        "Torch not compiled with CUDA enabled: No NVIDIA GPU can be used here (INTERNALS_CUDA=none). To see CUDA work without "
-        "one, set INTERNALS_CUDA=simulator in the environment, or call internals.cuda.use_simulator() first"
+        "Torch not compiled with CUDA enabled: No NVIDIA GPU can be used here "
+        "(INTERNALS_CUDA=none). To see CUDA work without one, set INTERNALS_CUDA=simulator in the "
+        "environment, or call internals.cuda.use_simulator() first"
     }
 
 
@@ -214,12 +240,16 @@ print(os.read(reader, 500).decode())
 def test_the_child_of_a_process_that_has_used_cuda_cannot() -> None:
     used = FORK.format(before="x = torch.zeros(1, device='cuda')", after="print(x.item())")
     refusal = (
-        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
+        "must use the 'spawn' "
     )
     assert run(used) == f"False {refusal}start method\n0.0"
     assert run(FORK.format(before="", after="")) == "True no error"
 
 
 def test_importing_it_loads_and_starts_nothing() -> None:
-    program = "import sys, internals; c = internals.cuda; print('numba' in sys.modules, c.is_initialized())"
+    program = (
+        "import sys, internals; c = internals.cuda; print('numba' in sys.modules, "
+        "c.is_initialized())"
+    )
     assert run(program, INTERNALS_CUDA="simulator") == "False False"

@@ -14,10 +14,12 @@ from internals.cuda.device_check import SPECIAL, base_name, method_name, takes_s
 from tests.answers import answer
 
 F = nn.functional
-AT_LEAST_TWO = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+AT_LEAST_TWO = (
+    "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+)
 BUT_GOT = (
-    "Expected all tensors to be on the same device, but got {} is on {}, different from other tensors on {} (when checking "
-    "argument in method wrapper_CUDA_{})"
+    "Expected all tensors to be on the same device, but got {} is on {}, different from other "
+    "tensors on {} (when checking argument in method wrapper_CUDA_{})"
 )
 
 x = torch.arange(6.0).view(2, 3)
@@ -49,14 +51,20 @@ ITERATED_CALLS: list[Callable[[Any, Any], Any]] = [
 CHECKED_CALLS: list[tuple[Callable[[Any, Any], Any], tuple[str, str, str, str]]] = [
     (lambda h, t: t(x) @ h(x.T), ("mat2", "cpu", "cuda:0", "mm")),
     (lambda h, t: torch.mm(h(x), t(x.T)), ("mat2", "cuda:0", "cpu", "mm")),
-    (lambda h, t: torch.mm(t(x), t(x.T), out=h(square).clone()), ("self", "cuda:0", "cpu", "mm_out_out")),
+    (
+        lambda h, t: torch.mm(t(x), t(x.T), out=h(square).clone()),
+        ("self", "cuda:0", "cpu", "mm_out_out"),
+    ),
     (lambda h, t: torch.addmm(t(square), t(x), h(x.T)), ("mat2", "cpu", "cuda:0", "addmm")),
     (lambda h, t: torch.bmm(t(x[None]), h(x.T[None])), ("mat2", "cpu", "cuda:0", "bmm")),
     (lambda h, t: torch.dot(t(x[0]), h(x[0])), ("tensor", "cpu", "cuda:0", "_dot")),
     (lambda h, t: torch.cat([t(x), h(x)]), ("tensors", "cpu", "cuda:0", "cat")),
     (lambda h, t: torch.stack([t(x), h(x)]), ("tensors", "cpu", "cuda:0", "cat")),
     (lambda h, t: torch.stack([h(x), t(x)]), ("tensors", "cuda:0", "cpu", "cat")),
-    (lambda h, t: torch.stack([h(x), h(x)], out=t(x).clone()), ("tensors", "cpu", "cuda:0", "cat_out_out")),
+    (
+        lambda h, t: torch.stack([h(x), h(x)], out=t(x).clone()),
+        ("tensors", "cpu", "cuda:0", "cat_out_out"),
+    ),
     (lambda h, t: nn.Linear(3, 2)(t(x)), ("mat1", "cuda:0", "cpu", "addmm")),
     (lambda h, t: F.linear(t(x), h(x)), ("mat2", "cpu", "cuda:0", "mm")),
     (lambda h, t: F.embedding(h(one), t(x)), ("index", "cpu", "cuda:0", "_index_select")),
@@ -65,7 +73,10 @@ CHECKED_CALLS: list[tuple[Callable[[Any, Any], Any], tuple[str, str, str, str]]]
     (lambda h, t: t(x).gather(0, h(one[None])), ("index", "cpu", "cuda:0", "gather")),
     (lambda h, t: t(x).scatter(0, h(one[None]), 1.0), ("index", "cpu", "cuda:0", "scatter_value")),
     (lambda h, t: t(x).masked_select(h(x) > 1), ("mask", "cpu", "cuda:0", "_masked_select")),
-    (lambda h, t: F.cross_entropy(t(x), h(torch.tensor([0, 1]))), ("target", "cpu", "cuda:0", "nll_loss_forward")),
+    (
+        lambda h, t: F.cross_entropy(t(x), h(torch.tensor([0, 1]))),
+        ("target", "cpu", "cuda:0", "nll_loss_forward"),
+    ),
     (lambda h, t: nn.LayerNorm(3)(t(x)), ("weight", "cpu", "cuda:0", "_native_layer_norm")),
 ]
 
@@ -78,16 +89,23 @@ OTHER_CALLS: list[tuple[Callable[[Any, Any], Any], str]] = [
         lambda h, t: h(x).masked_fill(t(x) > 1, 0.0),
         "expected self and mask to be on the same device, but got mask on cuda:0 a",
     ),
-    (lambda h, t: h(x)[t(one)], "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
-    (lambda h, t: torch.equal(t(x), h(x)), "Cannot compare two tensors on different devices. Got: cuda:0 and cpu"),
+    (
+        lambda h, t: h(x)[t(one)],
+        "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+    ),
+    (
+        lambda h, t: torch.equal(t(x), h(x)),
+        "Cannot compare two tensors on different devices. Got: cuda:0 and cpu",
+    ),
     (
         lambda h, t: F.conv2d(t(picture), h(picture)),
-        "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same",
+        "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the "
+        "same",
     ),
     (
         lambda h, t: F.conv2d(h(picture), t(picture)),
-        "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN "
-        "tensor and weight is a dense tensor",
+        "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the "
+        "same or input should be a MKLDNN tensor and weight is a dense tensor",
     ),
     (
         lambda h, t: F.conv2d(t(picture), t(picture), h(torch.ones(1))),
@@ -119,7 +137,9 @@ def test_iterated(call: Callable[[Any, Any], Any]) -> None:
     assert message_of(call) == AT_LEAST_TWO
 
 
-@pytest.mark.parametrize(("call", "said"), CHECKED_CALLS, ids=[said[3] for _, said in CHECKED_CALLS])
+@pytest.mark.parametrize(
+    ("call", "said"), CHECKED_CALLS, ids=[said[3] for _, said in CHECKED_CALLS]
+)
 def test_checked(call: Callable[[Any, Any], Any], said: tuple[str, ...]) -> None:
     assert message_of(call) == BUT_GOT.format(*said)
 
@@ -137,17 +157,21 @@ def test_a_result_that_is_to_be_written_elsewhere(call: Callable[[Any, Any], Any
         assert str(error.value).startswith(  # some have the wrapper's check, which comes first
             (
                 f"Expected out tensor to have device {here.device}, but got {there.device} instead",
-                f"Expected all tensors to be on the same device, but got self is on {here.device}, different from other",
+                f"Expected all tensors to be on the same device, but got self is on {here.device}, "
+                "different from other",
             )
         )
 
 
 def test_two_gpus(second_device: int) -> None:
     a, b = x.cuda(), x.cuda(second_device)
-    with pytest.raises(RuntimeError, match=f"at least two devices, cuda:0 and cuda:{second_device}!"):
+    with pytest.raises(
+        RuntimeError, match=f"at least two devices, cuda:0 and cuda:{second_device}!"
+    ):
         a + b
     with pytest.raises(
-        RuntimeError, match=f"but got mat2 is on cuda:{second_device}, different from other tensors on cuda:0"
+        RuntimeError,
+        match=f"but got mat2 is on cuda:{second_device}, different from other tensors on cuda:0",
     ):
         a @ b.T
     a.copy_(b * 2)
@@ -192,12 +216,17 @@ def test_names_of_the_check_are_operators() -> None:
 
 
 def generated_names(names: list[str]) -> list[str | None]:
-    """What PyTorch's code generator calls the wrapper of each operator; None where it writes none for CUDA."""
+    """What PyTorch's code generator calls the wrapper of each operator; None where it writes none
+    for CUDA.
+    """
     from torchgen.api import cpp, native
     from torchgen.gen import get_torchgen_root, parse_native_yaml
     from torchgen.model import DispatchKey
 
-    files = (get_torchgen_root() / "packaged" / "ATen" / "native" / f"{file}.yaml" for file in ("native_functions", "tags"))
+    files = (
+        get_torchgen_root() / "packaged" / "ATen" / "native" / f"{file}.yaml"
+        for file in ("native_functions", "tags")
+    )
     parsed = parse_native_yaml(*map(str, files))
     functions = {str(f.func.name): f for f in parsed.native_functions}
     cuda = parsed.backend_indices[DispatchKey.CUDA]
@@ -213,9 +242,12 @@ def generated_names(names: list[str]) -> list[str | None]:
 
 
 def test_names_of_wrappers_are_those_that_pytorch_generates() -> None:
-    names = sorted(name.removeprefix("aten::") for name, op in dispatcher.operators.items() if takes_several(op))
+    operators = {n: op for n, op in dispatcher.operators.items() if n.startswith("aten::")}
+    names = sorted(n.removeprefix("aten::") for n, op in operators.items() if takes_several(op))
     theirs = answer(lambda torch: generated_names(names), about=names)
     ours = {name: method_name(dispatcher.find(name)) for name in names}
-    pairs = {name: (ours[name], wanted) for name, wanted in zip(names, theirs) if wanted is not None}
+    pairs = {
+        name: (ours[name], wanted) for name, wanted in zip(names, theirs) if wanted is not None
+    }
     assert len(pairs) > 500
     assert not {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -1,4 +1,6 @@
-"""Elementwise operators on the device give what they give on the CPU, without falling back to it."""
+"""Elementwise operators on the device give what they give on the CPU, without falling back to
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def same(on_device: Any, on_cpu: Any) -> None:
     a, b = on_device.cpu().numpy(), on_cpu.numpy()
     if on_cpu.dtype.is_floating_point:
         tolerance = TOLERANCE[on_cpu.dtype]
-        np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(
+            a.astype(np.float64), b.astype(np.float64), rtol=tolerance, atol=tolerance
+        )
     else:
         np.testing.assert_array_equal(a, b)
 
@@ -122,8 +126,12 @@ def test_layouts(layout: Call, dtype: Any) -> None:
 
 def test_broadcasting() -> None:
     for shape in ((5, 3), (3,), (5, 1), (1, 1), ()):
-        compare(lambda a, b: a - b, numbers(torch.float32, (5, 3)), numbers(torch.float32, shape, 1))
-        compare(lambda a, b: b - a, numbers(torch.float32, (2, 5, 3)), numbers(torch.float32, shape, 1))
+        compare(
+            lambda a, b: a - b, numbers(torch.float32, (5, 3)), numbers(torch.float32, shape, 1)
+        )
+        compare(
+            lambda a, b: b - a, numbers(torch.float32, (2, 5, 3)), numbers(torch.float32, shape, 1)
+        )
 
 
 def test_type_promotion() -> None:
@@ -148,15 +156,21 @@ def test_numbers_on_either_side(dtype: Any) -> None:
 
 
 WITH_NUMBERS: tuple[Call, ...] = (
-    lambda a, n: a + n, lambda a, n: n + a, lambda a, n: a * n, lambda a, n: a / n, lambda a, n: n / a,
-    lambda a, n: a > n, lambda a, n: n >= a, lambda a, n: a // n, lambda a, n: n % a, lambda a, n: a**n,
+    lambda a, n: a + n, lambda a, n: n + a, lambda a, n: a * n, lambda a, n: a / n, lambda a,
+    n: n / a, lambda a, n: a > n, lambda a, n: n >= a, lambda a, n: a // n, lambda a, n: n % a,
+    lambda a, n: a**n,
 )  # fmt: skip
 
 
 def test_a_0d_tensor_of_the_cpu_is_a_number() -> None:
     t, two = numbers(torch.float32, (4, 2)), torch.tensor(2.0)
     on_device = t.cuda()
-    for call in (lambda a: a + two, lambda a: two - a, lambda a: a.maximum(two), lambda a: torch.where(a > 0, two, a)):
+    for call in (
+        lambda a: a + two,
+        lambda a: two - a,
+        lambda a: a.maximum(two),
+        lambda a: torch.where(a > 0, two, a),
+    ):
         same(call(on_device), call(t))
     same(torch.where(on_device > 0, two, -two), torch.where(t > 0, two, -two))
     same(on_device.addcmul(two, on_device), t.addcmul(two, t))
@@ -170,7 +184,13 @@ def test_in_place() -> None:
         compare(lambda a, b: a.clone().add_(b, alpha=-0.1), a, b)
         compare(lambda a, b: a.clone().mul_(b).div_(3).sub_(1), a, b)
         compare(lambda a, b: a.clone().exp_().clamp_(0.5, 2).sqrt_(), a, b)
-        compare(lambda a, b: a.clone().addcmul_(a, b, value=0.5).addcdiv_(a, b, value=-0.1).lerp_(b, 0.9), a, b)
+        compare(
+            lambda a, b: (
+                a.clone().addcmul_(a, b, value=0.5).addcdiv_(a, b, value=-0.1).lerp_(b, 0.9)
+            ),
+            a,
+            b,
+        )
         compare(lambda a, b: a.clone().masked_fill_(b > 0, -1).relu_(), a, b)
         compare(lambda a, b: a.clone().t().add_(b.t()), a, b)
         compare(lambda a, b: a.clone().lt_(b), a, b)
@@ -199,18 +219,45 @@ def test_into_a_given_output() -> None:
     into(lambda a: torch.empty(4, 3, dtype=torch.int32, device=a.device).t(), torch.maximum)
     into(lambda a: torch.zeros(3, 8, dtype=torch.float16, device=a.device)[:, ::2], torch.div)
     into(lambda a: torch.empty(3, 4, dtype=torch.int64, device=a.device), torch.lt)
-    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Int"):
+    with pytest.raises(
+        RuntimeError, match="result type Float can't be cast to the desired output type Int"
+    ):
         torch.div(a.cuda(), b.cuda(), out=torch.empty(3, 4, dtype=torch.int32, device="cuda"))
 
 
 def test_nan_and_infinity() -> None:
     special = torch.tensor([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5], dtype=torch.float32)
     a, b = special[:, None], special[None, :]
-    for name in ("add", "sub", "mul", "div", "maximum", "minimum", "atan2", "remainder", "fmod", "floor_divide", "pow"):
+    for name in (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "maximum",
+        "minimum",
+        "atan2",
+        "remainder",
+        "fmod",
+        "floor_divide",
+        "pow",
+    ):
         compare(getattr(torch, name), a, b)
     for name in ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"):
         compare(getattr(torch, name), a, b)
-    for name in ("sign", "relu", "isnan", "isinf", "isfinite", "abs", "floor", "ceil", "trunc", "round", "frac", "sigmoid"):
+    for name in (
+        "sign",
+        "relu",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "abs",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "frac",
+        "sigmoid",
+    ):
         compare(getattr(torch, name), special)
     for low, high in ((None, 1.0), (-1.0, None), (-1.0, 1.0), (float("nan"), 1.0)):
         same(special.cuda().clamp(low, high), special.clamp(low, high))
@@ -218,16 +265,22 @@ def test_nan_and_infinity() -> None:
 
 
 NAN, INF = np.nan, np.inf
-# What functions treat in a way of its own: the special values, their bounds, and the numbers of OWN.
-AWKWARD = (NAN, INF, -INF, 0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, -1.0, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0,
-           6.0, -6.0, 20.0, 100.0, -100.0, 1e-30)  # fmt: skip
+# What functions treat in a way of its own: the special values, their bounds, and the numbers of
+# OWN.
+AWKWARD = (
+    NAN, INF, -INF, 0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, -1.0, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0,
+    6.0, -6.0, 20.0, 100.0, -100.0, 1e-30,
+)  # fmt: skip
 OWN = (0.5, 2.0, 0.75)  # for the numbers that belong to a loop
 TO_INTEGERS = (-7, -3, -2, -1, 0, 1, 2, 3, 7)
 
 
 LINES = [entry for entry in entries() if entry.name != "exp2" and not entry.name.startswith("int_")]
-OF_FLOATS = [entry.name for entry in LINES if "f" in entry.dtypes and entry.name != "masked"]  # its mask is of bools
-OF_INTEGERS = [entry.name for entry in LINES if entry.on_integers is not None or entry.dtypes == "ib"]
+# its mask is of bools
+OF_FLOATS = [entry.name for entry in LINES if "f" in entry.dtypes and entry.name != "masked"]
+OF_INTEGERS = [
+    entry.name for entry in LINES if entry.on_integers is not None or entry.dtypes == "ib"
+]
 DIVIDE = ("floor_divide", "trunc_divide", "remainder", "fmod")
 
 
@@ -238,7 +291,8 @@ def test_every_function_of_the_device_is_the_loop_of_the_cpu(name: str) -> None:
     if name in ("binary_cross_entropy", "binary_cross_entropy_backward"):
         values = values[(values >= 0) & (values <= 1)]
     elif name == "pow":
-        values = values[values != 0.5]  # numpy takes it for a square root, if all exponents are the same
+        # numpy takes it for a square root, if all exponents are the same
+        values = values[values != 0.5]
     same_function(name, values)
 
 
@@ -289,8 +343,9 @@ def test_integers_wrap_around(dtype: Any) -> None:
     info = torch.iinfo(dtype)
     extremes = torch.tensor([info.min, info.max, info.max - 1, 1, 2, 3], dtype=dtype)
     for call in (
-        lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a.add(b, alpha=2), lambda a, b: -a,
-        lambda a, b: a.abs(), lambda a, b: a**5, lambda a, b: a.addcmul(a, b, value=3), lambda a, b: a.square(),
+        lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a.add(b, alpha=2),
+        lambda a, b: -a, lambda a, b: a.abs(), lambda a, b: a**5, lambda a,
+        b: a.addcmul(a, b, value=3), lambda a, b: a.square(),
     ):  # fmt: skip
         compare(call, extremes, extremes.flip(0))
 
@@ -303,10 +358,17 @@ DIVISIONS: tuple[Call, ...] = (
 )
 
 
-@given(st.integers(-128, 127), st.integers(-128, 127).filter(bool), st.sampled_from(["int8", "int32", "int64"]))
+@given(
+    st.integers(-128, 127),
+    st.integers(-128, 127).filter(bool),
+    st.sampled_from(["int8", "int32", "int64"]),
+)
 @examples(60)
 def test_integer_division_and_its_remainder(a: int, b: int, dtype: str) -> None:
-    x, y = torch.tensor([a], dtype=getattr(torch, dtype)), torch.tensor([b], dtype=getattr(torch, dtype))
+    x, y = (
+        torch.tensor([a], dtype=getattr(torch, dtype)),
+        torch.tensor([b], dtype=getattr(torch, dtype)),
+    )
     if (a, b, dtype) != (-128, -1, "int8"):
         for call in DIVISIONS:
             compare(call, x, y)
@@ -324,7 +386,11 @@ def test_an_integer_divided_by_zero_is_no_error_on_the_device() -> None:
 
 def test_bits_of_dtypes_without_them_are_refused() -> None:
     t = torch.ones(2, device="cuda")
-    for call in (lambda: t & t, lambda: t.bitwise_not(), lambda: torch.ones(2, dtype=torch.bool, device="cuda").abs()):
+    for call in (
+        lambda: t & t,
+        lambda: t.bitwise_not(),
+        lambda: torch.ones(2, dtype=torch.bool, device="cuda").abs(),
+    ):
         with pytest.raises(NotImplementedError, match="not implemented for"):
             call()
     with pytest.raises(RuntimeError, match="two bool tensors is not supported"):
@@ -333,15 +399,27 @@ def test_bits_of_dtypes_without_them_are_refused() -> None:
 
 def test_memory_written_to_while_it_is_read_is_refused() -> None:
     t = torch.arange(6.0, device="cuda")
-    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor"):
+    with pytest.raises(
+        RuntimeError,
+        match="unsupported operation: some elements of the input tensor and the written-to tensor",
+    ):
         t[1:].add_(t[:-1])
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(
+        RuntimeError,
+        match="more than one element of the written-to tensor refers to a single memory location",
+    ):
         t[:1].expand(3).mul_(2)
 
 
 def test_tensors_on_different_devices(second_device: int) -> None:
-    here, there, host = torch.ones(3, device="cuda:0"), torch.ones(3, device=f"cuda:{second_device}"), torch.ones(3)
-    text = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
+    here, there, host = (
+        torch.ones(3, device="cuda:0"),
+        torch.ones(3, device=f"cuda:{second_device}"),
+        torch.ones(3),
+    )
+    text = (
+        "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
+    )
     with pytest.raises(RuntimeError, match=text.format("cuda:0", f"cuda:{second_device}")):
         here + there
     with pytest.raises(RuntimeError, match=text.format("cuda:0", "cpu")):
@@ -350,15 +428,21 @@ def test_tensors_on_different_devices(second_device: int) -> None:
         host * here
     with pytest.raises(RuntimeError, match=text.format("cuda:0", "cpu")):
         host.add_(torch.ones((), device="cuda:0"))
-    with pytest.raises(RuntimeError, match="Trying to pass too many CPU scalars to non-CPU kernel!"):
+    with pytest.raises(
+        RuntimeError, match="Trying to pass too many CPU scalars to non-CPU kernel!"
+    ):
         here.clamp(torch.tensor(0.0), torch.tensor(1.0))
     assert (there + there).device == there.device
 
 
 def test_shapes_that_do_not_fit() -> None:
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"):
+    with pytest.raises(
+        RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"
+    ):
         torch.ones(3, device="cuda") + torch.ones(4, device="cuda")
-    with pytest.raises(RuntimeError, match=r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"):
+    with pytest.raises(
+        RuntimeError, match=r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"
+    ):
         torch.ones(3, device="cuda").add_(torch.ones(2, 3, device="cuda"))
 
 
@@ -369,11 +453,15 @@ def walks(draw: Any) -> tuple[Any, Any]:
     result = []
     for seed in range(2):
         sizes = [n if draw(st.booleans()) else 1 for n in shape]
-        t = numbers(torch.float32, tuple(2 * n for n in sizes), seed)[tuple(slice(0, 2 * n, 2) for n in sizes)]
+        t = numbers(torch.float32, tuple(2 * n for n in sizes), seed)[
+            tuple(slice(0, 2 * n, 2) for n in sizes)
+        ]
         t = t if draw(st.booleans()) else t.contiguous()
         order = draw(st.permutations(range(len(sizes))))
         back = np.argsort(order).tolist()
-        result.append(t.permute(order).contiguous().permute(back) if order and draw(st.booleans()) else t)
+        result.append(
+            t.permute(order).contiguous().permute(back) if order and draw(st.booleans()) else t
+        )
     return result[0], result[1]
 
 

@@ -1,4 +1,6 @@
-"""What the elementwise kernels compile to: reads before writes, cheap division, and no arithmetic in double by mistake."""
+"""What the elementwise kernels compile to: reads before writes, cheap division, and no arithmetic
+in double by mistake.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,20 @@ def compiled(items: list[Any]) -> list[Ptx]:
         results = compile_all(items)
     except PtxUnavailable as error:
         pytest.skip(str(error))
-    failed = [f"{kernel}: {text}" for (kernel, _), text in zip(items, results) if isinstance(text, PtxError)]
+    failed = [
+        f"{kernel}: {text}"
+        for (kernel, _), text in zip(items, results)
+        if isinstance(text, PtxError)
+    ]
     assert not failed, "\n\n".join(failed)
     return [text for text in results if isinstance(text, Ptx)]
 
 
 def memory(text: Ptx) -> str:
     """The accesses to global memory in their order, `r` for a read and `w` for a write."""
-    return "".join("r" if kind == "ld" else "w" for kind in re.findall(r"\b(ld|st)\.global", text.body))
+    return "".join(
+        "r" if kind == "ld" else "w" for kind in re.findall(r"\b(ld|st)\.global", text.body)
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -55,7 +63,9 @@ def test_a_thread_reads_all_its_elements_before_it_writes_the_first(texts: dict[
 
 
 def test_operands_share_a_division_of_32_bits(texts: dict[str, Ptx]) -> None:
-    """Four elements of three operands in two dimensions: one division each in the loop, where nine would do without thought."""
+    """Four elements of three operands in two dimensions: one division each in the loop, where nine
+    would do without thought.
+    """
     body = texts["strided add"].body
     loop = body[: body.index("st.global")]
     assert len(re.findall(r"\bdiv\.u32", loop)) == 4
@@ -67,7 +77,9 @@ def test_single_precision_stays_single(texts: dict[str, Ptx]) -> None:
         assert ".f64" not in texts[name].body, name
 
 
-@pytest.mark.skipif(not full(), reason="compiling every function in every dtype takes minutes: make test-full")
+@pytest.mark.skipif(
+    not full(), reason="compiling every function in every dtype takes minutes: make test-full"
+)
 def test_every_function_compiles_in_every_dtype() -> None:
     assert len(compiled(elementwise(everything=True))) > 500
 
@@ -82,16 +94,18 @@ def test_every_line_of_the_table_has_a_function_of_the_device() -> None:
 
 
 INTEGER_FUNCTIONS = (
-    "copy one add sub mul neg absolute sign maximum minimum square cube add_scaled where masked eq ne lt le gt ge logical_and "
-    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not int_floor_divide int_remainder "
-    "int_trunc_divide int_fmod int_power"
+    "copy one add sub mul neg absolute sign maximum minimum square cube add_scaled where masked eq "
+    "ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
+    "bitwise_xor bitwise_not int_floor_divide int_remainder int_trunc_divide int_fmod int_power"
 ).split()
 
 
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("dtype", ["int8"] + ["uint8", "int32", "int64"] * full())
 def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
-    """The same functions compiled for the CPU, by numba's rules of types, not numpy's, by which the interpreter goes."""
+    """The same functions compiled for the CPU, by numba's rules of types, not numpy's, by which the
+    interpreter goes.
+    """
     numba = pytest.importorskip("numba")
     T: Any = getattr(np, dtype)
     low, high = np.iinfo(T).min, np.iinfo(T).max
@@ -117,10 +131,16 @@ def test_functions_of_the_device_are_named_after_their_lines() -> None:
 
 
 def test_a_function_takes_what_its_loop_takes() -> None:
-    """A loop written by hand has the operands of the formula, and then its numbers, under the same names."""
+    """A loop written by hand has the operands of the formula, and then its numbers, under the same
+    names.
+    """
     for entry in entries():
         if entry.formula is not None and not isinstance(entry.loop, np.ufunc):
-            names = [p.name for p in inspect.signature(entry.loop).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+            names = [
+                p.name
+                for p in inspect.signature(entry.loop).parameters.values()
+                if p.kind is not p.VAR_POSITIONAL
+            ]
             before = names.index("out")
             assert before == len(entry.operands), entry
             assert tuple(names[before + 1 :]) == entry.numbers, entry

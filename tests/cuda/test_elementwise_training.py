@@ -1,4 +1,6 @@
-"""Elementwise operators where they are used: in derivatives, in losses, in optimizers; and what complex numbers do instead."""
+"""Elementwise operators where they are used: in derivatives, in losses, in optimizers; and what
+complex numbers do instead.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,10 @@ from tests.cuda.elementwise_calls import BINARY, TERNARY, UNARY, Call
 from tests.cuda.test_elementwise import numbers, same
 
 F = torch.nn.functional
-NO_DERIVATIVE = {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf",
-                 "isfinite", "div floor"}  # fmt: skip
+NO_DERIVATIVE = {
+    "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not",
+    "isnan", "isinf", "isfinite", "div floor",
+}  # fmt: skip
 
 
 def differentiable() -> list[Any]:
@@ -40,10 +44,14 @@ def test_gradients_are_those_of_the_cpu(call: Call, count: int) -> None:
 
 
 def gradients(call: Call, tensors: list[Any]) -> list[Any]:
-    """The gradients of each operand, for a gradient of the result that is not the same everywhere."""
+    """The gradients of each operand, for a gradient of the result that is not the same
+    everywhere.
+    """
     leaves = [t.clone().requires_grad_() for t in tensors]
     result = call(*leaves)
-    weights = torch.arange(1, result.numel() + 1, dtype=result.dtype, device=result.device).reshape(result.shape)
+    weights = torch.arange(1, result.numel() + 1, dtype=result.dtype, device=result.device).reshape(
+        result.shape
+    )
     result.backward(weights)
     return [leaf.grad for leaf in leaves]
 
@@ -55,7 +63,9 @@ def losses() -> dict[str, Call]:
         "smooth_l1": lambda x, y, **o: F.smooth_l1_loss(x, y, beta=0.7, **o),
         "huber": lambda x, y, **o: F.huber_loss(x, y, delta=0.7, **o),
         "bce": lambda x, y, **o: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), **o),
-        "weighted bce": lambda x, y, **o: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), weight=y.abs(), **o),
+        "weighted bce": lambda x, y, **o: F.binary_cross_entropy(
+            x.sigmoid(), y.sigmoid(), weight=y.abs(), **o
+        ),
         "bce with logits": lambda x, y, **o: F.binary_cross_entropy_with_logits(
             x, y.sigmoid(), pos_weight=y.abs(), **o
         ),
@@ -82,7 +92,8 @@ def test_losses(name: str, reduction: str, dtype: Any) -> None:
         same(on_device, on_cpu)
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 def test_a_probability_out_of_range_is_an_assertion_on_the_device() -> None:
     x = torch.tensor([0.5, 1.5], device="cuda")
     with pytest.raises(CudaError, match="device-side assert triggered"):
@@ -123,10 +134,20 @@ def test_complex_numbers_go_to_the_cpu_and_it_shows() -> None:
     assert fallback.fallbacks()["multiply of complex64"] == before + 1
     assert [s["rule"] for s in steps if s["op"] == "multiply of complex64"] == ["backend fallback"]
     np.testing.assert_array_equal(product.cpu().numpy(), (a * b).numpy())
-    calls: list[Call] = [torch.abs, torch.exp, torch.isinf, lambda t: t + 2, lambda t: 1j * t, lambda t: t == t]
+    calls: list[Call] = [
+        torch.abs,
+        torch.exp,
+        torch.isinf,
+        lambda t: t + 2,
+        lambda t: 1j * t,
+        lambda t: t == t,
+    ]
     for call in [*calls, lambda t: t.clone().mul_(t)]:
         np.testing.assert_array_equal(call(a.cuda()).cpu().numpy(), call(a).numpy())
-    with fallback.no_fallback(), pytest.raises(NotImplementedError, match="no CUDA kernel for add of complex64"):
+    with (
+        fallback.no_fallback(),
+        pytest.raises(NotImplementedError, match="no CUDA kernel for add of complex64"),
+    ):
         a.cuda() + b.cuda()
 
 
@@ -138,7 +159,9 @@ def test_a_loop_without_a_kernel_is_named() -> None:
 
 
 def test_half_precision_is_computed_in_single() -> None:
-    """1 + 2^-11 + 2^-11 is 1.001 in single and rounds to that; in half each sum would round back to 1."""
+    """1 + 2^-11 + 2^-11 is 1.001 in single and rounds to that; in half each sum would round back to
+    1.
+    """
     tiny = torch.tensor([2.0**-11], dtype=torch.float16, device="cuda")
     one = torch.ones(1, dtype=torch.float16, device="cuda")
     assert one.add(tiny, alpha=2).item() == 1 + 2.0**-10

@@ -1,4 +1,5 @@
-"""Backward on the device gives what it gives on the CPU, for every differentiable operator: values, dtypes, devices.
+"""Backward on the device gives what it gives on the CPU, for every differentiable operator: values,
+dtypes, devices.
 
 A seeded sample of the operators; all of them, several times, with INTERNALS_TEST_FULL=1.
 """
@@ -20,9 +21,12 @@ from tests.cuda.operator_calls import CUDA, is_random, moved
 from tests.support import full
 
 COUNT = 5 if full() else 1
-BOUND = {"aten::to.device", "aten::tensor_split.tensor_indices_or_sections"}  # the result, the indices are where they must be
+# the result, the indices are where they must be
+BOUND = {"aten::to.device", "aten::tensor_split.tensor_indices_or_sections"}
 COMPARED = [n for n in NAMES if n not in BOUND]
-SAMPLE = COMPARED if full() else sorted(np.random.default_rng(6).choice(COMPARED, 120, replace=False))
+SAMPLE = (
+    COMPARED if full() else sorted(np.random.default_rng(6).choice(COMPARED, 120, replace=False))
+)
 
 
 @pytest.mark.parametrize("name", SAMPLE, ids=[n.removeprefix("aten::") for n in SAMPLE])
@@ -36,20 +40,37 @@ def test_backward(name: str) -> None:
             assert (a is None) == (b is None), f"{sample}\n{a} against {b}"
             if b is None:
                 continue
-            assert a.device is CUDA and a.dtype is b.dtype and a.shape == b.shape, f"{sample}\n{a} against {b}"
+            assert a.device is CUDA and a.dtype is b.dtype and a.shape == b.shape, (
+                f"{sample}\n{a} against {b}"
+            )
             if not is_random(op):
-                np.testing.assert_allclose(array(a.cpu()), array(b), 1e-6, 1e-8, err_msg=repr(sample))
+                np.testing.assert_allclose(
+                    array(a.cpu()), array(b), 1e-6, 1e-8, err_msg=repr(sample)
+                )
 
 
 def gradients(sample: Sample, move: Callable[[Any], Any]) -> list[Any]:
-    """The gradients of the sample's inputs, with respect to all outputs, for random gradients of those."""
+    """The gradients of the sample's inputs, with respect to all outputs, for random gradients of
+    those.
+    """
     inputs = [move(t).detach().requires_grad_() for t in sample.inputs()]
     function = sample.function(on_device(sample.op, move))
     result = function(*inputs)
-    outputs = [t for t in (result if isinstance(result, (list, tuple)) else [result]) if getattr(t, "grad_fn", None)]
+    outputs = [
+        t
+        for t in (result if isinstance(result, (list, tuple)) else [result])
+        if getattr(t, "grad_fn", None)
+    ]
     stream = np.random.default_rng(0)
-    upstream = [move(internals.tensor(stream.standard_normal(tuple(t.shape)), dtype=t.dtype)) for t in outputs]
-    return list(internals.autograd.grad(outputs, inputs, upstream, allow_unused=True)) if outputs else []
+    upstream = [
+        move(internals.tensor(stream.standard_normal(tuple(t.shape)), dtype=t.dtype))
+        for t in outputs
+    ]
+    return (
+        list(internals.autograd.grad(outputs, inputs, upstream, allow_unused=True))
+        if outputs
+        else []
+    )
 
 
 def on_device(op: OperatorHandle, move: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -60,7 +81,9 @@ def on_device(op: OperatorHandle, move: Callable[[Any], Any]) -> Callable[..., A
             return [moved_one(v) for v in value]
         return (
             move(value)
-            if isinstance(value, TensorImpl) and value.device.type == "cpu" and not value.requires_grad
+            if isinstance(value, TensorImpl)
+            and value.device.type == "cpu"
+            and not value.requires_grad
             else value
         )
 

@@ -1,6 +1,8 @@
-"""What a kernel that fails on a real GPU leaves behind: an error for whoever waits, and a context that is of no use any more.
+"""What a kernel that fails on a real GPU leaves behind: an error for whoever waits, and a context
+that is of no use any more.
 
-So each program is a process of its own, and the other tests of failing kernels keep to the simulated device.
+So each program is a process of its own, and the other tests of failing kernels keep to the
+simulated device.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ PROGRAMS = {
 def test_on_the_gpu_the_failure_is_told_and_lasts(call: str) -> None:
     program = f"{BEGINNING}print(fails(lambda: {call}))\nprint(fails(lambda: x + 1))\n"
     environment = {**os.environ, backend.VARIABLE: "gpu"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     lines = [line for line in done.stdout.splitlines() if line.startswith("CUDA error")]
     assert lines == [PROGRAMS[call]] * 2, done.stdout + done.stderr

@@ -78,7 +78,10 @@ def test_a_view_cannot_be_computed_on_a_copy(ops: Any) -> None:
 
 def test_it_can_be_made_an_error(ops: Any) -> None:
     x = torch.ones(2, device="cuda")
-    with no_fallback(), pytest.raises(NotImplementedError, match="'host_only::twice' has no CUDA kernel here"):
+    with (
+        no_fallback(),
+        pytest.raises(NotImplementedError, match="'host_only::twice' has no CUDA kernel here"),
+    ):
         ops.twice(x)
     assert ops.twice(x).cpu().tolist() == [2, 2]
     allow_fallback(False)
@@ -100,9 +103,14 @@ def test_a_kernel_that_leaves_complex_numbers_to_the_cpu_says_so() -> None:
     before = fallbacks()
     for function, name in ((torch.mm, "aten::mm"), (torch.add, "add of complex64")):
         picture = viz.dispatch(function, z, z)
-        assert f"no CUDA kernel for {name.removeprefix('aten::')}: CPU fallback" in picture.summary()
+        assert (
+            f"no CUDA kernel for {name.removeprefix('aten::')}: CPU fallback" in picture.summary()
+        )
         assert fallbacks()[name] == before.get(name, 0) + 1
-        with no_fallback(), pytest.raises(NotImplementedError, match="the CPU fallback is switched off"):
+        with (
+            no_fallback(),
+            pytest.raises(NotImplementedError, match="the CPU fallback is switched off"),
+        ):
             function(z, z)
     out = torch.empty(2, 2, dtype=torch.complex64, device="cuda")
     assert torch.mm(z, z, out=out) is out and out.cpu().tolist() == [[2, 2], [2, 2]]
@@ -114,7 +122,13 @@ def test_complex_numbers_have_gradients_there_as_well() -> None:
         z = torch.tensor([1 + 2j, 3 - 1j], device=device, requires_grad=True)
         y = z * 1
         y.real.mul_(2)
-        ((y * y.conj()).real.sum() + (y @ y).imag + y.sgn().real.sum() + y.angle().sum() + y.norm()).backward()
+        (
+            (y * y.conj()).real.sum()
+            + (y @ y).imag
+            + y.sgn().real.sum()
+            + y.angle().sum()
+            + y.norm()
+        ).backward()
         found.append(z.grad.tolist())
     for a, b in zip(*found):
         assert a == pytest.approx(b, rel=1e-5)

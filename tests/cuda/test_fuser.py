@@ -1,4 +1,6 @@
-"""Fusion groups on the device: one kernel for a group, the results of its operators, and its PTX."""
+"""Fusion groups on the device: one kernel for a group, the results of its operators, and its
+PTX.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def fused_and_not(text: str, *arguments: Any) -> tuple[list[Any], list[Any], lis
     node = group(text)
     found: list[Any] = []
     compiled = CompiledGroup(node)
-    kernels = kernels_of(lambda *given: found.append(compiled(*given)), *[a.cuda() for a in arguments])
+    kernels = kernels_of(
+        lambda *given: found.append(compiled(*given)), *[a.cuda() for a in arguments]
+    )
     expected = CompiledGroup(node).unfused(*arguments)
     return _list(found[0]), _list(expected), kernels
 
@@ -66,7 +70,12 @@ def test_one_kernel_gives_what_the_operators_give(text: str, layout: str) -> Non
     fused, expected, kernels = fused_and_not(text, *arrange(torch.randn(x), torch.randn(y)))
     assert [k.tier for k in kernels] == ["cuda"]
     for a, b in zip(fused, expected):
-        assert (a.device.type, a.dtype, a.shape, a.stride()) == ("cuda", b.dtype, b.shape, b.stride())
+        assert (a.device.type, a.dtype, a.shape, a.stride()) == (
+            "cuda",
+            b.dtype,
+            b.shape,
+            b.stride(),
+        )
         np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), rtol=1e-6, atol=1e-6)
 
 
@@ -95,7 +104,10 @@ def test_tensors_of_two_devices_are_left_to_the_operators() -> None:
 
 def test_the_text_of_a_kernel() -> None:
     *_, (kernel,) = fused_and_not(CHAIN, torch.randn(2, 3), torch.randn(3))
-    assert kernel.source.startswith("def fused_mul_sigmoid_add(n, x, y, out, size1, x_stride0, x_stride1, y_stride0, y_stride1, ")
+    assert kernel.source.startswith(
+        "def fused_mul_sigmoid_add(n, x, y, out, size1, x_stride0, x_stride1, y_stride0, "
+        "y_stride1, "
+    )
     body = kernel.source.partition("\n")[2]
     assert (
         body

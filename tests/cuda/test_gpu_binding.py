@@ -1,6 +1,6 @@
-"""The driver for a real GPU, with the true `cuda.bindings` and the true numba.cuda, on a libcuda that stands for the hardware
-(`fake_libcuda.c`). It shows that arguments and results have the types that these two want and give; kernels are compiled, and do
-nothing.
+"""The driver for a real GPU, with the true `cuda.bindings` and the true numba.cuda, on a libcuda
+that stands for the hardware (`fake_libcuda.c`). It shows that arguments and results have the types
+that these two want and give; kernels are compiled, and do nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 pytestmark = [
     pytest.mark.skipif(
-        not sys.platform.startswith("linux"), reason="a libcuda.so can stand in for the driver's on Linux only"
+        not sys.platform.startswith("linux"),
+        reason="a libcuda.so can stand in for the driver's on Linux only",
     ),
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
     pytest.mark.skipif(
-        importlib.util.find_spec("numba_cuda") is None, reason="needs numba-cuda: pip install 'numba-cuda[cu13]'"
+        importlib.util.find_spec("numba_cuda") is None,
+        reason="needs numba-cuda: pip install 'numba-cuda[cu13]'",
     ),
 ]
 
@@ -48,12 +50,16 @@ host = driver.host_alloc(64)
 assert driver.is_pinned(host) and not driver.is_pinned(x.ctypes.data)
 driver.memset(0, stream, p, 0x1FF, 16)
 assert driver.memory_info(0) == (5, 10) and driver.can_access_peer(0, 1)
-start, end = driver.record_event(0, stream, timing=True), driver.record_event(0, stream, timing=True)
+start = driver.record_event(0, stream, timing=True)
+end = driver.record_event(0, stream, timing=True)
 assert start.query() and start.elapsed_ms(end) == 1.5 and start.handle != end.handle
 end.synchronize()
 driver.stream_wait_event(1, 0, driver.record_event(0, stream))
 assert not driver.query_stream(0, stream) and driver.query_stream(0, 0)
-failing = {IllegalMemoryAccess: lambda: driver.query_stream(0, 0x77), DeviceOutOfMemory: lambda: driver.malloc(0, 1 << 50)}
+failing = {
+    IllegalMemoryAccess: lambda: driver.query_stream(0, 0x77),
+    DeviceOutOfMemory: lambda: driver.malloc(0, 1 << 50),
+}
 for error, call in failing.items():
     try:
         call()
@@ -113,19 +119,35 @@ os.waitpid(child, 0)
 
 
 def run(folder: Path, program: str, nvml: bool = False, **more: str) -> tuple[list[str], list[str]]:
-    """What the program prints, and what the library was asked to do; `nvml`: there is a library that counts devices."""
+    """What the program prints, and what the library was asked to do; `nvml`: there is a library
+    that counts devices.
+    """
     assert COMPILER is not None
     for library in ["libcuda", "libnvidia-ml"] if nvml else ["libcuda"]:
-        source = Path(__file__).with_name("fake_libcuda.c" if library == "libcuda" else "fake_libnvml.c")
-        subprocess.run([COMPILER, "-shared", "-fPIC", "-o", folder / f"{library}.so.1", source, "-ldl"], check=True)
+        source = Path(__file__).with_name(
+            "fake_libcuda.c" if library == "libcuda" else "fake_libnvml.c"
+        )
+        subprocess.run(
+            [COMPILER, "-shared", "-fPIC", "-o", folder / f"{library}.so.1", source, "-ldl"],
+            check=True,
+        )
     script, log = folder / "program.py", folder / "log"
     script.write_text(program)
     variables = {
-        k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_ENABLE_CUDASIM", "CUDA_", "INTERNALS_CUDA"))
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("NUMBA_ENABLE_CUDASIM", "CUDA_", "INTERNALS_CUDA"))
     }
-    variables |= {"LD_LIBRARY_PATH": str(folder), "FAKE_LIBCUDA_LOG": str(log), "PYTHONPATH": os.getcwd(), **more}
+    variables |= {
+        "LD_LIBRARY_PATH": str(folder),
+        "FAKE_LIBCUDA_LOG": str(log),
+        "PYTHONPATH": os.getcwd(),
+        **more,
+    }
     log.touch()
-    done = subprocess.run([sys.executable, script], env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script], env=variables, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), log.read_text().splitlines()
 
@@ -145,12 +167,17 @@ def test_where_cuda_itself_had_to_be_asked_the_child_is_told(tmp_path: Path, why
 @pytest.mark.parametrize(
     "visible, count",
     [
-        ("", 0), ("0", 1), ("1,0", 2), ("0,0", 0), ("1,2,0", 1), ("0,-1,1", 1), ("-1", 0), ("1gpu0,0ampere", 2), ("no", 0),
-        ("GPU-1", 1), ("GPU-1,GPU-0", 2), ("GPU-", 0), ("GPU-1,0", 1), ("GPU-9", 0), ("GPU-1,GPU-10000000-fake", 0),
+        ("", 0), ("0", 1), ("1,0", 2), ("0,0", 0), ("1,2,0", 1), ("0,-1,1", 1), ("-1", 0),
+        ("1gpu0,0ampere", 2), ("no", 0), ("GPU-1", 1), ("GPU-1,GPU-0", 2), ("GPU-", 0),
+        ("GPU-1,0", 1), ("GPU-9", 0), ("GPU-1,GPU-10000000-fake", 0),
     ],
 )  # fmt: skip
-def test_devices_are_counted_as_cuda_would(visible: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's own count says the same: of two GPUs, for each of these values of CUDA_VISIBLE_DEVICES."""
+def test_devices_are_counted_as_cuda_would(
+    visible: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch's own count says the same: of two GPUs, for each of these values of
+    CUDA_VISIBLE_DEVICES.
+    """
     monkeypatch.setattr(nvml, "_uuids", lambda: UUIDS)
     monkeypatch.delenv("PYTORCH_NVML_BASED_CUDA_CHECK", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -176,16 +203,22 @@ def test_where_nvml_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_memory_streams_and_events(tmp_path: Path) -> None:
     printed, calls = run(tmp_path, RUNTIME)
     assert printed == [
-        "_CudaDeviceProperties(name='Fake 1', major=9, minor=0, total_memory=81920MB, multi_processor_count=16, "
-        "uuid=00010203-0405-0607-0809-0a0b0c0d0e0f, pci_bus_id=33, pci_device_id=34, pci_domain_id=50, L2_cache_size=0MB)",
+        "_CudaDeviceProperties(name='Fake 1', major=9, minor=0, total_memory=81920MB, "
+        "multi_processor_count=16, uuid=00010203-0405-0607-0809-0a0b0c0d0e0f, pci_bus_id=33, "
+        "pci_device_id=34, pci_domain_id=50, L2_cache_size=0MB)",
         "CUDA error: an illegal memory access was encountered",
         "CUDA error: out of memory",
         "[('cudaMemsetAsync', 'host'), ('Memset (Device)', 'memset')]",
     ]
     assert [c for c in calls if c != "init"][:8] == [
-        "stream, flags 1, priority -2", "h2d 4096", "wait", "d2d 4096", "d2h 4096", "wait", "pinned, flags 1", "memset 255 16",
+        "stream, flags 1, priority -2", "h2d 4096", "wait", "d2d 4096", "d2h 4096", "wait",
+        "pinned, flags 1", "memset 255 16",
     ]  # fmt: skip
-    assert calls.count("event, flags 0") >= 2 and calls.count("event, flags 2") == 1 and "wait for event" in calls
+    assert (
+        calls.count("event, flags 0") >= 2
+        and calls.count("event, flags 2") == 1
+        and "wait for event" in calls
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -196,6 +229,8 @@ def test_kernels_are_compiled_and_get_their_arguments(tmp_path: Path) -> None:
     for line in printed:
         stream, pointer = line.split()
         for s in ("(nil)", stream):
-            expected.append(f"launch 2 x 32, stream {s}, size 8, itemsize 4, pointer {pointer}, number 3")
+            expected.append(
+                f"launch 2 x 32, stream {s}, size 8, itemsize 4, pointer {pointer}, number 3"
+            )
     assert launches == expected and len(expected) == 4
     assert calls.count("kernel fill") >= 1

@@ -1,5 +1,5 @@
-"""The driver for a real GPU, as far as it can be tested without one: on a binding that notes what it is asked, and against the
-signatures of the true binding. `test_on_the_gpu_*` need the hardware.
+"""The driver for a real GPU, as far as it can be tested without one: on a binding that notes what
+it is asked, and against the signatures of the true binding. `test_on_the_gpu_*` need the hardware.
 """
 
 from __future__ import annotations
@@ -82,7 +82,13 @@ class FakeBinding:
     _cuModuleLoadData = _cuModuleGetFunction = _fresh
 
     def _cuDeviceGetAttribute(self, name: str, device: int) -> tuple[int]:
-        return ({"COMPUTE_CAPABILITY_MAJOR": 9, "MULTIPROCESSOR_COUNT": 132, "L2_CACHE_SIZE": 50 << 20}.get(name, 0),)
+        return (
+            {
+                "COMPUTE_CAPABILITY_MAJOR": 9,
+                "MULTIPROCESSOR_COUNT": 132,
+                "L2_CACHE_SIZE": 50 << 20,
+            }.get(name, 0),
+        )
 
     def _cuDeviceGetName(self, length: int, device: int) -> tuple[bytes]:
         return (b"NVIDIA X".ljust(length, b"\0"),)
@@ -107,7 +113,9 @@ class FakeBinding:
 
     def _cuGetErrorString(self, status: Status) -> tuple[bytes]:
         return (
-            {2: b"out of memory", 700: b"an illegal memory access was encountered"}.get(status, b"invalid argument"),
+            {2: b"out of memory", 700: b"an illegal memory access was encountered"}.get(
+                status, b"invalid argument"
+            ),
         )
 
 
@@ -133,8 +141,9 @@ def test_it_defines_all_that_a_driver_has(driver: GpuDriver) -> None:
 
 def test_properties(driver: GpuDriver) -> None:
     assert repr(driver.properties(1)) == (
-        "_CudaDeviceProperties(name='NVIDIA X', major=9, minor=0, total_memory=81920MB, multi_processor_count=132, "
-        "uuid=00010203-0405-0607-0809-0a0b0c0d0e0f, pci_bus_id=0, pci_device_id=0, pci_domain_id=0, L2_cache_size=50MB)"
+        "_CudaDeviceProperties(name='NVIDIA X', major=9, minor=0, total_memory=81920MB, "
+        "multi_processor_count=132, uuid=00010203-0405-0607-0809-0a0b0c0d0e0f, pci_bus_id=0, "
+        "pci_device_id=0, pci_domain_id=0, L2_cache_size=50MB)"
     )
 
 
@@ -143,7 +152,11 @@ def test_memory(driver: GpuDriver, binding: FakeBinding) -> None:
     assert binding.calls == [("cuCtxSetCurrent", "context 1"), ("cuMemAlloc", 4096)]
     binding.calls.clear()
     driver.free(1, pointer)
-    assert binding.calls == [("cuCtxSetCurrent", "context 1"), ("cuCtxSynchronize",), ("cuMemFree", pointer)]
+    assert binding.calls == [
+        ("cuCtxSetCurrent", "context 1"),
+        ("cuCtxSynchronize",),
+        ("cuMemFree", pointer),
+    ]
     assert driver.memory_info(0) == (5, 10)
     binding.calls.clear()
     driver.host_free(driver.host_alloc(64))
@@ -151,14 +164,23 @@ def test_memory(driver: GpuDriver, binding: FakeBinding) -> None:
 
 
 @pytest.mark.parametrize("pinned", [True, False])
-def test_copies_wait_unless_the_hosts_side_is_pinned(driver: GpuDriver, binding: FakeBinding, pinned: bool) -> None:
+def test_copies_wait_unless_the_hosts_side_is_pinned(
+    driver: GpuDriver, binding: FakeBinding, pinned: bool
+) -> None:
     if pinned:
         binding.pinned.add(77)
     driver.copy(0, 5, 1234, 77, 8, "h2d")
     driver.copy(0, 5, 77, 1234, 8, "d2h")
-    work = [call for call in binding.calls if call[0] not in ("cuCtxSetCurrent", "cuMemHostGetFlags")]
+    work = [
+        call for call in binding.calls if call[0] not in ("cuCtxSetCurrent", "cuMemHostGetFlags")
+    ]
     wait = [] if pinned else [("cuStreamSynchronize", 5)]
-    assert work == [("cuMemcpyHtoDAsync", 1234, 77, 8, 5), *wait, ("cuMemcpyDtoHAsync", 77, 1234, 8, 5), *wait]
+    assert work == [
+        ("cuMemcpyHtoDAsync", 1234, 77, 8, 5),
+        *wait,
+        ("cuMemcpyDtoHAsync", 77, 1234, 8, 5),
+        *wait,
+    ]
 
 
 def test_copies_within_and_between_devices(driver: GpuDriver, binding: FakeBinding) -> None:
@@ -169,7 +191,10 @@ def test_copies_within_and_between_devices(driver: GpuDriver, binding: FakeBindi
         ("cuMemcpyDtoDAsync", 11, 22, 8, 5),
         ("cuMemcpyPeerAsync", 10011, "context 1", 22, "context 0", 8, 5),
     ]
-    assert [call for call in binding.calls if call[0] == "cuCtxSetCurrent"][-1] == ("cuCtxSetCurrent", "context 0")
+    assert [call for call in binding.calls if call[0] == "cuCtxSetCurrent"][-1] == (
+        "cuCtxSetCurrent",
+        "context 0",
+    )
     binding.calls.clear()
     driver.copy(0, 5, 11, 22, 0, "d2d")
     driver.memset(0, 5, 11, 0, 0)
@@ -180,15 +205,22 @@ def test_copies_within_and_between_devices(driver: GpuDriver, binding: FakeBindi
 
 def test_streams_and_events(driver: GpuDriver, binding: FakeBinding) -> None:
     stream = driver.create_stream(0, -2)
-    assert binding.calls[-1] == ("cuStreamCreateWithPriority", 1, -2)  # 1: does not wait for the default stream
+    # 1: does not wait for the default stream
+    assert binding.calls[-1] == ("cuStreamCreateWithPriority", 1, -2)
     driver.memset(0, stream, 99, 0x1FF, 16)
     assert binding.calls[-1] == ("cuMemsetD8Async", 99, 0xFF, 16, stream)
     event = driver.record_event(0, stream)
     assert binding.calls[-2:] == [("cuEventCreate", 2), ("cuEventRecord", event.handle, stream)]
     driver.stream_wait_event(1, 7, event)
-    assert binding.calls[-2:] == [("cuCtxSetCurrent", "context 1"), ("cuStreamWaitEvent", 7, event.handle, 0)]
+    assert binding.calls[-2:] == [
+        ("cuCtxSetCurrent", "context 1"),
+        ("cuStreamWaitEvent", 7, event.handle, 0),
+    ]
     assert event.query() and driver.query_stream(0, stream)
-    binding.fails = {"cuEventQuery": Status.CUDA_ERROR_NOT_READY, "cuStreamQuery": Status.CUDA_ERROR_NOT_READY}
+    binding.fails = {
+        "cuEventQuery": Status.CUDA_ERROR_NOT_READY,
+        "cuStreamQuery": Status.CUDA_ERROR_NOT_READY,
+    }
     assert not event.query() and not driver.query_stream(0, stream)
     event.synchronize()
     assert binding.calls[-1] == ("cuEventSynchronize", event.handle)
@@ -228,7 +260,9 @@ def test_two_threads_may_want_the_last_spare_event(driver: GpuDriver) -> None:
         (Status.CUDA_ERROR_INVALID_VALUE, CudaError, "CUDA error: invalid argument\n"),
     ],
 )
-def test_errors(driver: GpuDriver, binding: FakeBinding, status: Status, error: type[CudaError], text: str) -> None:
+def test_errors(
+    driver: GpuDriver, binding: FakeBinding, status: Status, error: type[CudaError], text: str
+) -> None:
     binding.fails = {"cuMemAlloc": status, "cuStreamQuery": status}
     with pytest.raises(error, match=f"^{text}Search for `{status.name}'"):
         driver.malloc(0, 1)
@@ -238,8 +272,12 @@ def test_errors(driver: GpuDriver, binding: FakeBinding, status: Status, error: 
 
 def test_launches(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
     filled: list[Any] = []
-    call = SimpleNamespace(name="k", function=7, pointer=8, lock=threading.Lock(), fill=filled.append)
-    launching = SimpleNamespace(call_for=lambda driver, device, kernel, args: (call, [*args, device]))
+    call = SimpleNamespace(
+        name="k", function=7, pointer=8, lock=threading.Lock(), fill=filled.append
+    )
+    launching = SimpleNamespace(
+        call_for=lambda driver, device, kernel, args: (call, [*args, device])
+    )
     monkeypatch.setattr(gpu_driver, "_launching", lambda: launching)
     kernel = SimpleNamespace(name="k")
     driver.launch(1, 9, kernel, (4, 3, 2), (32, 5, 1), (5,))
@@ -258,9 +296,13 @@ def test_launches(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.M
     assert not call.lock.locked()
 
 
-def test_loading_a_kernel(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_a_kernel(
+    driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launching = gpu_driver._launching()
-    monkeypatch.setattr(launching, "cubin", lambda kernel, args, cc: (kernel.name, b"code of %d.%d" % cc))
+    monkeypatch.setattr(
+        launching, "cubin", lambda kernel, args, cc: (kernel.name, b"code of %d.%d" % cc)
+    )
     for number in (5, 6, 7.0):
         driver.launch(1, 9, nothing, (1, 1, 1), (32, 1, 1), (number,))
     code = ("cuModuleLoadData", b"code of 9.0"), ("cuModuleGetFunction", 1000, b"nothing")
@@ -275,7 +317,9 @@ def test_loading_a_kernel(driver: GpuDriver, binding: FakeBinding, monkeypatch: 
         raise ValueError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION: it does not link")
 
     monkeypatch.setattr(launching, "cubin", fail)
-    with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: it does not link"):
+    with pytest.raises(
+        CudaError, match="CUDA error: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: it does not link"
+    ):
         driver.launch(1, 9, nothing, (1, 1, 1), (32, 1, 1), (True,))
 
 
@@ -287,9 +331,15 @@ def test_recordings_are_made_of_pairs_of_events(driver: GpuDriver, binding: Fake
     assert [a.name for a in found] == ["cudaMemsetAsync", "cudaDeviceSynchronize"]
     driver.stop_recording()
     work = [a for a in found if a.kind == "memset"]
-    # Each device has a first event, 1000 and 1001; the next two enclose the memset. The fake clock gives 0.01 ms for each.
+    # Each device has a first event, 1000 and 1001; the next two enclose the memset. The fake clock
+    # gives 0.01 ms for each.
     (memset,) = work
-    assert (memset.device, memset.stream, memset.correlation, memset.duration_ns) == (1, 3, 1, 10_000)
+    assert (memset.device, memset.stream, memset.correlation, memset.duration_ns) == (
+        1,
+        3,
+        1,
+        10_000,
+    )
     assert (
         memset.start_ns > 10_000
     )  # since the first event of its device, which came a little after the recording's beginning
@@ -301,17 +351,28 @@ def test_recordings_are_made_of_pairs_of_events(driver: GpuDriver, binding: Fake
 def test_every_name_that_is_used_exists_in_the_true_binding() -> None:
     """And takes as many arguments as it is given."""
     true = pytest.importorskip("cuda.bindings.driver", reason="needs the package cuda-bindings")
-    source = inspect.getsource(gpu_driver) + inspect.getsource(inspect.getmodule(gpu_driver.GpuRecording))  # type: ignore[arg-type]
-    names = {*re.findall(r'"(cu[A-Z]\w+)"', source), "cuMemHostGetFlags", "cuPointerGetAttribute", "cuGetErrorString"}
+    source = inspect.getsource(gpu_driver) + inspect.getsource(
+        inspect.getmodule(gpu_driver.GpuRecording)
+    )  # type: ignore[arg-type]
+    names = {
+        *re.findall(r'"(cu[A-Z]\w+)"', source),
+        "cuMemHostGetFlags",
+        "cuPointerGetAttribute",
+        "cuGetErrorString",
+    }
     assert len(names) > 25
     for name in names:
         assert callable(getattr(true, name)), name
     arity = {
-        "cuMemAlloc": 1, "cuMemFree": 1, "cuMemHostAlloc": 2, "cuMemFreeHost": 1, "cuMemcpyHtoDAsync": 4, "cuMemcpyDtoHAsync": 4,
-        "cuMemcpyDtoDAsync": 4, "cuMemcpyPeerAsync": 6, "cuMemsetD8Async": 4, "cuStreamCreateWithPriority": 2,
-        "cuStreamWaitEvent": 3, "cuEventRecord": 2, "cuEventElapsedTime": 2, "cuEventCreate": 1, "cuPointerGetAttribute": 2,
+        "cuMemAlloc": 1, "cuMemFree": 1, "cuMemHostAlloc": 2, "cuMemFreeHost": 1,
+        "cuMemcpyHtoDAsync": 4, "cuMemcpyDtoHAsync": 4,
+        "cuMemcpyDtoDAsync": 4, "cuMemcpyPeerAsync": 6, "cuMemsetD8Async": 4,
+        "cuStreamCreateWithPriority": 2,
+        "cuStreamWaitEvent": 3, "cuEventRecord": 2, "cuEventElapsedTime": 2, "cuEventCreate": 1,
+        "cuPointerGetAttribute": 2,
         "cuMemHostGetFlags": 1,
-        "cuDeviceGetAttribute": 2, "cuDeviceGetName": 2, "cuDevicePrimaryCtxRetain": 1, "cuCtxSetCurrent": 1,
+        "cuDeviceGetAttribute": 2, "cuDeviceGetName": 2, "cuDevicePrimaryCtxRetain": 1,
+        "cuCtxSetCurrent": 1,
         "cuLaunchKernel": 11,
     }  # fmt: skip
     for name, n in arity.items():
@@ -363,7 +424,11 @@ def test_on_the_gpu_bytes_go_there_and_back() -> None:
 def test_on_the_gpu_pinned_memory_events_and_properties() -> None:
     driver = backend.driver()
     pinned, pageable = driver.host_alloc(4096), np.zeros(4096, np.uint8)
-    assert driver.is_pinned(pinned) and driver.is_pinned(pinned + 4095) and not driver.is_pinned(pageable.ctypes.data)
+    assert (
+        driver.is_pinned(pinned)
+        and driver.is_pinned(pinned + 4095)
+        and not driver.is_pinned(pageable.ctypes.data)
+    )
     start = driver.record_event(0, 0, timing=True)
     end = driver.record_event(0, 0, timing=True)
     end.synchronize()

@@ -58,7 +58,9 @@ def test_numbers_are_where_the_driver_is_told() -> None:
     codes = "".join(map(gpu_launch._codes, ARGUMENTS))
     assert len(numbers) == len(codes)
     memory = struct.pack(codes, *numbers)
-    found = [struct.unpack_from(c, memory, at)[0] for c, at in zip(codes, gpu_launch._offsets(codes))]
+    found = [
+        struct.unpack_from(c, memory, at)[0] for c, at in zip(codes, gpu_launch._offsets(codes))
+    ]
     assert found == [
         0, 0, 6, 2, 0x7000, 6, 2,
         0, 0, 6, 8, 0x8000, 2, 3, 8, 16,

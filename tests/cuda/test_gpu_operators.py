@@ -1,4 +1,6 @@
-"""Every native operator on the way that it takes on a real GPU, up to the machine code of its kernels (`on_fake_gpu.py`)."""
+"""Every native operator on the way that it takes on a real GPU, up to the machine code of its
+kernels (`on_fake_gpu.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ pytestmark = test_gpu_binding.pytestmark
 
 @pytest.mark.sampled(1 / 4)
 def test_every_native_operator(tmp_path: Path) -> None:
-    printed, calls = test_gpu_binding.run(tmp_path, "from tests.cuda.on_fake_gpu import main\nmain()\n")
+    printed, calls = test_gpu_binding.run(
+        tmp_path, "from tests.cuda.on_fake_gpu import main\nmain()\n"
+    )
     *complaints, counts = printed
     assert not complaints, "\n".join(complaints)
     operators, kernels = map(int, counts.split())

@@ -1,4 +1,6 @@
-"""What kernels do on a GPU only, run by the interpreter: warp shuffles instead of shared memory, `by_executor`'s other side."""
+"""What kernels do on a GPU only, run by the interpreter: warp shuffles instead of shared memory,
+`by_executor`'s other side.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,8 @@ def test_a_divergent_shuffle_is_an_error(program: Any) -> None:
     line = program.function.__code__.co_firstlineno + 4
     program[1, 32](torch.zeros(32, device="cuda"))
     with pytest.raises(
-        CudaError, match=f"shfl_down_sync in line {line} is for the lanes 0xffffffff(.|\n)*{program.name}"
+        CudaError,
+        match=f"shfl_down_sync in line {line} is for the lanes 0xffffffff(.|\n)*{program.name}",
     ):
         torch.cuda.synchronize()
 
@@ -140,7 +143,9 @@ def test_assertions() -> None:
     checked[1, 3](torch.arange(3, device="cuda"))
     torch.cuda.synchronize()
     checked[1, 4](torch.arange(4, device="cuda"))
-    with pytest.raises(CudaError, match="device-side assert triggered(.|\n)*a condition that the kernel checks"):
+    with pytest.raises(
+        CudaError, match="device-side assert triggered(.|\n)*a condition that the kernel checks"
+    ):
         torch.cuda.synchronize()
 
 
@@ -167,7 +172,11 @@ def test_reductions(name: str, dtype: str) -> None:
     if (name, dtype) == ("argmin", "bool"):
         dtype = "int16"  # truth values have no order for it
     for shape in ((130,), (3, 70)):
-        compare(lambda x: getattr(x, name)(-1), values(shape, dtype), tolerance=3e-3 if dtype == "float16" else None)
+        compare(
+            lambda x: getattr(x, name)(-1),
+            values(shape, dtype),
+            tolerance=3e-3 if dtype == "float16" else None,
+        )
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std", "norm", "logsumexp"])
@@ -205,11 +214,15 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "instance norm": lambda x, w: F.instance_norm(x),
     "matrix times vector": lambda x, w: x.reshape(-1, 40) @ w,
     "linear of one row": lambda x, w: F.linear(x[0, :1], x[1]),
-    "cross entropy": lambda x, w: F.cross_entropy(x.reshape(-1, 40), torch.arange(6, device=x.device)),
+    "cross entropy": lambda x, w: F.cross_entropy(
+        x.reshape(-1, 40), torch.arange(6, device=x.device)
+    ),
     "cumulative": lambda x, w: x.cumsum(-1).softmax(-1),
     "average": lambda x, w: F.adaptive_avg_pool2d(x, 1),
     "convolution": lambda x, w: F.conv2d(x[None], x[None, :, :3, :3], w[:1]),
-    "convolution by channel": lambda x, w: F.conv2d(x[None, :2], x[:, None, :3, :3], w[:2], groups=2),
+    "convolution by channel": lambda x, w: F.conv2d(
+        x[None, :2], x[:, None, :3, :3], w[:2], groups=2
+    ),
     "embedding": lambda x, w: F.embedding(torch.tensor([0, 2, 2, 1], device=x.device), x[0]),
     "by index": lambda x, w: x[:, torch.tensor([2, 0, 0], device=x.device)],
     "product of matrices": lambda x, w: x[0] @ x[1].t(),

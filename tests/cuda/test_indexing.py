@@ -1,4 +1,6 @@
-"""Indexing with tensors and masks on the device: what the CPU gives, with gradients, without a fallback."""
+"""Indexing with tensors and masks on the device: what the CPU gives, with gradients, without a
+fallback.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.cuda.indexing_support import MOVABLE, numbers, same_on_both
 from tests.support import examples
 
 ROWS, COLUMNS = torch.tensor([2, -1, 0]), torch.tensor([[1], [3]])
-MASK = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, False]])
+MASK = torch.tensor(
+    [[True, False, True, True], [False, False, True, False], [True, True, False, False]]
+)
 
 
 @pytest.mark.parametrize("dtype", MOVABLE, ids=str)
@@ -27,13 +31,16 @@ def test_every_dtype_is_read_and_written(dtype: Any) -> None:
         x[i] = v
         return x
 
-    same_on_both(write, numbers(3, 4, dtype=dtype), torch.tensor([2, 0]), numbers(2, 4, dtype=dtype, seed=1))
+    same_on_both(
+        write, numbers(3, 4, dtype=dtype), torch.tensor([2, 0]), numbers(2, 4, dtype=dtype, seed=1)
+    )
 
 
 @pytest.mark.parametrize("index", [
-    lambda i, j: i, lambda i, j: (slice(None), j), lambda i, j: (i[:2], j), lambda i, j: (Ellipsis, i),
-    lambda i, j: (i, slice(None), i), lambda i, j: (slice(None), i, i), lambda i, j: (0, i), lambda i, j: (i, None, 1),
-    lambda i, j: (i.to(torch.int32), slice(1, None)), lambda i, j: (i[:0],), lambda i, j: ([0, 1], [2, 0]),
+    lambda i, j: i, lambda i, j: (slice(None), j), lambda i, j: (i[:2], j), lambda i,
+    j: (Ellipsis, i), lambda i, j: (i, slice(None), i), lambda i, j: (slice(None), i, i), lambda i,
+    j: (0, i), lambda i, j: (i, None, 1), lambda i, j: (i.to(torch.int32), slice(1, None)),
+    lambda i, j: (i[:0],), lambda i, j: ([0, 1], [2, 0]),
 ])  # fmt: skip
 def test_any_combination_of_indices(index: Any) -> None:
     x = numbers(4, 4, 4)
@@ -69,7 +76,9 @@ def test_writing_with_masks_and_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.uint8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64], ids=str
+    "dtype",
+    [torch.uint8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64],
+    ids=str,
 )
 def test_accumulate_counts_repeats(dtype: Any) -> None:
     def add(x: Any, i: Any, v: Any) -> Any:
@@ -88,7 +97,9 @@ def test_gradients_of_writing() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (5,), (3, 4), (2, 0, 3), (2, 3, 4)])
-@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.int64, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.float16, torch.int64, torch.complex64], ids=str
+)
 def test_nonzero(sizes: tuple[int, ...], dtype: Any) -> None:
     x = (numbers(*sizes) - 2).clamp(0).to(dtype)
     same_on_both(lambda x: x.nonzero(), x)
@@ -115,21 +126,30 @@ def test_repeat_interleave() -> None:
     same_on_both(lambda r: torch.repeat_interleave(r.to(torch.int32)), repeats)
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
-@pytest.mark.parametrize(("repeats", "size"), [([2, 0, 3], 4), ([1000, -990, 3], None), ([-2, 7], None)])
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
+@pytest.mark.parametrize(
+    ("repeats", "size"), [([2, 0, 3], 4), ([1000, -990, 3], None), ([-2, 7], None)]
+)
 def test_repeat_interleave_into_fewer_elements(repeats: list[int], size: int | None) -> None:
     with pytest.raises(RuntimeError, match="device-side assert triggered"):
         torch.repeat_interleave(torch.tensor(repeats).cuda(), output_size=size)
         torch.cuda.synchronize()
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_index_out_of_range_is_found_out_by_the_kernel(index: int) -> None:
     x = numbers(3).cuda()
     i, v = torch.tensor([0, index]).cuda(), numbers(2).cuda()
-    for use in (lambda: x[i], lambda: x.index_put_((i,), v), lambda: x.index_put_((i,), v, accumulate=True)):
+    for use in (
+        lambda: x[i],
+        lambda: x.index_put_((i,), v),
+        lambda: x.index_put_((i,), v, accumulate=True),
+    ):
         with pytest.raises(RuntimeError, match="device-side assert triggered"):
             use()
             torch.cuda.synchronize()

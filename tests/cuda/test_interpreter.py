@@ -1,4 +1,6 @@
-"""The interpreter of kernels: threads, barriers, shared memory, errors; and numba's own simulator as a second opinion."""
+"""The interpreter of kernels: threads, barriers, shared memory, errors; and numba's own simulator
+as a second opinion.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ T, op, N = template("T"), template("op"), template("N")
 @kernel
 def where_am_i(out):
     i, j = cuda.grid(2)
-    out[j, i] = cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
+    out[j, i] = (
+        cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.blockIdx.x + 1000 * cuda.blockIdx.y
+    )
 
 
 @kernel
@@ -157,28 +161,37 @@ def test_math_is_that_of_the_device() -> None:
     assert [str(v) for v in out.cpu().tolist()] == ["inf", "-inf", "nan", "inf"]
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 @pytest.mark.parametrize("index", [5, -1])
 def test_index_out_of_bounds(index: int) -> None:
     a, out = torch.zeros(5, device="cuda"), torch.zeros(1, device="cuda")
     read_at[1, 1](out, a, index)
-    with pytest.raises(RuntimeError, match="illegal memory access(.|\n)*kernel read_at, block .0, 0, 0., thread"):
+    with pytest.raises(
+        RuntimeError, match="illegal memory access(.|\n)*kernel read_at, block .0, 0, 0., thread"
+    ):
         torch.cuda.synchronize()
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 def test_failed_assertion() -> None:
     refuse[1, 1](torch.zeros(1, device="cuda"))
     with pytest.raises(RuntimeError, match="device-side assert triggered(.|\n)*not positive"):
         torch.cuda.synchronize()
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 def test_a_slip_in_the_source_says_where(simulator: Any) -> None:
     misspelt[1, 1](torch.zeros(1, device="cuda"))
     with pytest.raises(Exception, match="threadIdx") as caught:
         torch.cuda.synchronize()
-    told = [*getattr(caught.value, "__notes__", ()), *getattr(caught.value.__cause__, "__notes__", ()), str(caught.value)]
+    told = [
+        *getattr(caught.value, "__notes__", ()),
+        *getattr(caught.value.__cause__, "__notes__", ()),
+        str(caught.value),
+    ]
     assert any("kernel misspelt, block (0, 0, 0), thread (0, 0, 0)" in text for text in told)
 
 
@@ -192,7 +205,8 @@ def test_wrong_number_of_arguments() -> None:
     with pytest.raises(TypeError, match=r"kernel count takes 2 arguments \(out, n\), got 1"):
         interpreter.run(count, (1, 1, 1), (1, 1, 1), (3,), None)
     with pytest.raises(TypeError, match=r"kernel count takes 2 arguments \(out, n\), got 3"):
-        count[1, 1](torch.zeros(1, device="cuda"), 1, 2)  # at the launch, in whose line the mistake is
+        # at the launch, in whose line the mistake is
+        count[1, 1](torch.zeros(1, device="cuda"), 1, 2)
 
 
 def test_launch_checks() -> None:
@@ -220,18 +234,24 @@ def test_tensors_on_two_devices() -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_numbas_own_simulator_agrees() -> None:
-    """The same source on numba's simulator, in a process of its own: it has to be chosen before numba is imported."""
+    """The same source on numba's simulator, in a process of its own: it has to be chosen before
+    numba is imported.
+    """
     pytest.importorskip("numba")
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import numpy as np, internals as torch\n"
         "import test_interpreter as t\n"
         "torch.cuda.use_simulator(devices=2, numba=True)\n"
-        "t.test_positions(); t.test_barrier(); t.test_device_functions_that_wait(np.float32); t.test_atomics()\n"
+        "t.test_positions(); t.test_barrier(); t.test_device_functions_that_wait(np.float32); "
+        "t.test_atomics()\n"
         "print('agreed')\n"
     )
     environment = {**os.environ, "INTERNALS_CUDA": "numba-simulator", "NUMBA_ENABLE_CUDASIM": "1"}
     run = subprocess.run(
-        [sys.executable, "-c", program, os.path.dirname(__file__)], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", program, os.path.dirname(__file__)],
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert run.stdout.strip().endswith("agreed"), run.stderr

@@ -1,4 +1,6 @@
-"""Compiled programs on the device: traces, scripts, constants, devices as values, frozen modules, and a sample of the corpus."""
+"""Compiled programs on the device: traces, scripts, constants, devices as values, frozen modules,
+and a sample of the corpus.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from tests.support import full
 
 CUDA = torch.device("cuda", 0)
 PROGRAMS = load(torch)
-SAMPLE = sorted(PROGRAMS) if full() else sorted(np.random.default_rng(5).choice(sorted(PROGRAMS), 30, replace=False))
+SAMPLE = (
+    sorted(PROGRAMS)
+    if full()
+    else sorted(np.random.default_rng(5).choice(sorted(PROGRAMS), 30, replace=False))
+)
 x = torch.arange(6.0).view(2, 3)
 
 
@@ -89,7 +95,11 @@ def test_devices_in_a_script(executor: str) -> None:
     assert here[1:8] == (CUDA, False, "cpu", None, -1, True, CUDA)
     assert there[8] and here[8] and here[9].device == CUDA and here[9].tolist() == [0.0, 1.0, 2.0]
     text = str(places.graph)
-    assert "prim::is_cuda(%a.1)" in text and "prim::device(%a.1)" in text and 'Constant[value="cuda"]' in text
+    assert (
+        "prim::is_cuda(%a.1)" in text
+        and "prim::device(%a.1)" in text
+        and 'Constant[value="cuda"]' in text
+    )
 
 
 def test_mixed_devices_are_refused_where_they_meet() -> None:
@@ -139,20 +149,27 @@ def test_modules(move: str) -> None:
 
 def test_frozen_modules_keep_their_weights_on_the_device() -> None:
     module = net().eval().cuda()
-    for optimized in (jit.freeze(jit.script(module)), jit.optimize_for_inference(jit.script(module))):
+    for optimized in (
+        jit.freeze(jit.script(module)),
+        jit.optimize_for_inference(jit.script(module)),
+    ):
         assert torch.allclose(optimized(x.cuda()).cpu(), net().eval()(x), rtol=1e-3, atol=1e-4)
         assert "CUDAFloatType" in str(optimized.graph) or "device=cuda:0" in str(optimized.graph)
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_programs_of_the_corpus(name: str) -> None:
-    """On the device: eager, scripted and traced give what the CPU gives, if the program makes no tensors of its own elsewhere."""
+    """On the device: eager, scripted and traced give what the CPU gives, if the program makes no
+    tensors of its own elsewhere.
+    """
     program = PROGRAMS[name]
     expected = results(program, lambda f: f, "cpu")
     try:
         eager = results(program, lambda f: f, "cuda")
     except RuntimeError as error:
-        assert "same device" in str(error) or "same type" in str(error) or "wrapper_CUDA" in str(error)
+        assert (
+            "same device" in str(error) or "same type" in str(error) or "wrapper_CUDA" in str(error)
+        )
         pytest.skip("the program makes tensors on the CPU and computes with them and its arguments")
     if not draws(program):
         assert_same(eager, expected, 2e-3)
@@ -162,7 +179,9 @@ def test_programs_of_the_corpus(name: str) -> None:
     if program.traced and all_tensors(expected["result"]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            got = results(program, lambda f: traced(torch, program, f, arguments(program, "cuda")), "cuda")
+            got = results(
+                program, lambda f: traced(torch, program, f, arguments(program, "cuda")), "cuda"
+            )
         if not draws(program):
             assert_same(got, expected, 2e-3)
 

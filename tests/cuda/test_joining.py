@@ -1,4 +1,6 @@
-"""cat, stack, flip, roll, repeat, triangles, gradients of views and ranges on the device: what the CPU gives."""
+"""cat, stack, flip, roll, repeat, triangles, gradients of views and ranges on the device: what the
+CPU gives.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,12 @@ def test_cat() -> None:
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: x.flip(1), lambda x: x.flip(0, 2), lambda x: x.permute(2, 0, 1).flip(0), lambda x: x.flip(()),
+    lambda x: x.flip(1), lambda x: x.flip(0, 2), lambda x: x.permute(2, 0, 1).flip(0),
+    lambda x: x.flip(()),
     lambda x: x.roll(2), lambda x: x.roll((1, -1), (0, 2)),
     lambda x: x.permute(2, 0, 1).roll(1), lambda x: x.roll((1, 1), (1, 1)),
-    lambda x: x.repeat(1, 2, 1), lambda x: x.repeat(2, 1, 1, 3), lambda x: x.permute(2, 0, 1).repeat(1, 1, 2),
+    lambda x: x.repeat(1, 2, 1), lambda x: x.repeat(2, 1, 1, 3),
+    lambda x: x.permute(2, 0, 1).repeat(1, 1, 2),
     lambda x: x.tril(1), lambda x: x.triu(), lambda x: x.transpose(1, 2).tril(-1),
 ])  # fmt: skip
 def test_moved_elements_and_their_gradients(call: Any) -> None:
@@ -52,7 +56,12 @@ def test_moved_elements_and_their_gradients(call: Any) -> None:
 
 def test_no_elements_and_no_dimensions() -> None:
     for x in (numbers(0, 3), numbers(2, 0)):
-        for call in (lambda x: x.flip(0), lambda x: x.roll(1, 0), lambda x: x.repeat(2, 2), lambda x: x.tril()):
+        for call in (
+            lambda x: x.flip(0),
+            lambda x: x.roll(1, 0),
+            lambda x: x.repeat(2, 2),
+            lambda x: x.tril(),
+        ):
             same_on_both(call, x)
     same_on_both(lambda x: x.flip(()), numbers())
     same_on_both(lambda x: x.repeat(3), numbers())
@@ -66,14 +75,17 @@ def test_triangles_in_place() -> None:
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: x[1], lambda x: x[:, 1:], lambda x: x[::2], lambda x: x.diagonal(1), lambda x: x.unfold(1, 2, 1),
-    lambda x: x.unfold(0, 3, 2), lambda x: x.unfold(1, 1, 3), lambda x: x.narrow(0, 1, 2).select(1, 0),
+    lambda x: x[1], lambda x: x[:, 1:], lambda x: x[::2], lambda x: x.diagonal(1),
+    lambda x: x.unfold(1, 2, 1), lambda x: x.unfold(0, 3, 2), lambda x: x.unfold(1, 1, 3),
+    lambda x: x.narrow(0, 1, 2).select(1, 0),
 ])  # fmt: skip
 def test_gradients_of_views(call: Any) -> None:
     same_on_both(call, numbers(5, 4), grad=True)
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.float16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.int32, torch.int64, torch.float16, torch.float32, torch.float64], ids=str
+)
 def test_ranges(dtype: Any) -> None:
     with no_fallback():
         for made in (

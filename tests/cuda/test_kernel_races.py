@@ -1,7 +1,7 @@
 """No kernel of the package has a race: every launch of these operators is run under the recorder.
 
-On the simulator a race goes unnoticed, as its threads take turns; on a GPU it is a wrong result now and then. Where a kernel has
-another form for real hardware, that one is looked at too.
+On the simulator a race goes unnoticed, as its threads take turns; on a GPU it is a wrong result now
+and then. Where a kernel has another form for real hardware, that one is looked at too.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Tensors:
 
 
 @pytest.fixture
-def launches(simulator: SimulatedDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[AccessLog]]:
+def launches(
+    simulator: SimulatedDriver, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[AccessLog]]:
     """The log of every launch on the simulator."""
     logs: list[AccessLog] = []
 
@@ -110,7 +112,8 @@ def test_no_race_forward_and_backward(name: str, launches: list[AccessLog]) -> N
     assert launches and all(log.accesses for log in launches)
     for log in launches:
         races = [
-            f"{r.array}[{r.element}]: {log.places[r.first.place]}, {log.places[r.second.place]}, {r.why}"
+            f"{r.array}[{r.element}]: {log.places[r.first.place]}, {log.places[r.second.place]}, "
+            f"{r.why}"
             for r in log.races
         ]
         assert not races, f"{log.kernel}: {races[0]}"

@@ -1,4 +1,6 @@
-"""What a name in a kernel means: template parameters are handed on to the device functions called, attributes are no names."""
+"""What a name in a kernel means: template parameters are handed on to the device functions called,
+attributes are no names.
+"""
 
 from __future__ import annotations
 
@@ -69,4 +71,7 @@ def test_a_template_parameter_may_have_a_default() -> None:
     assert counted(copy.copy_strided, INDEX_LIMIT - 1) is copy.copy_strided
     wide = counted(copy.copy_strided, INDEX_LIMIT)
     assert wide.meaning("offset_of").meaning("split").gpu.meaning("INDEX") is np.int64
-    assert counted(wide, INDEX_LIMIT) is wide and counted(copy.copy_contiguous, INDEX_LIMIT) is copy.copy_contiguous
+    assert (
+        counted(wide, INDEX_LIMIT) is wide
+        and counted(copy.copy_contiguous, INDEX_LIMIT) is copy.copy_contiguous
+    )

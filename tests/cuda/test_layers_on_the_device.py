@@ -1,4 +1,5 @@
-"""Every layer on the device gives what it gives on the CPU: outputs, buffers and gradients, by the tables of tests/test_nn_*.py.
+"""Every layer on the device gives what it gives on the CPU: outputs, buffers and gradients, by the
+tables of tests/test_nn_*.py.
 
 A seeded sample of the cases; all of them with INTERNALS_TEST_FULL=1.
 """
@@ -23,7 +24,8 @@ from tests.support import full
 
 CASES = [*LAYERS, *LOSSES, *RECURRENT, *TRANSFORMERS]
 SAMPLE = CASES if full() else sorted(np.random.default_rng(19).choice(CASES, 70, replace=False))
-RANDOM = r"[Dd]ropout|RReLU|Transformer|MultiheadAttention|fractional|0\.4, True"  # those draw numbers when they train
+# those draw numbers when they train
+RANDOM = r"[Dd]ropout|RReLU|Transformer|MultiheadAttention|fractional|0\.4, True"
 
 
 class Moved(Inputs):
@@ -50,7 +52,9 @@ def run(case: str, where: str, training: bool) -> dict[str, Any]:
         found |= {f"buffer {k}": v for k, v in m.named_buffers()}
         backward([t for t in outputs if t.requires_grad])
         found |= {f"gradient {k}": p.grad for k, p in m.named_parameters() if p.grad is not None}
-        found |= {f"gradient of input {i}": t.grad for i, t in enumerate(x.made) if t.grad is not None}
+        found |= {
+            f"gradient of input {i}": t.grad for i, t in enumerate(x.made) if t.grad is not None
+        }
     return found
 
 
@@ -75,4 +79,6 @@ def test_as_on_the_cpu(case: str, training: bool) -> None:
         b = b.detach().numpy()
         scale = max(1, np.abs(b).max(initial=1e-3, where=np.isfinite(b)))
         tolerance = 1e-2 if "float16" in case else 5e-5
-        np.testing.assert_allclose(a.detach().cpu().numpy(), b, rtol=1e-3, atol=tolerance * scale, err_msg=name)
+        np.testing.assert_allclose(
+            a.detach().cpu().numpy(), b, rtol=1e-3, atol=tolerance * scale, err_msg=name
+        )

@@ -32,7 +32,11 @@ def test_a_tensor_is_memory() -> None:
     free, total = cuda.mem_get_info()
     assert total - free == 2 * MIB
     del x
-    assert (cuda.memory_allocated(), cuda.max_memory_allocated(), cuda.memory_reserved()) == (0, 4096, 2 * MIB)
+    assert (cuda.memory_allocated(), cuda.max_memory_allocated(), cuda.memory_reserved()) == (
+        0,
+        4096,
+        2 * MIB,
+    )
     cuda.empty_cache()
     assert (cuda.memory_reserved(), cuda.max_memory_reserved()) == (0, 2 * MIB)
     cuda.reset_peak_memory_stats()
@@ -43,7 +47,9 @@ def test_a_tensor_is_memory() -> None:
 def test_nothing_is_initialised_by_asking() -> None:
     with backend.installed(None):
         assert cuda.memory_allocated() == cuda.max_memory_reserved() == 0
-        assert cuda.memory_stats() == {} == cuda.host_memory_stats() and cuda.memory_snapshot() == []
+        assert (
+            cuda.memory_stats() == {} == cuda.host_memory_stats() and cuda.memory_snapshot() == []
+        )
         cuda.empty_cache()
         assert not backend.initialized()
 
@@ -61,7 +67,8 @@ def test_two_devices_have_two_allocators() -> None:
 def test_out_of_memory_leaves_everything_usable() -> None:
     kept = torch.ones(5, device="cuda")
     with pytest.raises(
-        torch.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total"
+        torch.OutOfMemoryError,
+        match="CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total",
     ):
         torch.empty(2_100_000_000, dtype=torch.uint8, device="cuda")
     assert cuda.memory_stats()["num_ooms"] == 1
@@ -71,7 +78,10 @@ def test_out_of_memory_leaves_everything_usable() -> None:
 def test_a_fraction() -> None:
     assert cuda.get_per_process_memory_fraction() == 1.0
     cuda.set_per_process_memory_fraction(0.25)
-    assert cuda.get_per_process_memory_fraction() == 0.25 and cuda.get_per_process_memory_fraction(1) == 1.0
+    assert (
+        cuda.get_per_process_memory_fraction() == 0.25
+        and cuda.get_per_process_memory_fraction(1) == 1.0
+    )
     total = cuda.mem_get_info()[1]
     torch.empty(total // 8, dtype=torch.uint8, device="cuda")
     with pytest.raises(torch.OutOfMemoryError, match="allowed; Of the allocated memory"):
@@ -141,7 +151,10 @@ def test_settings() -> None:
         cuda.memory._set_allocator_settings("max_split_size_mb:64")
     try:
         assert cuda.memory_stats()["max_split_size"] == 64 * MIB
-        assert cuda.memory._snapshot()["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] == "max_split_size_mb:64"
+        assert (
+            cuda.memory._snapshot()["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"]
+            == "max_split_size_mb:64"
+        )
     finally:
         set_config(TODAY)
     assert cuda.memory_stats()["max_split_size"] == -1
@@ -150,14 +163,16 @@ def test_settings() -> None:
 def test_older_names() -> None:
     torch.empty(10, device="cuda")
     with pytest.warns(
-        FutureWarning, match="`torch.cuda.memory_cached` has been renamed to `torch.cuda.memory_reserved`"
+        FutureWarning,
+        match="`torch.cuda.memory_cached` has been renamed to `torch.cuda.memory_reserved`",
     ):
         assert cuda.memory_cached() == 2 * MIB
     with pytest.warns(FutureWarning, match="has been renamed to `torch.cuda.max_memory_reserved`"):
         assert cuda.max_memory_cached() == 2 * MIB
     for function in (cuda.reset_max_memory_allocated, cuda.reset_max_memory_cached):
         with pytest.warns(
-            FutureWarning, match=f"torch.cuda.{function.__name__} now calls .* resets /all/ peak memory stats."
+            FutureWarning,
+            match=f"torch.cuda.{function.__name__} now calls .* resets /all/ peak memory stats.",
         ):
             function()
     assert cuda.max_memory_allocated() == 0
@@ -165,11 +180,15 @@ def test_older_names() -> None:
 
 @pytest.mark.parametrize("abbreviated", [False, True])
 @pytest.mark.parametrize("scale", [1, 3000, 10**7])
-def test_summary_like_pytorch(monkeypatch: pytest.MonkeyPatch, abbreviated: bool, scale: int) -> None:
+def test_summary_like_pytorch(
+    monkeypatch: pytest.MonkeyPatch, abbreviated: bool, scale: int
+) -> None:
     """The same numbers, put into the table by PyTorch's own function."""
     keep = [torch.empty(n, device="cuda") for n in (10, 1000, MIB, 5 * MIB)]
     del keep[1]
-    numbers = {key: value * scale if value > 0 else value for key, value in cuda.memory_stats().items()}
+    numbers = {
+        key: value * scale if value > 0 else value for key, value in cuda.memory_stats().items()
+    }
 
     def ask(torch: Any) -> str:
         memory = torch.cuda.memory
@@ -193,7 +212,10 @@ def test_keys_like_pytorch() -> None:
     for text, keys in zip(answer(documentation, family="programs"), all_keys, strict=True):
         named = {key for pattern in _patterns(text) for key in _expand(pattern)}
         named -= {"reserved_bytes_by_private_pools"}  # there are none here
-        named = {key.replace("allocated.", "allocation.", 1) if key.startswith("allocated.") else key for key in named}
+        named = {
+            key.replace("allocated.", "allocation.", 1) if key.startswith("allocated.") else key
+            for key in named
+        }
         assert named <= keys and len(named) > 15
 
 

@@ -22,8 +22,8 @@ from tests.support import oracle
 MIB = 1 << 20
 BASE = 0x7_0000_0000_00
 SEGMENT = {
-    "device", "address", "total_size", "allocated_size", "active_size", "requested_size", "stream", "segment_type",
-    "segment_pool_id", "is_expandable", "frames", "blocks",
+    "device", "address", "total_size", "allocated_size", "active_size", "requested_size", "stream",
+    "segment_type", "segment_pool_id", "is_expandable", "frames", "blocks",
 }  # fmt: skip
 BLOCK = {"address", "size", "requested_size", "state", "frames"}
 
@@ -42,11 +42,20 @@ def test_schema(a: CachingAllocator) -> None:
     a.record_stream(waits, 1)
     waits.clear()
     small, large = a.snapshot()
-    assert set(small) == SEGMENT and all(set(b) == BLOCK for s in (small, large) for b in s["blocks"])
-    assert (small["segment_type"], small["total_size"], small["allocated_size"], small["requested_size"]) == (
+    assert set(small) == SEGMENT and all(
+        set(b) == BLOCK for s in (small, large) for b in s["blocks"]
+    )
+    assert (
+        small["segment_type"], small["total_size"], small["allocated_size"],
+        small["requested_size"],
+    ) == (
         "small", 2 * MIB, 1024, 1000,
     )  # fmt: skip
-    assert (large["segment_type"], large["allocated_size"], large["active_size"]) == ("large", 0, 3 * MIB)
+    assert (large["segment_type"], large["allocated_size"], large["active_size"]) == (
+        "large",
+        0,
+        3 * MIB,
+    )
     assert [b["state"] for b in large["blocks"]] == [PENDING, "inactive"]
     assert [b["address"] for b in small["blocks"]] == [kept.pointer, kept.pointer + 1024]
     assert small["address"] == BASE and large["address"] == BASE + 2 * MIB
@@ -76,7 +85,8 @@ def test_history_of_a_short_program(a: CachingAllocator) -> None:
     ]
     entry = a.trace()[1]
     assert set(entry) == {
-        "action", "addr", "size", "stream", "time_us", "compile_context", "user_metadata", "pool_id", "frames",
+        "action", "addr", "size", "stream", "time_us", "compile_context", "user_metadata",
+        "pool_id", "frames",
     }  # fmt: skip
     times = [e["time_us"] for e in a.trace()]
     assert times == sorted(times) and times[0] > 1_600_000_000_000_000
@@ -89,7 +99,9 @@ def test_large_segments_go_back_before_small_ones(a: CachingAllocator) -> None:
     a.record_history()
     a.empty_cache()
     entries = [(e["action"], e["size"] // MIB, e["stream"]) for e in a.trace()]
-    assert entries == [("segment_free", n, stream) for n, stream in [(12, 0), (14, 0), (12, 1), (2, 0), (2, 1)]]
+    assert entries == [
+        ("segment_free", n, stream) for n, stream in [(12, 0), (14, 0), (12, 1), (2, 0), (2, 1)]
+    ]
 
 
 def first_user(a: CachingAllocator) -> Any:
@@ -105,11 +117,15 @@ def test_frames_tell_who(a: CachingAllocator) -> None:
     x, y = first_user(a), second_user(a)
     (segment,) = a.snapshot()
     assert [b["frames"][0]["name"] for b in segment["blocks"][:2]] == ["first_user", "second_user"]
-    assert segment["frames"][0]["name"] == "first_user", "who was allocating when the segment was made"
+    assert segment["frames"][0]["name"] == "first_user", (
+        "who was allocating when the segment was made"
+    )
     top = segment["blocks"][0]["frames"][0]
     assert set(top) == {"filename", "line", "name"} and top["filename"] == __file__
     assert top["line"] == first_user.__code__.co_firstlineno + 1
-    assert segment["blocks"][0]["frames"][1]["name"] == "test_frames_tell_who", "the innermost frame comes first"
+    assert segment["blocks"][0]["frames"][1]["name"] == "test_frames_tell_who", (
+        "the innermost frame comes first"
+    )
     a.free(x)
     a.free(y)  # now the whole segment is one block, which was its last
     (segment,) = a.snapshot()
@@ -120,7 +136,9 @@ def test_frames_tell_who(a: CachingAllocator) -> None:
     "level,live,alloc,freed",
     [(NEVER, 0, 0, 0), (STATE, 1, 0, 0), (ALLOC, 1, 1, 1), (ALL, 1, 1, 1)],
 )
-def test_whose_stacks_are_kept(a: CachingAllocator, level: int, live: int, alloc: int, freed: int) -> None:
+def test_whose_stacks_are_kept(
+    a: CachingAllocator, level: int, live: int, alloc: int, freed: int
+) -> None:
     a.record_history(context=level)
     x = first_user(a)
     assert bool(a.snapshot()[0]["blocks"][0]["frames"]) == live
@@ -167,7 +185,12 @@ def program(simulator: Any) -> dict[str, Any]:
 
 
 def test_whole_snapshot(program: dict[str, Any]) -> None:
-    assert set(program) == {"segments", "device_traces", "allocator_settings", "external_annotations"}
+    assert set(program) == {
+        "segments",
+        "device_traces",
+        "allocator_settings",
+        "external_annotations",
+    }
     assert len(program["device_traces"]) == 2 and program["device_traces"][1] == []
     found = [e["action"] for e in program["device_traces"][0]]
     assert found[:2] == ["segment_alloc", "alloc"] and "oom" in found
@@ -175,7 +198,9 @@ def test_whole_snapshot(program: dict[str, Any]) -> None:
     assert program["allocator_settings"]["roundup_power2_divisions"]["32768"] == 0
     for entry in program["device_traces"][0]:
         if entry["action"] == "alloc":
-            assert entry["frames"][0]["filename"] == __file__, "what is C++ in PyTorch does not show"
+            assert entry["frames"][0]["filename"] == __file__, (
+                "what is C++ in PyTorch does not show"
+            )
 
 
 class PlainData(pickle.Unpickler):
@@ -200,9 +225,15 @@ def test_dump_is_plain_data(simulator: Any, tmp_path: Path) -> None:
 
 
 def test_pytorch_reads_the_snapshot(program: dict[str, Any]) -> None:
-    viz = pytest.importorskip("torch.cuda._memory_viz", reason="real PyTorch is not installed", exc_type=ImportError)
+    viz = pytest.importorskip(
+        "torch.cuda._memory_viz", reason="real PyTorch is not installed", exc_type=ImportError
+    )
     text = viz.trace(program)
-    assert "Device 0 ----" in text and "= cudaMalloc(" in text and "raise OutOfMemoryError # 1.0TiB requested" in text
+    assert (
+        "Device 0 ----" in text
+        and "= cudaMalloc(" in text
+        and "raise OutOfMemoryError # 1.0TiB requested" in text
+    )
     table = viz.segsum(program)
     assert f"segments: {len(program['segments'])}" in table
     reserved = sum(s["total_size"] for s in program["segments"])
@@ -214,7 +245,11 @@ def test_pytorch_reads_the_snapshot(program: dict[str, Any]) -> None:
         assert total == reserved, "every byte belongs to somebody, or to a gap"
     added = viz.compare([], program["segments"], format_flamegraph=lambda flames: flames)
     assert "only_after;stream_0" in added
-    for page in (viz.trace_plot(program), viz.trace_plot(program, plot_segments=True), viz.segment_plot(program)):
+    for page in (
+        viz.trace_plot(program),
+        viz.trace_plot(program, plot_segments=True),
+        viz.segment_plot(program),
+    ):
         assert "snapshot.pickle" in page
     kept = viz.filter_alloc_free_pairs(pickle.loads(pickle.dumps(program)))["device_traces"][0]
     assert [e["size"] for e in kept if e["action"] == "alloc"] == [4000]
@@ -223,7 +258,8 @@ def test_pytorch_reads_the_snapshot(program: dict[str, Any]) -> None:
 RUN = """
 import runpy, sys, warnings
 warnings.simplefilter("ignore")
-for command in (["trace"], ["stats"], ["trace_plot", "-o", "trace.html"], ["segment_plot", "-o", "segments.html"]):
+plots = ["trace_plot", "-o", "trace.html"], ["segment_plot", "-o", "segments.html"]
+for command in (["trace"], ["stats"], *plots):
     sys.argv = ["_memory_viz", command[0], "s.pickle", *command[1:]]
     runpy.run_module("torch.cuda._memory_viz", run_name="__main__")
 """
@@ -234,7 +270,9 @@ def test_pytorch_reads_the_file(program: dict[str, Any], tmp_path: Path) -> None
     """`python -m torch.cuda._memory_viz` and its commands."""
     oracle()
     (tmp_path / "s.pickle").write_bytes(pickle.dumps(program))
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "raise OutOfMemoryError" in done.stdout and "Summary of segments" in done.stdout
     assert {"trace.html", "segments.html"} <= set(os.listdir(tmp_path))
@@ -243,7 +281,9 @@ def test_pytorch_reads_the_file(program: dict[str, Any], tmp_path: Path) -> None
 def test_what_is_asked_for_must_make_sense() -> None:
     with pytest.raises(RuntimeError, match="expected state to be 'state', 'all', or None"):
         memory._record_memory_history("some")
-    with pytest.raises(RuntimeError, match="expected context to be 'state', 'alloc', 'all', or None"):
+    with pytest.raises(
+        RuntimeError, match="expected context to be 'state', 'alloc', 'all', or None"
+    ):
         memory._record_memory_history(context="some")
     with pytest.raises(RuntimeError, match="expected stacks to be 'python', or 'all'"):
         memory._record_memory_history(stacks="c++")
@@ -264,6 +304,10 @@ def test_state_keeps_no_history_and_metadata_is_written(simulator: Any) -> None:
     try:
         torch.ones(5, device="cuda")
         entry = memory._snapshot()["device_traces"][0][-2]
-        assert (entry["user_metadata"], entry["frames"]) == (memory._get_memory_metadata(), []) == ("step 3", [])
+        assert (
+            (entry["user_metadata"], entry["frames"])
+            == (memory._get_memory_metadata(), [])
+            == ("step 3", [])
+        )
     finally:
         memory._set_memory_metadata("")

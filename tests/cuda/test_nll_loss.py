@@ -8,7 +8,15 @@ import pytest
 
 import internals
 from internals.nn import functional as F
-from tests.cuda.comparing import FLOATS, compare, compare_gradients, no_fallback, same, same_error, values
+from tests.cuda.comparing import (
+    FLOATS,
+    compare,
+    compare_gradients,
+    no_fallback,
+    same,
+    same_error,
+    values,
+)
 
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -22,7 +30,9 @@ def classes(shape: tuple[int, ...], n: int, ignored: int | None = None) -> Any:
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("ignored", [-100, 1])
 @pytest.mark.parametrize("shape", [(6, 5), (2, 5, 3, 2), (2, 5, 3), (40, 3)])
-def test_matrices_and_images(shape: tuple[int, ...], ignored: int, reduction: str, dtype: str) -> None:
+def test_matrices_and_images(
+    shape: tuple[int, ...], ignored: int, reduction: str, dtype: str
+) -> None:
     def loss(x: Any, t: Any, weight: Any) -> Any:
         return F.nll_loss(x, t, weight, ignore_index=ignored, reduction=reduction)
 
@@ -35,10 +45,19 @@ def test_matrices_and_images(shape: tuple[int, ...], ignored: int, reduction: st
 @pytest.mark.parametrize("shape", [(6, 5), (2, 5, 3, 2)])
 def test_gradients(shape: tuple[int, ...], reduction: str) -> None:
     x, weight = values(shape, "float64"), values((shape[1],), "float64", 7).abs()
-    t, some = classes((shape[0], *shape[2:]), shape[1]), classes((shape[0], *shape[2:]), shape[1], 1)
+    t, some = (
+        classes((shape[0], *shape[2:]), shape[1]),
+        classes((shape[0], *shape[2:]), shape[1], 1),
+    )
     compare_gradients(lambda x, t: F.nll_loss(x, t, ignore_index=1, reduction=reduction), x, some)
-    compare_gradients(lambda x, t: F.nll_loss(x, t, weight.to(x.device), ignore_index=1, reduction=reduction), x, some)
-    compare_gradients(lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1, reduction=reduction), x, t)
+    compare_gradients(
+        lambda x, t: F.nll_loss(x, t, weight.to(x.device), ignore_index=1, reduction=reduction),
+        x,
+        some,
+    )
+    compare_gradients(
+        lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1, reduction=reduction), x, t
+    )
 
 
 def test_many_targets_are_shared_out_between_blocks() -> None:
@@ -48,12 +67,21 @@ def test_many_targets_are_shared_out_between_blocks() -> None:
 def test_one_sample_and_none() -> None:
     compare(F.nll_loss, values((5,)), internals.tensor(3))
     compare(F.nll_loss, values((4, 5)).t(), classes((5,), 4))
-    compare(lambda x, t: F.nll_loss(x, t), internals.zeros(0, 3), internals.zeros(0, dtype=internals.int64))
-    compare(lambda x, t: F.nll_loss(x, t, ignore_index=0), values((3, 2)), internals.zeros(3, dtype=internals.int64))
+    compare(
+        lambda x, t: F.nll_loss(x, t),
+        internals.zeros(0, 3),
+        internals.zeros(0, dtype=internals.int64),
+    )
+    compare(
+        lambda x, t: F.nll_loss(x, t, ignore_index=0),
+        values((3, 2)),
+        internals.zeros(3, dtype=internals.int64),
+    )
     compare(F.nll_loss, values((5, 4)), classes((5,), 4).to(internals.uint8))
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 def test_a_target_that_is_no_class_is_found_by_the_kernel() -> None:
     x, t = values((3, 4)).cuda(), internals.tensor([0, 4, 1]).cuda()
     for reduction in REDUCTIONS:

@@ -10,7 +10,15 @@ import internals
 from internals import nn
 from internals._generated import ops
 from internals.nn import functional as F
-from tests.cuda.comparing import FLOATS, compare, compare_gradients, no_fallback, same, same_error, values
+from tests.cuda.comparing import (
+    FLOATS,
+    compare,
+    compare_gradients,
+    no_fallback,
+    same,
+    same_error,
+    values,
+)
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-10}
 
@@ -26,7 +34,11 @@ def test_layer_norm(columns: int, dtype: str) -> None:
     for w in (weight, None):
         for b in (bias, None):
             compare(
-                lambda x, w, b: ops.native_layer_norm(x, [columns], w, b, 1e-5), x, w, b, tolerance=TOLERANCE[dtype]
+                lambda x, w, b: ops.native_layer_norm(x, [columns], w, b, 1e-5),
+                x,
+                w,
+                b,
+                tolerance=TOLERANCE[dtype],
             )
 
 
@@ -34,7 +46,9 @@ def test_layer_norm_over_several_dimensions_and_of_any_layout() -> None:
     x, w = values((4, 3, 5)), values((3, 5), seed=3)
     compare(lambda x, w: ops.native_layer_norm(x, [3, 5], w, None, 1e-3), x, w)
     compare(
-        lambda x, w: ops.native_layer_norm(x, [3, 5], w, None, 1e-3), x.permute(2, 1, 0)[:, :, 1:].transpose(0, 2), w
+        lambda x, w: ops.native_layer_norm(x, [3, 5], w, None, 1e-3),
+        x.permute(2, 1, 0)[:, :, 1:].transpose(0, 2),
+        w,
     )
     compare(lambda x: ops.native_layer_norm(x, [5], None, None, 1e-3), internals.zeros(0, 5))
     compare(lambda x: ops.native_layer_norm(x, [0], None, None, 1e-3), internals.zeros(2, 0))
@@ -48,12 +62,16 @@ def test_gradients_of_layer_norm(columns: int) -> None:
     compare_gradients(lambda x, b: F.layer_norm(x, (columns,), None, b), x, b)
     compare_gradients(lambda x: F.layer_norm(x, (columns,)), x)
     y = values((4, columns), "float16")
-    compare_gradients(lambda x, w, b: F.layer_norm(x, (columns,), w, b), y, w.half(), b.half(), tolerance=0.05)
+    compare_gradients(
+        lambda x, w, b: F.layer_norm(x, (columns,), w, b), y, w.half(), b.half(), tolerance=0.05
+    )
 
 
 def test_the_gradient_of_a_parameter_that_layer_norm_does_not_have() -> None:
     def backward(mask: list[bool]) -> Any:
-        return lambda g, mean, w, b: ops.native_layer_norm_backward(g, g, [3], mean, mean, w, b, mask)
+        return lambda g, mean, w, b: ops.native_layer_norm_backward(
+            g, g, [3], mean, mean, w, b, mask
+        )
 
     g, mean, w = internals.ones(2, 3), internals.ones(2, 1), internals.ones(3)
     same_error(backward([True, True, True]), g, mean, w, None)
@@ -77,7 +95,9 @@ def test_double_backward_of_layer_norm() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(("shape", "groups"), [((2, 4, 3, 5), 2), ((3, 6), 3), ((2, 6, 7), 1), ((1, 4, 20), 4)])
+@pytest.mark.parametrize(
+    ("shape", "groups"), [((2, 4, 3, 5), 2), ((3, 6), 3), ((2, 6, 7), 1), ((1, 4, 20), 4)]
+)
 def test_group_norm(shape: tuple[int, ...], groups: int, dtype: str) -> None:
     x, (w, b) = values(shape, dtype), parameters(shape[1], dtype)
     compare(lambda x, w, b: F.group_norm(x, groups, w, b), x, w, b, tolerance=TOLERANCE[dtype])
@@ -87,7 +107,9 @@ def test_group_norm(shape: tuple[int, ...], groups: int, dtype: str) -> None:
         compare_gradients(lambda x: F.group_norm(x, groups), x)
     if len(shape) == 4:
         nhwc = x.contiguous(memory_format=internals.channels_last)
-        result = compare(lambda x, w, b: F.group_norm(x, groups, w, b), nhwc, w, b, tolerance=TOLERANCE[dtype])
+        result = compare(
+            lambda x, w, b: F.group_norm(x, groups, w, b), nhwc, w, b, tolerance=TOLERANCE[dtype]
+        )
         assert result.is_contiguous(memory_format=internals.channels_last)
 
 
@@ -128,18 +150,24 @@ def test_modules_on_the_device() -> None:
     x = values((4, 6, 3, 3))
     for module in (nn.BatchNorm2d(6), nn.GroupNorm(3, 6), nn.LayerNorm([3, 3])):
         expected = module(x)
-        fresh = type(module)(*{nn.BatchNorm2d: (6,), nn.GroupNorm: (3, 6), nn.LayerNorm: ([3, 3],)}[type(module)])
+        fresh = type(module)(
+            *{nn.BatchNorm2d: (6,), nn.GroupNorm: (3, 6), nn.LayerNorm: ([3, 3],)}[type(module)]
+        )
         same(fresh.cuda()(x.cuda()), expected, 2e-5)
 
 
 def test_single_parameters_for_half_input() -> None:
     x, (w, b) = values((3, 20), "float16"), parameters(20, "float32")
-    result = compare(lambda x, w, b: ops.native_layer_norm(x, [20], w, b, 1e-5), x, w, b, tolerance=2e-2)
+    result = compare(
+        lambda x, w, b: ops.native_layer_norm(x, [20], w, b, 1e-5), x, w, b, tolerance=2e-2
+    )
     assert result[1].dtype is internals.float32
 
 
 def test_copies_in_row_major_order_live_until_the_launch() -> None:
-    """Input, gradient and weight are all copied first; memory of the first copy must not be given to the last."""
+    """Input, gradient and weight are all copied first; memory of the first copy must not be given
+    to the last.
+    """
     x, w = values((2, 4, 6), "float64").transpose(1, 2), values((1,), "float64").expand(4) + 1
     compare(lambda x, w: F.layer_norm(x, (4,), w[:1].expand(4)), x, w)
     compare(lambda x, w: F.group_norm(x.transpose(1, 2)[..., ::2], 2, w[:1].expand(4)), x, w)

@@ -1,5 +1,6 @@
-"""INTERNALS_CUDA=numba-simulator: the same device, with kernels run by numba's own simulator. Each test is a process of its own,
-since numba.cuda is the simulator or the real thing from its import on.
+"""INTERNALS_CUDA=numba-simulator: the same device, with kernels run by numba's own simulator. Each
+test is a process of its own, since numba.cuda is the simulator or the real thing from its import
+on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-WITHOUT_NUMBA_CUDA = "import sys; sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != 'NumbaCudaFinder']\n"
+WITHOUT_NUMBA_CUDA = (
+    "import sys; sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != "
+    "'NumbaCudaFinder']\n"
+)
 
 KERNELS = """
 import ctypes
@@ -59,7 +63,9 @@ def run(folder: Path, program: str) -> str:
         "INTERNALS_CUDA": "numba-simulator",
         "PYTHONPATH": os.getcwd(),
     }
-    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -68,9 +74,13 @@ def run(folder: Path, program: str) -> str:
 @pytest.mark.parametrize("package", ["whichever is installed", "numba's own"])
 @pytest.mark.parametrize("numba_first", [False, True])
 def test_kernels_run_on_it(package: str, numba_first: bool, tmp_path: Path) -> None:
-    """The package numba-cuda replaces numba's own `numba.cuda` where it is installed; both have a simulator."""
+    """The package numba-cuda replaces numba's own `numba.cuda` where it is installed; both have a
+    simulator.
+    """
     program = (
-        (WITHOUT_NUMBA_CUDA if package == "numba's own" else "") + ("import numba\n" if numba_first else "") + KERNELS
+        (WITHOUT_NUMBA_CUDA if package == "numba's own" else "")
+        + ("import numba\n" if numba_first else "")
+        + KERNELS
     )
     early, result, error, file = run(tmp_path, program).splitlines()
     assert early == "False" and result == "[7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]"
@@ -92,6 +102,6 @@ except RuntimeError as error:
     print(error)
 """
     assert run(tmp_path, program) == (
-        "numba.cuda was imported before, without its simulator: set NUMBA_ENABLE_CUDASIM=1 in the environment, or use CUDA "
-        "before anything imports numba.cuda\n"
+        "numba.cuda was imported before, without its simulator: set NUMBA_ENABLE_CUDASIM=1 in the "
+        "environment, or use CUDA before anything imports numba.cuda\n"
     )

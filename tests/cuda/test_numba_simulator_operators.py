@@ -1,4 +1,5 @@
-"""One small operator of each family on numba's own simulator, beside the CPU: numba is a second opinion on what our kernels mean.
+"""One small operator of each family on numba's own simulator, beside the CPU: numba is a second
+opinion on what our kernels mean.
 
 All in one process of its own, where numba.cuda is the simulator from its import on.
 """
@@ -46,7 +47,8 @@ for name, operator in OPERATORS.items():
     assert str(on_gpu.device) == "cuda:0", name
     close = torch.allclose(on_gpu.cpu().to(torch.float32), on_cpu.to(torch.float32), atol=1e-5)
     fell = [op for op, n in internals.cuda.fallbacks().items() if n > before.get(op, 0)]
-    found[name] = {"close": close, "shape": list(on_gpu.shape) == list(on_cpu.shape), "fallback": fell}
+    same_shape = list(on_gpu.shape) == list(on_cpu.shape)
+    found[name] = {"close": close, "shape": same_shape, "fallback": fell}
 import numba
 from internals.cuda import backend
 assert numba.config.ENABLE_CUDASIM and backend.choice()[0] == "numba-simulator"
@@ -57,7 +59,13 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, object]]:
     environment = {**os.environ, "INTERNALS_CUDA": "numba-simulator", "NUMBA_ENABLE_CUDASIM": "1"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     result: dict[str, dict[str, object]] = json.loads(done.stdout.splitlines()[-1])
     return result
@@ -65,7 +73,9 @@ def found() -> dict[str, dict[str, object]]:
 
 @pytest.mark.sampled(1 / 4)
 def test_each_family_agrees_with_the_cpu(found: dict[str, dict[str, object]]) -> None:
-    wrong = {name: result for name, result in found.items() if not (result["close"] and result["shape"])}
+    wrong = {
+        name: result for name, result in found.items() if not (result["close"] and result["shape"])
+    }
     assert len(found) == 15 and not wrong
 
 

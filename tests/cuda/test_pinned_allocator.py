@@ -28,7 +28,8 @@ def stats(a: PinnedAllocator) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    "nbytes,size", [(1, 1), (2, 2), (3, 4), (1000, 1024), (1024, 1024), (1025, 2048), (5 * MIB, 8 * MIB)]
+    "nbytes,size",
+    [(1, 1), (2, 2), (3, 4), (1000, 1024), (1024, 1024), (1025, 2048), (5 * MIB, 8 * MIB)],
 )
 def test_sizes_are_powers_of_two(nbytes: int, size: int) -> None:
     a, segments = make()
@@ -101,14 +102,20 @@ def test_empty_cache_leaves_what_is_in_use() -> None:
     a.empty_cache()
     assert segments.live == {kept.pointer: 16}
     found = stats(a)
-    assert (found["num_host_alloc"], found["num_host_free"], found["allocated_bytes.peak"]) == (3, 2, 1168)
+    assert (found["num_host_alloc"], found["num_host_free"], found["allocated_bytes.peak"]) == (
+        3,
+        2,
+        1168,
+    )
 
 
 def test_thresholds() -> None:
     a, segments = make(parse("pinned_max_round_threshold_mb:1,pinned_max_cached_size_mb:4"))
     a.allocate(MIB - 1).clear()
     p = a.allocate(MIB + 1)
-    assert sorted(segments.live.values()) == [MIB, MIB + 1], "above the first, sizes stay what they are"
+    assert sorted(segments.live.values()) == [MIB, MIB + 1], (
+        "above the first, sizes stay what they are"
+    )
     p.clear()
     a.allocate(5 * MIB).clear()
     assert sorted(segments.live.values()) == [MIB, MIB + 1], "above the second, blocks are not kept"
@@ -124,7 +131,11 @@ def test_nothing_and_less() -> None:
 
 def test_peaks_and_totals_are_those_of_what_was_current() -> None:
     a, _ = make()
-    book, live, dice = Book(lambda: {k: v for k, v in stats(a).items() if "time" not in k}), [], random.Random(0)
+    book, live, dice = (
+        Book(lambda: {k: v for k, v in stats(a).items() if "time" not in k}),
+        [],
+        random.Random(0),
+    )
     for _ in range(300):
         kind = dice.random()
         if kind < 0.05:
@@ -147,7 +158,11 @@ def test_keys_and_resets() -> None:
     four = ("current", "peak", "allocated", "freed")
     names = ("active_requests", "active_bytes", "allocations", "allocated_bytes")
     keys = {f"{name}.{v}" for name in names for v in four} | {"num_host_alloc", "num_host_free"}
-    keys |= {f"host_{what}_time.{v}" for what in ("alloc", "free") for v in ("total", "max", "min", "count", "avg")}
+    keys |= {
+        f"host_{what}_time.{v}"
+        for what in ("alloc", "free")
+        for v in ("total", "max", "min", "count", "avg")
+    }
     found = stats(a)
     assert set(found) == keys and found["host_alloc_time.count"] == 2
     assert [found[f"active_bytes.{v}"] for v in four] == [16, 48, 48, 32]
@@ -155,14 +170,21 @@ def test_keys_and_resets() -> None:
     a.reset_accumulated_stats()
     found = stats(a)
     assert [found[f"active_bytes.{v}"] for v in four] == [16, 16, 0, 0]
-    assert found["num_host_alloc"] == 0 == found["host_alloc_time.count"] == found["host_alloc_time.max"]
+    assert (
+        found["num_host_alloc"]
+        == 0
+        == found["host_alloc_time.count"]
+        == found["host_alloc_time.max"]
+    )
     p.clear()
 
 
 @pytest.mark.parametrize("config", [TODAY, V1_0_1], ids=["today", "1.0.1"])
 @pytest.mark.parametrize("seed", range(5))
 def test_random_programs(config: AllocatorConfig, seed: int) -> None:
-    """No two owners overlap, nobody gets memory that a copy still touches, and all counts are right."""
+    """No two owners overlap, nobody gets memory that a copy still touches, and all counts are
+    right.
+    """
     rng = random.Random(seed)
     a, segments = make(config)
     live: list[DataPtr] = []
@@ -172,7 +194,9 @@ def test_random_programs(config: AllocatorConfig, seed: int) -> None:
         if dice < 0.5:
             nbytes = rng.choice((rng.randint(1, 300), rng.randint(1, 1 << 14)))
             p = a.allocate(nbytes)
-            waiting = {q: events for q, events in waiting.items() if not all(e.ready for e in events)}  # type: ignore[attr-defined]
+            waiting = {
+                q: events for q, events in waiting.items() if not all(e.ready for e in events)
+            }  # type: ignore[attr-defined]
             assert segments.live[p.pointer] >= nbytes and p.pointer not in waiting
             assert p.pointer not in {q.pointer for q in live}
             live.append(p)

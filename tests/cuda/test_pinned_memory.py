@@ -1,4 +1,6 @@
-"""Page-locked host memory: how tensors get into it, copies that are only queued, and memory that must wait for a stream."""
+"""Page-locked host memory: how tensors get into it, copies that are only queued, and memory that
+must wait for a stream.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +52,17 @@ def test_factories_pin() -> None:
 
 
 def test_only_cpu_tensors_are_pinned() -> None:
-    with pytest.raises(RuntimeError, match=r"cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned",
+    ):
         torch.ones(2, device="cuda").pin_memory()
     with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
         torch.ones(2, device="cuda", pin_memory=True)
     assert not torch.ones(2, device="cuda").is_pinned()
-    with pytest.raises(RuntimeError, match=r"cannot pin 'MetaFloatType' only dense CPU tensors can be pinned"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot pin 'MetaFloatType' only dense CPU tensors can be pinned"
+    ):
         torch.ones(2, device="meta").pin_memory()
 
 
@@ -74,11 +81,17 @@ def test_without_a_gpu_nothing_is_pinned(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv(backend.VARIABLE, "none")
         monkeypatch.setattr(backend, "_asked", None)
         assert not torch.ones(2).is_pinned()
-        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available."):
+        with pytest.raises(
+            RuntimeError, match="Cannot access accelerator device when none is available."
+        ):
             torch.ones(2).pin_memory()
-        with pytest.raises(RuntimeError, match="pin_memory=True requires a CUDA or other accelerator backend"):
+        with pytest.raises(
+            RuntimeError, match="pin_memory=True requires a CUDA or other accelerator backend"
+        ):
             torch.ones(2, pin_memory=True)
-        with pytest.warns(UserWarning, match="no accelerator is found, then device pinned memory won't be used"):
+        with pytest.warns(
+            UserWarning, match="no accelerator is found, then device pinned memory won't be used"
+        ):
             batches = list(DataLoader(TensorDataset(torch.ones(2)), pin_memory=True))
         assert not batches[0][0].is_pinned()
 
@@ -149,7 +162,9 @@ def test_record_stream_is_an_operator_that_writes_nothing() -> None:
 
 
 def test_a_loader_pins_its_batches() -> None:
-    loader = DataLoader(TensorDataset(torch.arange(6.0), torch.arange(6)), batch_size=4, pin_memory=True)
+    loader = DataLoader(
+        TensorDataset(torch.arange(6.0), torch.arange(6)), batch_size=4, pin_memory=True
+    )
     for x, y in loader:
         assert x.is_pinned() and y.is_pinned()
         assert torch.equal(x.cuda(non_blocking=True).long().cpu(), y)

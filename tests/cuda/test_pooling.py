@@ -1,4 +1,6 @@
-"""Poolings on the device beside the CPU's: windows of all kinds, dtypes, memory formats, NaN, and gradients."""
+"""Poolings on the device beside the CPU's: windows of all kinds, dtypes, memory formats, NaN, and
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,12 @@ WINDOWS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [dt.float32, dt.float16, dt.float64, dt.int64, dt.uint8], ids=lambda d: d.name)
-@pytest.mark.parametrize("kernel, options", [*WINDOWS, (2, {"dilation": 2}), (3, {"dilation": (2, 1), "padding": 1})])
+@pytest.mark.parametrize(
+    "dtype", [dt.float32, dt.float16, dt.float64, dt.int64, dt.uint8], ids=lambda d: d.name
+)
+@pytest.mark.parametrize(
+    "kernel, options", [*WINDOWS, (2, {"dilation": 2}), (3, {"dilation": (2, 1), "padding": 1})]
+)
 def test_max_pool(dtype: dt.dtype, kernel: Any, options: dict[str, Any]) -> None:
     """Values and places; ints have many equal maxima, of which the first counts."""
     x = random_tensor((2, 2, 5, 6), dtype)
@@ -32,7 +38,8 @@ def test_max_pool(dtype: dt.dtype, kernel: Any, options: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("dtype", [dt.float32, dt.float16, dt.float64], ids=lambda d: d.name)
 @pytest.mark.parametrize(
-    "kernel, options", [*WINDOWS, (3, {"padding": 1, "count_include_pad": False}), ((2, 3), {"divisor_override": 5})]
+    "kernel, options",
+    [*WINDOWS, (3, {"padding": 1, "count_include_pad": False}), ((2, 3), {"divisor_override": 5})],
 )
 def test_avg_pool(dtype: dt.dtype, kernel: Any, options: dict[str, Any]) -> None:
     x = random_tensor((2, 2, 5, 6), dtype)
@@ -49,7 +56,11 @@ def test_adaptive_avg_pool(size: tuple[int, int]) -> None:
 
 
 def test_without_batch_with_an_empty_one_and_through_strides() -> None:
-    for x in (random_tensor((2, 4, 5)), random_tensor((0, 2, 4, 5)), random_tensor((4, 5, 2, 2)).permute(3, 2, 0, 1)):
+    for x in (
+        random_tensor((2, 4, 5)),
+        random_tensor((0, 2, 4, 5)),
+        random_tensor((4, 5, 2, 2)).permute(3, 2, 0, 1),
+    ):
         compare(F.max_pool2d, x, 2, return_indices=True)
         compare(F.avg_pool2d, x, 2)
         compare(F.adaptive_avg_pool2d, x, (2, 3))

@@ -8,12 +8,21 @@ import pytest
 
 import internals
 from internals.cuda import backend
-from internals.profiler import DeviceType, ProfilerActivity, profile, record_function, supported_activities
+from internals.profiler import (
+    DeviceType,
+    ProfilerActivity,
+    profile,
+    record_function,
+    supported_activities,
+)
 
 
 def taken(**options: Any) -> Any:
     x = internals.ones(8, 8, device="cuda")
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options) as prof, record_function("outer"):
+    with (
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options) as prof,
+        record_function("outer"),
+    ):
         y = (x @ x).relu()
         y.cpu()
     return prof
@@ -27,8 +36,13 @@ def test_work_is_tied_to_the_call_that_queued_it() -> None:
     assert len(calls["aten::mm"].kernels) == 1 and len(calls["aten::relu"].kernels) == 1
     assert not calls["aten::matmul"].kernels
     assert calls["aten::matmul"].device_time_total == calls["aten::mm"].self_device_time_total > 0
-    assert calls["outer"].device_time_total == pytest.approx(sum(e.self_device_time_total for e in work))
-    assert all(e.cpu_time_total == 0 and e.self_device_time_total == e.time_range.elapsed_us() for e in work)
+    assert calls["outer"].device_time_total == pytest.approx(
+        sum(e.self_device_time_total for e in work)
+    )
+    assert all(
+        e.cpu_time_total == 0 and e.self_device_time_total == e.time_range.elapsed_us()
+        for e in work
+    )
 
 
 def test_the_table_has_the_devices_columns() -> None:
@@ -36,8 +50,9 @@ def test_the_table_has_the_devices_columns() -> None:
     table = prof.key_averages().table(sort_by="self_cuda_time_total")
     headings = [cell.strip() for cell in table.splitlines()[1].split("  ") if cell.strip()]
     assert headings == [
-        "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self CUDA", "Self CUDA %", "CUDA total",
-        "CUDA time avg", "CPU Mem", "Self CPU Mem", "CUDA Mem", "Self CUDA Mem", "# of Calls",
+        "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self CUDA",
+        "Self CUDA %", "CUDA total", "CUDA time avg", "CPU Mem", "Self CPU Mem", "CUDA Mem",
+        "Self CUDA Mem", "# of Calls",
     ]  # fmt: skip
     assert "Self CUDA time total: " in table.splitlines()[-1]
     product = next(a for a in prof.key_averages() if a.key == "aten::mm")
@@ -51,7 +66,11 @@ def test_bytes_on_devices_add_up() -> None:
         y = x * 2
         z = y + x
         del y
-    assert sum(e.self_device_memory_usage for e in prof.events()) == internals.cuda.memory_allocated() - before > 0
+    assert (
+        sum(e.self_device_memory_usage for e in prof.events())
+        == internals.cuda.memory_allocated() - before
+        > 0
+    )
     assert z.device.type == "cuda"
 
 
@@ -86,14 +105,19 @@ def test_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match="CUDA is not available, disabling CUDA profiling"):
         prof = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
     assert prof.activities == {ProfilerActivity.CPU}
-    with pytest.warns(UserWarning), pytest.raises(AssertionError, match="No valid profiler activities found"):
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(AssertionError, match="No valid profiler activities found"),
+    ):
         profile(activities=[ProfilerActivity.CUDA])
 
 
 def test_a_failing_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken, pytest.raises(OSError, match="no recording"):
         broken.setattr(
-            backend.driver(), "start_recording", lambda recorder: (_ for _ in ()).throw(OSError("no recording"))
+            backend.driver(),
+            "start_recording",
+            lambda recorder: (_ for _ in ()).throw(OSError("no recording")),
         )
         profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).start()
     assert [e.name for e in taken().events()][0] == "outer"

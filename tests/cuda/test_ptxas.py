@@ -20,7 +20,10 @@ def without_library() -> None:
 
 @pytest.mark.parametrize(
     ("module", "why"),
-    [(None, "halted; None in sys.modules"), (SimpleNamespace(version=without_library), "cannot be opened")],
+    [
+        (None, "halted; None in sys.modules"),
+        (SimpleNamespace(version=without_library), "cannot be opened"),
+    ],
     ids=["binding", "library"],
 )
 def test_what_is_missing_is_named_with_the_fix(

@@ -1,7 +1,8 @@
-"""Random numbers on the device: Philox, PyTorch's streams, generators and their states, the distributions.
+"""Random numbers on the device: Philox, PyTorch's streams, generators and their states, the
+distributions.
 
-Numbers printed by PyTorch on real GPUs, in its documentation and its issues, are written down here; so is the test vector of
-Philox's inventors (Random123).
+Numbers printed by PyTorch on real GPUs, in its documentation and its issues, are written down here;
+so is the test vector of Philox's inventors (Random123).
 """
 
 from __future__ import annotations
@@ -52,9 +53,13 @@ def words(out, seed, subsequence, position):  # type: ignore[no-untyped-def]
         (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
     ),
 ])  # fmt: skip
-def test_philox_gives_the_words_its_inventors_published(key: Any, counter: Any, expected: Any) -> None:
+def test_philox_gives_the_words_its_inventors_published(
+    key: Any, counter: Any, expected: Any
+) -> None:
     out = torch.zeros(4, dtype=torch.int64, device="cuda")
-    seed, position, subsequence = (np.uint64(low | high << 32) for low, high in (key, counter[:2], counter[2:]))
+    seed, position, subsequence = (
+        np.uint64(low | high << 32) for low, high in (key, counter[:2], counter[2:])
+    )
     words[1, 1](out, seed, subsequence, position)
     assert tuple(out.tolist()) == expected
 
@@ -66,21 +71,31 @@ def test_the_numbers_of_a_seed_are_those_of_a_real_gpu() -> None:
     expected = [-0.9247, -0.4253, -2.6438, 0.1452, -0.1209]
     assert [round(x, 4) for x in torch.randn(5, device="cuda").tolist()] == expected
     torch.cuda.manual_seed(42)
-    assert [round(x, 4) for x in torch.randn(3, device="cuda").tolist()] == [0.1940, 2.1614, -0.1721]
+    assert [round(x, 4) for x in torch.randn(3, device="cuda").tolist()] == [
+        0.1940,
+        2.1614,
+        -0.1721,
+    ]
 
 
 def test_which_thread_gets_which_element_is_part_of_the_stream() -> None:
-    assert execution_blocks(1, torch.device("cuda", 0)) == 1 and execution_blocks(257, torch.device("cuda", 0)) == 2
+    assert (
+        execution_blocks(1, torch.device("cuda", 0)) == 1
+        and execution_blocks(257, torch.device("cuda", 0)) == 2
+    )
     properties = backend.driver().properties(0)
     full = properties.multi_processor_count * (properties.max_threads_per_multi_processor // 256)
     assert execution_blocks(1 << 30, torch.device("cuda", 0)) == full
     a = torch.rand(300, device="cuda")
     torch.manual_seed(0)
-    assert torch.equal(a[:256], torch.rand(256, device="cuda"))  # the same threads, and a first number each
+    # the same threads, and a first number each
+    assert torch.equal(a[:256], torch.rand(256, device="cuda"))
 
 
 def test_the_second_number_of_a_thread_is_in_the_same_four() -> None:
-    """With more elements than threads a thread fills several: two threads stand for a device that holds no more."""
+    """With more elements than threads a thread fills several: two threads stand for a device that
+    holds no more.
+    """
     out, once = torch.empty(10, device="cuda"), torch.empty(4, device="cuda")
     uniform = _instance("uniform", distributions.between.bind(T=np.float32, C=np.float32), False)
     seed, start, low, high = np.uint64(7), np.uint64(0), np.float32(0), np.float32(1)
@@ -93,7 +108,9 @@ def test_each_draw_moves_the_offset_on_by_what_it_used() -> None:
     generator = torch.Generator("cuda")
     torch.rand(5, device="cuda", generator=generator)
     assert generator.get_offset() == 4
-    torch.empty(5, device="cuda").bernoulli_(torch.full((5,), 0.5, device="cuda"), generator=generator)
+    torch.empty(5, device="cuda").bernoulli_(
+        torch.full((5,), 0.5, device="cuda"), generator=generator
+    )
     assert generator.get_offset() == 4 + 12
     torch.randperm(6, device="cuda", generator=generator)
     assert generator.get_offset() == 16 + 4 + 8
@@ -118,7 +135,8 @@ def test_normal(dtype: Any) -> None:
     assert abs(x.mean() - 3) < 0.15 and abs(x.std() - 2) < 0.15
     z = np.sort((x - 3) / 2)
     expected = np.array([0.5 * (1 + math.erf(v / math.sqrt(2))) for v in z])
-    assert np.abs(expected - np.arange(1, 3001) / 3000).max() < 1.95 / math.sqrt(3000)  # Kolmogorov and Smirnov, 0.001
+    # Kolmogorov and Smirnov, 0.001
+    assert np.abs(expected - np.arange(1, 3001) / 3000).max() < 1.95 / math.sqrt(3000)
 
 
 def test_complex_normals_share_the_variance() -> None:
@@ -127,7 +145,9 @@ def test_complex_normals_share_the_variance() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32], ids=str
+    "dtype",
+    [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32],
+    ids=str,
 )
 def test_integers(dtype: Any) -> None:
     with no_fallback():
@@ -157,7 +177,8 @@ def test_bernoulli() -> None:
     assert x[:, 0].sum() == 0 and x[:, 1].sum() == 400 and 140 < x[:, 2].sum() < 260
 
 
-@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+# a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")
 def test_a_probability_above_one() -> None:
     with pytest.raises(RuntimeError, match="device-side assert triggered"):
         torch.bernoulli(torch.tensor([1.5], device="cuda"))
@@ -177,7 +198,9 @@ def test_permutations() -> None:
     assert torch.randperm(0, device="cuda").tolist() == []
     firsts = np.array([torch.randperm(3, device="cuda").tolist() for _ in range(300)])
     assert all(60 < (firsts[:, 0] == i).sum() < 140 for i in range(3))
-    with pytest.raises(RuntimeError, match="value cannot be converted|out of bounds|overflow|n cannot be greater"):
+    with pytest.raises(
+        RuntimeError, match="value cannot be converted|out of bounds|overflow|n cannot be greater"
+    ):
         torch.randperm(1000, dtype=torch.uint8, device="cuda")
 
 
@@ -189,7 +212,10 @@ def test_keys_of_a_permutation_are_long_enough_to_differ_mostly() -> None:
 def test_multinomial() -> None:
     weights = torch.tensor([[0.0, 1, 2, 7], [4, 0, 0, 4]]).cuda()
     with_replacement = values(torch.multinomial(weights, 600, True))
-    assert np.abs(np.bincount(with_replacement[0], minlength=4) / 600 - [0, 0.1, 0.2, 0.7]).max() < 0.08
+    assert (
+        np.abs(np.bincount(with_replacement[0], minlength=4) / 600 - [0, 0.1, 0.2, 0.7]).max()
+        < 0.08
+    )
     assert set(with_replacement[1]) == {0, 3}
     without = values(torch.multinomial(weights, 2))
     assert set(without[1]) == {0, 3} and len(set(without[0])) == 2 and 0 not in without[0]
@@ -210,10 +236,14 @@ def test_dropout_is_made_on_the_device() -> None:
 
 @pytest.mark.parametrize("n", [8, 6, 5])
 def test_which_number_drops_which_element(n: int) -> None:
-    """Elements in fours take the four numbers of a thread; in twos its first two; else its first, as in PyTorch's kernel."""
+    """Elements in fours take the four numbers of a thread; in twos its first two; else its first,
+    as in PyTorch's kernel.
+    """
     each = torch.empty(16, device="cuda")
     uniform = _instance("uniform", distributions.between.bind(T=np.float32, C=np.float32), False)
-    uniform[1, 4](flat(each), 16, (16,), (1,), np.uint64(0), np.uint64(0), 4, np.float32(0), np.float32(1))
+    uniform[1, 4](
+        flat(each), 16, (16,), (1,), np.uint64(0), np.uint64(0), 4, np.float32(0), np.float32(1)
+    )
     by_thread = values(each).reshape(4, 4).T  # row t: the four numbers of thread t
     at_once = {8: 4, 6: 2, 5: 1}[n]
     x = torch.nn.functional.dropout(torch.ones(n, device="cuda"), 0.4)
@@ -257,7 +287,10 @@ def test_each_device_has_a_generator(second_device: int) -> None:
     assert repr(torch.cuda.default_generators) == repr(tuple(torch.cuda.default_generators))
     assert a.tolist() == b.tolist()
     torch.cuda.manual_seed(1)  # of the current device
-    assert torch.rand(4, device=f"cuda:{second_device}").tolist() != torch.rand(4, device="cuda:0").tolist()
+    assert (
+        torch.rand(4, device=f"cuda:{second_device}").tolist()
+        != torch.rand(4, device="cuda:0").tolist()
+    )
     assert torch.cuda.default_generators[1].initial_seed() == 9
 
 
@@ -275,10 +308,13 @@ def test_generators() -> None:
     assert isinstance(generator, torch.Generator) and generator.device == torch.device("cuda", 0)
     assert generator.manual_seed(6) is generator and generator.initial_seed() == 6
     a = torch.rand(3, device="cuda", generator=generator)
-    assert torch.equal(torch.rand(3, device="cuda", generator=torch.Generator("cuda").manual_seed(6)), a)
+    assert torch.equal(
+        torch.rand(3, device="cuda", generator=torch.Generator("cuda").manual_seed(6)), a
+    )
     copy = generator.clone_state()
     assert torch.equal(
-        torch.randn(3, device="cuda", generator=copy), torch.randn(3, device="cuda", generator=generator)
+        torch.randn(3, device="cuda", generator=copy),
+        torch.randn(3, device="cuda", generator=generator),
     )
     with pytest.raises(RuntimeError, match="offset must be a multiple of 4"):
         generator.set_offset(3)
@@ -289,9 +325,13 @@ def test_generators() -> None:
 
 
 def test_a_generator_belongs_to_a_kind_of_device() -> None:
-    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+    with pytest.raises(
+        RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"
+    ):
         torch.rand(3, device="cuda", generator=torch.Generator())
-    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found 'cuda'"):
+    with pytest.raises(
+        RuntimeError, match="Expected a 'cpu' device type for generator but found 'cuda'"
+    ):
         torch.rand(3, generator=torch.Generator("cuda"))
 
 
@@ -327,11 +367,17 @@ def test_the_streams_are_those_of_pytorch() -> None:
 def test_the_ends_of_uniform_numbers() -> None:
     """The middles of the first and of the last interval."""
     uniform = distributions.uniform1.function
-    assert [uniform(np.uint32(w)) for w in (0, 1, 2**32 - 1)] == [2.0**-33, np.float32(1.5 * 2.0**-32), 1.0]
+    assert [uniform(np.uint32(w)) for w in (0, 1, 2**32 - 1)] == [
+        2.0**-33,
+        np.float32(1.5 * 2.0**-32),
+        1.0,
+    ]
 
 
 def test_a_number_that_is_0_in_half_precision_gives_the_first_category() -> None:
-    """With this seed the first word is 58, and 58 / 2**32 is nothing in float16. There is nothing before the first weight."""
+    """With this seed the first word is 58, and 58 / 2**32 is nothing in float16. There is nothing
+    before the first weight.
+    """
     weights = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float16, device="cuda")
     out = torch.full((1,), -7, dtype=torch.int64, device="cuda")
     kernel = sampling_kernels.sample.bind(T=np.float16, C=np.float32)

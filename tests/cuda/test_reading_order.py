@@ -1,4 +1,6 @@
-"""A reader finds every file of the backend in the table of contents of its package, and no floor imports one above it."""
+"""A reader finds every file of the backend in the table of contents of its package, and no floor
+imports one above it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ import pytest
 
 import internals.cuda
 
-PACKAGES = ["internals.cuda", *(f"internals.cuda.{name}" for name in ("allocator", "kernels", "native", "simulator"))]
+PACKAGES = [
+    "internals.cuda",
+    *(f"internals.cuda.{name}" for name in ("allocator", "kernels", "native", "simulator")),
+]
 FILES = sorted(Path(internals.cuda.__file__).parent.rglob("*.py"))
 ROOT = Path(internals.cuda.__file__).parent
 
@@ -41,12 +46,21 @@ def test_every_module_is_in_the_table_of_contents(name: str) -> None:
 
 def test_docstrings_end_with_how_the_real_one_differs() -> None:
     assert len(FILES) > 100
-    last = {path: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[-1] for path in FILES}
-    assert not [path.name for path, text in last.items() if not text.startswith("How the real one differs: ")]
+    last = {
+        path: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[-1]
+        for path in FILES
+    }
+    assert not [
+        path.name
+        for path, text in last.items()
+        if not text.startswith("How the real one differs: ")
+    ]
 
 
 def test_kernels_know_nothing_of_the_host() -> None:
-    """Device code is made of the language of kernels, the table of functions of one element, and other device code."""
+    """Device code is made of the language of kernels, the table of functions of one element, and
+    other device code.
+    """
     allowed = {"__future__", "collections.abc", "functools", "math", "numpy", "typing"}
     own = (
         "internals.cuda.kernels",
@@ -56,16 +70,22 @@ def test_kernels_know_nothing_of_the_host() -> None:
         "internals.core.dtype",
     )
     for path in (ROOT / "kernels").glob("*.py"):
-        others = {n for n in imported(path) if not n.startswith(own) and n.rpartition(".")[0] not in allowed} - allowed
+        others = {
+            n
+            for n in imported(path)
+            if not n.startswith(own) and n.rpartition(".")[0] not in allowed
+        } - allowed
         assert others <= {"internals.cuda"}, path.name
 
 
 def test_what_runs_kernels_knows_no_operators() -> None:
     below = [p for p in FILES if p.parent.name in ("allocator", "simulator")]
     names = (
-        "backend driver language interpreter registers warp compiled launch device_array gpu_driver".split()
-    )
+        "backend driver language interpreter registers warp compiled launch device_array gpu_driver"
+    ).split()
     for path in [*below, *(ROOT / f"{name}.py" for name in names)]:
         assert not [
-            n for n in imported(path) if n.startswith(("internals.cuda.native", "internals.cuda.kernels", "viz"))
+            n
+            for n in imported(path)
+            if n.startswith(("internals.cuda.native", "internals.cuda.kernels", "viz"))
         ]

@@ -1,4 +1,6 @@
-"""The recorder: what it says about transactions, banks, reuse and races can be worked out by hand, and here it is."""
+"""The recorder: what it says about transactions, banks, reuse and races can be worked out by hand,
+and here it is.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,10 @@ def test_a_copy_is_perfect() -> None:
     for instruction in log.instructions:
         assert (len(instruction.requests), instruction.sectors) == (2, 8)
         assert (instruction.transactions, instruction.efficiency, instruction.conflict) == (1, 1, 0)
-    assert [(i.place.text, i.place.function) for i in log.instructions] == [("a[i]", "copy"), ("out[i]", "copy")]
+    assert [(i.place.text, i.place.function) for i in log.instructions] == [
+        ("a[i]", "copy"),
+        ("out[i]", "copy"),
+    ]
     assert log.races == [] and log.phases == 1
     assert log.summary() == (
         "4 bytes loaded and 4 stored per element of output; each element of input loaded once; "
@@ -131,15 +136,20 @@ def test_strides_and_misalignment_cost_sectors(step: int, start: int) -> None:
 
 
 def test_one_address_for_all_is_one_sector() -> None:
-    load = only(record(strided.bind(STEP=0), 1, 32, np.zeros(32, np.float32), floats(4)), "load", "a")
+    load = only(
+        record(strided.bind(STEP=0), 1, 32, np.zeros(32, np.float32), floats(4)), "load", "a"
+    )
     assert (load.sectors, load.efficiency) == (1, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("step", "degree"), [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (31, 1), (32, 32), (0, 1)]
+    ("step", "degree"),
+    [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (31, 1), (32, 32), (0, 1)],
 )
 def test_bank_conflicts(step: int, degree: int) -> None:
-    """32 threads, `step` words apart: gcd(step, 32) of them meet in each bank; all on one word do not."""
+    """32 threads, `step` words apart: gcd(step, 32) of them meet in each bank; all on one word do
+    not.
+    """
     log = record(through_shared.bind(STEP=step), 1, 32, np.zeros(32, np.float32), floats(32))
     load = only(log, "load", "tile")
     assert (load.conflict, load.requests[0].wavefronts) == (degree, degree)
@@ -160,7 +170,8 @@ def test_eight_byte_words_are_served_by_halves() -> None:
     load = only(record(doubles, 1, 32, np.zeros(32), np.ones(32)), "load", "tile")
     assert (load.conflict, load.requests[0].wavefronts) == (1, 2)
     assert only(record(doubles, 1, 32, np.zeros(32), np.ones(32)), "load", "a").sectors == 8
-    assert load.place.text == "tile[i]"  # though the interpreter compiled it without its indentation
+    # though the interpreter compiled it without its indentation
+    assert load.place.text == "tile[i]"
 
 
 def test_a_missing_barrier_is_a_race() -> None:
@@ -168,7 +179,9 @@ def test_a_missing_barrier_is_a_race() -> None:
     assert {(r.array, r.element) for r in log.races} == {("tile", i) for i in range(32)}
     assert "no barrier lies between" in log.races[0].why
     assert {log.races[0].first.kind, log.races[0].second.kind} == {"load", "store"}
-    assert record(through_shared.bind(STEP=1), 1, 32, np.zeros(32, np.float32), floats(32)).races == []
+    assert (
+        record(through_shared.bind(STEP=1), 1, 32, np.zeros(32, np.float32), floats(32)).races == []
+    )
 
 
 def test_atomics_do_not_race_and_stores_of_two_blocks_do() -> None:
@@ -178,7 +191,9 @@ def test_atomics_do_not_race_and_stores_of_two_blocks_do() -> None:
     assert only(log, "atomic", "counts").place.text == "cuda.atomic.add(counts, a[i], 1)"
     assert log.reuse("counts") == {0: 63, 1: 1}
     one_a_block = record(wrong_histogram, 2, 1, np.zeros(2, np.int64), np.zeros(2, np.int64))
-    assert [(r.element, r.why) for r in one_a_block.races] == [(0, "different blocks: nothing orders them")]
+    assert [(r.element, r.why) for r in one_a_block.races] == [
+        (0, "different blocks: nothing orders them")
+    ]
     assert "a race on 1 element" in one_a_block.summary()
 
 
@@ -195,7 +210,11 @@ def test_tiles_load_less() -> None:
     assert [set(log.reuse("a").values()) for log in logs] == [{8}, {2}]
     assert [log.phases for log in logs] == [1, 2 * 2 + 1]
     assert not logs[1].races
-    assert [i.place.text for i in logs[0].instructions if i.kind == "load"] == ["a[row, k]", "a[row, k]"]  # two calls
+    # two calls
+    assert [i.place.text for i in logs[0].instructions if i.kind == "load"] == [
+        "a[row, k]",
+        "a[row, k]",
+    ]
     assert [i.array.name for i in logs[0].instructions if i.kind == "load"] == ["a", "b"]
     assert logs[0].array("b").strides == (1, n)
 
@@ -258,7 +277,9 @@ def test_what_is_refused() -> None:
         record(3, 1, 4, out)
     with pytest.raises(TypeError, match="single elements"):
         record(copy, 1, 4, out, floats(4, 4))
-    with pytest.raises(IllegalMemoryAccess, match=r"kernel copy, block \(1, 0, 0\), thread \(0, 0, 0\)"):
+    with pytest.raises(
+        IllegalMemoryAccess, match=r"kernel copy, block \(1, 0, 0\), thread \(0, 0, 0\)"
+    ):
         record(copy, 2, 4, out, floats(4))
     with pytest.raises(KeyError, match="touches no array 'x'; it touches out, a"):
         record(copy, 1, 4, out, floats(4)).array("x")

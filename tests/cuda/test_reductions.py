@@ -1,4 +1,6 @@
-"""Reductions on the device: against those of the CPU, for every way in which a launch can be laid out."""
+"""Reductions on the device: against those of the CPU, for every way in which a launch can be laid
+out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,16 @@ from internals.cuda import fallback
 from internals.cuda.kernels import reduction as kernels
 from internals.cuda.kernels.accumulators import THREADS
 from internals.cuda.native import reducing
-from tests.cuda.comparing import FLOATS, REALS, Function, compare, compare_gradients, same, same_error, values
+from tests.cuda.comparing import (
+    FLOATS,
+    REALS,
+    Function,
+    compare,
+    compare_gradients,
+    same,
+    same_error,
+    values,
+)
 from tests.cuda.launched import noted
 from tests.support import examples
 
@@ -58,7 +69,9 @@ NOT_OF_BOOL: dict[str, Function] = {
 
 
 CASES = [(name, d) for name in (*OVER_DIMS, *ALONG_ONE) for d in REALS]
-CASES += [(name, d) for name in OF_FLOATS for d in FLOATS] + [(name, d) for name in NOT_OF_BOOL for d in REALS[:-1]]
+CASES += [(name, d) for name in OF_FLOATS for d in FLOATS] + [
+    (name, d) for name in NOT_OF_BOOL for d in REALS[:-1]
+]
 
 
 @pytest.mark.sampled(1 / 3)
@@ -74,14 +87,19 @@ def test_every_reduction_of_every_dtype(name: str, dtype: str) -> None:
         compare(function, t.permute(2, 0, 1), [0, 1, 2], True)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "std", "norm"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin", "std", "norm"]
+)
 def test_of_all_elements(name: str) -> None:
     for t in (values((7, 9), "float32"), values((6, 4), "float64").t(), values((), "float32")):
         compare(lambda x: getattr(x, name)(), t)
 
 
 @given(
-    st.sampled_from([(1, 40), (40, 1), (5, 70), (70, 5), (2, 300), (33, 17), (3, 4, 20), (20, 4, 3), (1, 1), (2, 3, 4, 5)]),
+    st.sampled_from([
+        (1, 40), (40, 1), (5, 70), (70, 5), (2, 300), (33, 17), (3, 4, 20), (20, 4, 3), (1, 1),
+        (2, 3, 4, 5),
+    ]),
     st.randoms(use_true_random=False),
     st.sampled_from(["sum", "argmax", "var"]),
 )  # fmt: skip
@@ -105,14 +123,21 @@ def test_a_long_row_is_shared_out_between_blocks() -> None:
     t = values((9000,), "float32")
     rows = reducing.as_rows((9000,), (1,), (0,))
     assert reducing.plan_for(rows, 16).splits == 2
-    for function in (lambda x: x.sum(), lambda x: x.max(0), lambda x: x.var(), lambda x: x.logsumexp(0)):
+    for function in (
+        lambda x: x.sum(),
+        lambda x: x.max(0),
+        lambda x: x.var(),
+        lambda x: x.logsumexp(0),
+    ):
         compare(function, t)
     t[[17, 8999]] = 100.0
     assert t.cuda().argmax().item() == 17
 
 
 def test_how_a_launch_is_laid_out() -> None:
-    """Lanes along x where a row lies in memory as one; along y where neighbours belong to different rows."""
+    """Lanes along x where a row lies in memory as one; along y where neighbours belong to different
+    rows.
+    """
 
     def plan(shape: tuple[int, ...], dims: tuple[int, ...], processors: int = 100) -> reducing.Plan:
         strides = tuple(int(np.prod(shape[d + 1 :])) for d in range(len(shape)))
@@ -125,7 +150,12 @@ def test_how_a_launch_is_laid_out() -> None:
     short_rows = plan((1 << 20, 64), (1,))
     assert short_rows == (True, 32, 8, 1 << 17, 1)
     columns = plan((4096, 4096), (0,))
-    assert not columns.along_x and columns.width == 32 and columns.block == (32, 8) and columns.splits > 1
+    assert (
+        not columns.along_x
+        and columns.width == 32
+        and columns.block == (32, 8)
+        and columns.splits > 1
+    )
     assert plan((1 << 20, 4), (1,)) == (False, 1, 256, 4096, 1)  # a thread for each row
     for p in (everything, long_rows, short_rows, columns):
         assert p.lanes & (p.lanes - 1) == 0 and p.lanes * p.width <= THREADS
@@ -133,7 +163,9 @@ def test_how_a_launch_is_laid_out() -> None:
 
 def test_nan_and_infinity() -> None:
     nan, inf = float("nan"), float("inf")
-    t = internals.tensor([[1.0, nan, 3.0, nan], [inf, 1.0, -inf, inf], [-inf, -inf, -inf, -inf], [nan, inf, 1, 2]])
+    t = internals.tensor(
+        [[1.0, nan, 3.0, nan], [inf, 1.0, -inf, inf], [-inf, -inf, -inf, -inf], [nan, inf, 1, 2]]
+    )
     for name in ("amax", "amin", "sum", "logsumexp", "var"):
         compare(lambda x, name=name: getattr(x, name)([1]), t)
         compare(lambda x, name=name: getattr(x, name)([0]), t)
@@ -194,31 +226,47 @@ def test_sums_of_halves_are_taken_in_single_precision() -> None:
 @pytest.mark.parametrize("name", ["sum", "mean", "var", "max", "amax", "prod", "norm", "logsumexp"])
 def test_gradients(name: str) -> None:
     compare_gradients(
-        lambda t: getattr(t, name)(1) if name == "logsumexp" else getattr(t, name)(), values((4, 5), "float64")
+        lambda t: getattr(t, name)(1) if name == "logsumexp" else getattr(t, name)(),
+        values((4, 5), "float64"),
     )
 
 
 def test_one_kernel_serves_them_all() -> None:
     names = ("sum", "mean", "prod", "amax", "argmin", "max", "var", "norm", "logsumexp", "any")
-    found = noted(lambda: [getattr(internals.ones(3, 4).cuda(), name)(*[1] * (name != "norm")) for name in names])
-    assert len(found) == len(names) and all(kernel.function is kernels.reduce.function for kernel, _ in found)
+    found = noted(
+        lambda: [
+            getattr(internals.ones(3, 4).cuda(), name)(*[1] * (name != "norm")) for name in names
+        ]
+    )
+    assert len(found) == len(names) and all(
+        kernel.function is kernels.reduce.function for kernel, _ in found
+    )
 
 
 @pytest.mark.sampled(1 / 4)
 def test_the_same_kernels_on_numbas_simulator() -> None:
-    """There a thread of the operating system is a thread of the GPU: what relies on their order fails."""
+    """There a thread of the operating system is a thread of the GPU: what relies on their order
+    fails.
+    """
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     program = (
         "import internals as torch\n"
         "t = torch.arange(60.0).reshape(3, 20).cuda()\n"
-        "r = [t.sum(1), t.sum(0)[:3], *t.max(1), t.var(1), t.softmax(1).sum(1), t.cumsum(1)[:, -1], t.sort(1, True)[1][:, 0]]\n"
+        "r = [t.sum(1), t.sum(0)[:3], *t.max(1), t.var(1), t.softmax(1).sum(1), t.cumsum(1)[:, "
+        "-1], t.sort(1, True)[1][:, 0]]\n"
         "print([x.cpu().double().round().tolist() for x in r])"
     )
     environment = {**os.environ, "INTERNALS_CUDA": "numba-simulator"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, cwd=ROOT
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
     assert ast.literal_eval(done.stdout) == [
-        [190, 590, 990], [60, 63, 66], [19, 39, 59], [19, 19, 19], [35, 35, 35], [1, 1, 1], [190, 590, 990], [19, 19, 19],
+        [190, 590, 990], [60, 63, 66], [19, 39, 59], [19, 19, 19], [35, 35, 35], [1, 1, 1],
+        [190, 590, 990], [19, 19, 19],
     ]  # fmt: skip

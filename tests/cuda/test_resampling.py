@@ -15,13 +15,17 @@ FLOATS = [dt.float32, dt.float64, dt.float16]
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, dt.int64], ids=lambda d: d.name)
-@pytest.mark.parametrize("options", [{}, {"padding": 1, "stride": 2}, {"dilation": (1, 2), "padding": (0, 2)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"padding": 1, "stride": 2}, {"dilation": (1, 2), "padding": (0, 2)}]
+)
 def test_unfold_and_fold(dtype: dt.dtype, options: dict[str, Any]) -> None:
     x = random_tensor((2, 2, 5, 4), dtype)
     columns = compare(F.unfold, x, (3, 2), **options).cpu()
     if dtype.is_floating_point:
         compare(F.fold, columns, (5, 4), (3, 2), **options)
-        compare(F.fold, columns.transpose(1, 2).contiguous().transpose(1, 2), (5, 4), (3, 2), **options)
+        compare(
+            F.fold, columns.transpose(1, 2).contiguous().transpose(1, 2), (5, 4), (3, 2), **options
+        )
         compare_gradients(lambda x: F.unfold(x, (3, 2), **options), x)
         compare_gradients(lambda c: F.fold(c, (5, 4), (3, 2), **options), columns)
 
@@ -49,7 +53,9 @@ def test_nearest(dtype: dt.dtype, size: tuple[int, int]) -> None:
 def test_bilinear(dtype: dt.dtype, size: tuple[int, int], align_corners: bool) -> None:
     x = random_tensor((2, 2, 4, 6), dtype)
     compare(F.interpolate, x, size=size, mode="bilinear", align_corners=align_corners)
-    compare_gradients(lambda x: F.interpolate(x, size=size, mode="bilinear", align_corners=align_corners), x)
+    compare_gradients(
+        lambda x: F.interpolate(x, size=size, mode="bilinear", align_corners=align_corners), x
+    )
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
@@ -58,7 +64,9 @@ def test_scale_factors(mode: str, scale: Any) -> None:
     for recompute in (None, True):
         options = {"scale_factor": scale, "mode": mode, "recompute_scale_factor": recompute}
         compare(F.interpolate, random_tensor((1, 2, 5, 7)), **options)
-        compare_gradients(lambda x, options=options: F.interpolate(x, **options), random_tensor((1, 2, 5, 7)))
+        compare_gradients(
+            lambda x, options=options: F.interpolate(x, **options), random_tensor((1, 2, 5, 7))
+        )
 
 
 def test_a_dimension_that_keeps_its_size_keeps_its_pixels() -> None:
@@ -71,8 +79,12 @@ def test_a_dimension_that_keeps_its_size_keeps_its_pixels() -> None:
 
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("size", [(3, 3), (3, 1), (5, 4), (7, 8)])
-def test_bilinear_mixes_a_pixel_that_has_no_share_all_the_same(size: tuple[int, int], align_corners: bool) -> None:
-    """Nothing of infinity is NaN: there are such pixels when corners are on corners. Nearest mixes nothing."""
+def test_bilinear_mixes_a_pixel_that_has_no_share_all_the_same(
+    size: tuple[int, int], align_corners: bool
+) -> None:
+    """Nothing of infinity is NaN: there are such pixels when corners are on corners. Nearest mixes
+    nothing.
+    """
     x = random_tensor((1, 2, 5, 4))
     x[0, 0, 2, 1], x[0, 1, 4, 3] = float("inf"), float("-inf")
     mixed = compare(F.interpolate, x, size=size, mode="bilinear", align_corners=align_corners)

@@ -11,7 +11,15 @@ from hypothesis import given
 
 import internals
 from internals.cuda.native import scans
-from tests.cuda.comparing import REALS, compare, compare_gradients, no_fallback, same, same_error, values
+from tests.cuda.comparing import (
+    REALS,
+    compare,
+    compare_gradients,
+    no_fallback,
+    same,
+    same_error,
+    values,
+)
 from tests.support import examples, to_numpy
 
 

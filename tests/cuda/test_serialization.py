@@ -1,4 +1,6 @@
-"""Saving and loading what is on the device: the location in the file, where it goes, and PyTorch's errors where it cannot."""
+"""Saving and loading what is on the device: the location in the file, where it goes, and PyTorch's
+errors where it cannot.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def test_map_location(second_device: int) -> None:
 
     def load(where: Any) -> Any:
         return [
-            t.device.type if t.device.index in (None, 0) else str(t.device) for t in torch.load(saved([x, y]), where)
+            t.device.type if t.device.index in (None, 0) else str(t.device)
+            for t in torch.load(saved([x, y]), where)
         ]
 
     other = f"cuda:{second_device}"
@@ -65,15 +68,19 @@ def test_map_location(second_device: int) -> None:
     assert load({"cuda:0": other}) == [other, "cpu"]
     assert load({"cuda:0": "cpu", "cpu": "cuda:0"}) == ["cpu", "cuda"]
     assert load(lambda storage, location: storage) == ["cpu", "cpu"]
-    assert load(lambda storage, location: storage.cuda() if location == "cpu" else None) == ["cuda", "cuda"]
+    assert load(lambda storage, location: storage.cuda() if location == "cpu" else None) == [
+        "cuda",
+        "cuda",
+    ]
     assert load("meta") == ["meta", "meta"]
 
 
 def test_a_checkpoint_of_a_gpu_where_there_is_none(without_cuda: Any) -> None:
     f = saved(torch.arange(3.0, device="cuda"))
     text = (
-        "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
-        "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+        "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
+        "If you are running on a CPU-only machine, please use torch.load with "
+        "map_location=torch.device('cpu') to map your storages to the CPU."
     )
     with pytest.raises(RuntimeError) as error:
         without_cuda(f)
@@ -96,7 +103,9 @@ def test_pytorch_reads_it_and_says_the_same() -> None:
 
     def read(real: Any) -> list[float]:
         if not real.cuda.is_available():
-            with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+            with pytest.raises(
+                RuntimeError, match="Attempting to deserialize object on a CUDA device"
+            ):
                 real.load(f)
             f.seek(0)
         return real.load(f, map_location="cpu")["weight"].tolist()
@@ -133,7 +142,9 @@ def test_safetensors(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     save_safetensors({"x": torch.arange(3.0, device="cuda")}, path)
     assert load_safetensors(path)["x"].tolist() == [0.0, 1.0, 2.0]
-    assert load_safetensors(path, device="cuda")["x"].is_cuda and torch.load(path, "cuda")["x"].is_cuda
+    assert (
+        load_safetensors(path, device="cuda")["x"].is_cuda and torch.load(path, "cuda")["x"].is_cuda
+    )
 
 
 class Scaled(nn.Module):

@@ -1,7 +1,7 @@
 """Sharing GPU memory with other libraries: DLPack and `__cuda_array_interface__`.
 
-A simulated device refuses: nobody else could read its memory. So that the rest can be tested without a GPU, some tests let it
-pass for a real one, as this package itself can read it.
+A simulated device refuses: nobody else could read its memory. So that the rest can be tested
+without a GPU, some tests let it pass for a real one, as this package itself can read it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def test_tensors_of_the_cpu_have_no_such_interface() -> None:
     with pytest.raises(AttributeError) as error:
         getattr(x, "__cuda_array_interface__")  # noqa: B009
     assert str(error.value) == (
-        "Can't get __cuda_array_interface__ on non-CUDA tensor type: internals.FloatTensor If CUDA data is required use "
-        "tensor.cuda() to copy tensor to device memory."
+        "Can't get __cuda_array_interface__ on non-CUDA tensor type: internals.FloatTensor If CUDA "
+        "data is required use tensor.cuda() to copy tensor to device memory."
     )
 
 
@@ -54,7 +54,8 @@ def test_the_interface(passes_for_real: None) -> None:
     assert x[:0].__cuda_array_interface__["data"] == (0, False)
     assert x.bool().__cuda_array_interface__["typestr"] == "|b1"
     with pytest.raises(
-        RuntimeError, match="on Variable that requires grad. If gradients aren't required, use var.detach"
+        RuntimeError,
+        match="on Variable that requires grad. If gradients aren't required, use var.detach",
     ):
         getattr(x.requires_grad_(), "__cuda_array_interface__")  # noqa: B009
 
@@ -62,9 +63,14 @@ def test_the_interface(passes_for_real: None) -> None:
 @simulated_only
 def test_a_simulated_device_refuses() -> None:
     x = torch.ones(2, device="cuda")
-    with pytest.raises(BufferError, match="'cuda:0' is a simulated device, and no other library can read its memory"):
+    with pytest.raises(
+        BufferError,
+        match="'cuda:0' is a simulated device, and no other library can read its memory",
+    ):
         getattr(x, "__cuda_array_interface__")  # noqa: B009
-    with pytest.raises(BufferError, match=r"__dlpack__: 'cuda:0' is a simulated device.*with \.cpu\(\)"):
+    with pytest.raises(
+        BufferError, match=r"__dlpack__: 'cuda:0' is a simulated device.*with \.cpu\(\)"
+    ):
         x.__dlpack__()
     with pytest.raises(BufferError, match="is a simulated one here"):
         torch.as_tensor(Array(torch.ones(2, device="cuda")))
@@ -96,7 +102,9 @@ def test_arrays_of_others_are_taken_as_they_are(passes_for_real: None) -> None:
     copied[0, 0] = 1
     assert copied.is_cuda and x[0, 0].item() == 9
     assert torch.as_tensor(Array(x), dtype=torch.float32, device="cpu").device.type == "cpu"
-    assert torch.as_tensor(Array(x, strides=None, shape=(6,), data=(x.data_ptr(), False))).tolist() == [
+    assert torch.as_tensor(
+        Array(x, strides=None, shape=(6,), data=(x.data_ptr(), False))
+    ).tolist() == [
         9,
         1,
         2,
@@ -123,7 +131,9 @@ def test_the_current_stream_waits_for_theirs(passes_for_real: None, simulator: A
         ({"strides": (-4,)}, ValueError, "negative strides"),
     ],
 )
-def test_arrays_that_no_tensor_can_be(changes: Any, kind: type[Exception], text: str, passes_for_real: None) -> None:
+def test_arrays_that_no_tensor_can_be(
+    changes: Any, kind: type[Exception], text: str, passes_for_real: None
+) -> None:
     with pytest.raises(kind, match=text):
         torch.as_tensor(Array(torch.ones(2, device="cuda"), **changes))
 
@@ -150,7 +160,12 @@ def test_the_device_is_told() -> None:
 def test_there_and_back(passes_for_real: None) -> None:
     x = torch.arange(6.0, device="cuda").view(2, 3).T
     y = torch.from_dlpack(x)
-    assert y.device == x.device and y.data_ptr() == x.data_ptr() and y.stride() == x.stride() and torch.equal(x, y)
+    assert (
+        y.device == x.device
+        and y.data_ptr() == x.data_ptr()
+        and y.stride() == x.stride()
+        and torch.equal(x, y)
+    )
     z = torch.from_dlpack(x.__dlpack__(max_version=(1, 0), stream=-1))
     z[0, 0] = 5.0
     assert x[0, 0].item() == 5.0
@@ -211,4 +226,8 @@ def test_with_cupy_on_a_gpu() -> None:
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     x = torch.arange(6.0, device="cuda")
     assert cupy.asarray(x).data.ptr == x.data_ptr()
-    assert torch.from_dlpack(cupy.arange(3)).tolist() == [0, 1, 2] == torch.as_tensor(cupy.arange(3)).tolist()
+    assert (
+        torch.from_dlpack(cupy.arange(3)).tolist()
+        == [0, 1, 2]
+        == torch.as_tensor(cupy.arange(3)).tolist()
+    )

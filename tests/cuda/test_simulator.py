@@ -1,4 +1,6 @@
-"""The simulated driver: work is deferred, ordered by streams and events, timed by the model, and reports its failures late."""
+"""The simulated driver: work is deferred, ordered by streams and events, timed by the model, and
+reports its failures late.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Buffers:
         self.driver, self.nbytes = driver, nbytes
         self.pointer = driver.malloc(device, nbytes)
         self.host_pointer = driver.host_alloc(nbytes)
-        self.host: Any = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(self.host_pointer))
+        self.host: Any = np.ctypeslib.as_array(
+            (ctypes.c_uint8 * nbytes).from_address(self.host_pointer)
+        )
         self.host[:] = 1
 
     @property
@@ -103,7 +107,8 @@ def test_time_passes_on_the_device_while_the_host_is_busy(driver: SimulatedDrive
 def test_streams_run_in_order_and_beside_each_other(driver: SimulatedDriver) -> None:
     b = Buffers(driver)
     side = driver.create_stream(0)
-    driver.copy(0, side, b.pointer, b.host_pointer, N, "h2d")  # takes longer than the kernel that is queued after it
+    # takes longer than the kernel that is queued after it
+    driver.copy(0, side, b.pointer, b.host_pointer, N, "h2d")
     driver.launch(0, 0, fill, ONE, (4, 1, 1), (b.array, 7))
     driver.synchronize_stream(0, 0)
     assert on_device(driver, b.pointer) == [7, 7, 7, 7]
@@ -153,7 +158,9 @@ def test_freeing_waits_for_the_device(driver: SimulatedDriver) -> None:
 
 
 def test_memory_reused_too_early_is_overwritten(driver: SimulatedDriver) -> None:
-    """What forgetting `record_stream` does: the side stream reads what somebody else has written in the meantime."""
+    """What forgetting `record_stream` does: the side stream reads what somebody else has written in
+    the meantime.
+    """
     b = Buffers(driver)
     target = driver.malloc(0, N)
     side = driver.create_stream(0)
@@ -231,7 +238,9 @@ def test_every_way_of_waiting_tells_of_failures(driver: SimulatedDriver, how: st
         "copy": lambda: driver.copy(0, 0, target.ctypes.data, b.pointer, 16, "d2h"),
         "query": lambda: driver.query_stream(0, 0),
     }
-    with pytest.raises(IllegalMemoryAccess, match=r"kernel beyond, block \(0, 0, 0\), thread \(6, 0, 0\)"):
+    with pytest.raises(
+        IllegalMemoryAccess, match=r"kernel beyond, block \(0, 0, 0\), thread \(6, 0, 0\)"
+    ):
         ways[how]()
 
 
@@ -245,7 +254,9 @@ def test_one_devices_failure_is_not_the_others(driver: SimulatedDriver) -> None:
         driver.synchronize(0)
 
 
-def test_launch_blocking_raises_at_the_launch(driver: SimulatedDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_blocking_raises_at_the_launch(
+    driver: SimulatedDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     b = Buffers(driver)
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     with pytest.raises(CudaError, match="device-side assert triggered") as caught:
@@ -257,12 +268,15 @@ def test_a_program_error_in_a_kernel_is_a_launch_failure(driver: SimulatedDriver
     b = Buffers(driver)
     driver.launch(0, 0, fill, ONE, ONE, (b.array,))  # an argument is missing
     with pytest.raises(
-        CudaError, match="CUDA error: unspecified launch failure\nTypeError: kernel fill takes 2 arguments"
+        CudaError,
+        match="CUDA error: unspecified launch failure\nTypeError: kernel fill takes 2 arguments",
     ):
         driver.synchronize(0)
 
 
-@pytest.mark.parametrize("grid, block", [(ONE, (1025, 1, 1)), (ONE, (33, 32, 1)), ((0, 1, 1), ONE), (ONE, (1, 0, 1))])
+@pytest.mark.parametrize(
+    "grid, block", [(ONE, (1025, 1, 1)), (ONE, (33, 32, 1)), ((0, 1, 1), ONE), (ONE, (1, 0, 1))]
+)
 def test_configurations_no_device_takes(driver: SimulatedDriver, grid: Any, block: Any) -> None:
     with pytest.raises(CudaError, match="CUDA error: invalid configuration argument\nkernel fill"):
         driver.launch(0, 0, fill, grid, block, ())
@@ -276,7 +290,9 @@ def test_a_kernel_without_a_name_is_called_as_its_function(driver: SimulatedDriv
 
 
 def test_streams_that_are_not_there(driver: SimulatedDriver) -> None:
-    with pytest.raises(CudaError, match="CUDA error: invalid resource handle\ncuda:0 has no stream 0x77"):
+    with pytest.raises(
+        CudaError, match="CUDA error: invalid resource handle\ncuda:0 has no stream 0x77"
+    ):
         driver.synchronize_stream(0, 0x77)
     stream = driver.create_stream(1)
     with pytest.raises(CudaError, match="invalid resource handle"):
@@ -341,10 +357,15 @@ def test_many_threads_may_call_at_once(driver: SimulatedDriver) -> None:
 
 @example([(0, "record", 0), (0, "wait", 0)])  # the event has ended when the wait is queued
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["set", "record", "wait"]), st.integers(0, 3)), max_size=40)
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(["set", "record", "wait"]), st.integers(0, 3)),
+        max_size=40,
+    )
 )
 def test_what_is_ordered_happens_in_that_order(steps: list[tuple[int, str, int]]) -> None:
-    """Random work on four streams of two devices: nothing starts before what it has to wait for has ended."""
+    """Random work on four streams of two devices: nothing starts before what it has to wait for has
+    ended.
+    """
     driver = SimulatedDriver(devices=2)
     streams = [(0, 0), (0, driver.create_stream(0)), (1, 0), (1, driver.create_stream(1))]
     memory = [driver.malloc(device, 4096) for device, _ in streams]

@@ -1,4 +1,6 @@
-"""Addresses of a simulated device: where ranges go, what may be looked at, and when there is nothing left."""
+"""Addresses of a simulated device: where ranges go, what may be looked at, and when there is
+nothing left.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from hypothesis import given, strategies as st
 
 from internals.cuda.driver import CudaError, DeviceOutOfMemory, IllegalMemoryAccess
 from internals.cuda.simulator.driver import SimulatedDriver
-from internals.cuda.simulator.memory import BASE, DEVICE_STRIDE, LARGE, SMALL, AddressSpace, PinnedMemory
+from internals.cuda.simulator.memory import (
+    BASE,
+    DEVICE_STRIDE,
+    LARGE,
+    SMALL,
+    AddressSpace,
+    PinnedMemory,
+)
 
 MIB = 1 << 20
 
@@ -40,7 +49,9 @@ def test_a_device_can_be_fragmented() -> None:
     memory.release(pieces[0])
     memory.release(pieces[2])
     assert memory.free_bytes == 8 * MIB
-    with pytest.raises(DeviceOutOfMemory, match=f"out of memory\n{8 * MIB} bytes asked for, {8 * MIB} free in all"):
+    with pytest.raises(
+        DeviceOutOfMemory, match=f"out of memory\n{8 * MIB} bytes asked for, {8 * MIB} free in all"
+    ):
         memory.allocate(8 * MIB)
     memory.release(pieces[1])
     assert memory.allocate(8 * MIB) == pieces[0]
@@ -54,7 +65,9 @@ def test_views_share_bytes_and_stay_within_their_range() -> None:
     assert memory.extent(pointer + 40) == 60
     assert memory.view(0, 0).size == 0
     for start, nbytes in ((pointer, 101), (pointer + 100, 1), (pointer - 1, 1), (0, 1)):
-        with pytest.raises(IllegalMemoryAccess, match="^CUDA error: an illegal memory access was encountered\n"):
+        with pytest.raises(
+            IllegalMemoryAccess, match="^CUDA error: an illegal memory access was encountered\n"
+        ):
             memory.view(start, nbytes)
     memory.release(pointer)
     with pytest.raises(IllegalMemoryAccess):
@@ -65,7 +78,8 @@ def test_what_was_not_handed_out_is_not_taken_back() -> None:
     driver = SimulatedDriver()
     pointer = driver.malloc(0, 100)
     with pytest.raises(
-        CudaError, match=f"^CUDA error: invalid argument\nno memory was handed out at {pointer + 512:#x}"
+        CudaError,
+        match=f"^CUDA error: invalid argument\nno memory was handed out at {pointer + 512:#x}",
     ):
         driver.free(0, pointer + 512)
     driver.free(0, pointer)
@@ -90,7 +104,12 @@ def test_pinned_memory_is_the_hosts_own_and_is_known() -> None:
     pinned = PinnedMemory()
     pointer = pinned.allocate(100)
     assert pointer % 64 == 0
-    assert [p in pinned for p in (pointer - 1, pointer, pointer + 99, pointer + 100)] == [False, True, True, False]
+    assert [p in pinned for p in (pointer - 1, pointer, pointer + 99, pointer + 100)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     pinned.release(pointer)
     assert pointer not in pinned
 

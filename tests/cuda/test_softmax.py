@@ -11,7 +11,15 @@ from hypothesis import given
 import internals
 from internals._generated import ops
 from internals.nn import functional as F
-from tests.cuda.comparing import FLOATS, compare, compare_gradients, no_fallback, same, same_error, values
+from tests.cuda.comparing import (
+    FLOATS,
+    compare,
+    compare_gradients,
+    no_fallback,
+    same,
+    same_error,
+    values,
+)
 from tests.support import examples
 
 NAMES = ("softmax", "log_softmax")
@@ -27,14 +35,19 @@ def test_every_dimension(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "shape", [(1,), (), (0, 3), (3, 0), (2, 1), (3, 15), (3, 16), (5, 33), (2, 130), (1, 600), (70, 3)]
+    "shape",
+    [(1,), (), (0, 3), (3, 0), (2, 1), (3, 15), (3, 16), (5, 33), (2, 130), (1, 600), (70, 3)],
 )
 def test_short_and_long_rows(name: str, shape: tuple[int, ...]) -> None:
     compare(lambda x: getattr(x, name)(-1), values(shape))
     compare(lambda x: getattr(x, name)(0), values(shape))
 
 
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.randoms(use_true_random=False), st.sampled_from(NAMES))
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    st.randoms(use_true_random=False),
+    st.sampled_from(NAMES),
+)
 @examples(15)
 def test_any_layout(shape: list[int], random: Random, name: str) -> None:
     t = values(tuple(2 * n for n in shape), seed=random.randrange(100))
@@ -47,7 +60,14 @@ def test_any_layout(shape: list[int], random: Random, name: str) -> None:
 
 def test_numbers_that_would_overflow() -> None:
     inf, nan = float("inf"), float("nan")
-    rows = [[1000.0, 999, 0, -1000], [-inf, 0, 1, -inf], [inf, 0, 1, 2], [nan, 0, 1, 2], [-inf] * 4, [-200.0, 0, 0, 0]]
+    rows = [
+        [1000.0, 999, 0, -1000],
+        [-inf, 0, 1, -inf],
+        [inf, 0, 1, 2],
+        [nan, 0, 1, 2],
+        [-inf] * 4,
+        [-200.0, 0, 0, 0],
+    ]
     for name in NAMES:
         compare(lambda x, name=name: getattr(x, name)(1), internals.tensor(rows))
         compare(lambda x, name=name: getattr(x, name)(0), internals.tensor(rows[:2] + rows[5:]))
@@ -60,7 +80,11 @@ def test_gradients(name: str, dim: int) -> None:
     for t in (values((4, 20), "float64"), values((40, 3), "float64"), values((3, 4), "float16")):
         compare_gradients(lambda x: getattr(x, name)(dim), t)
     y = getattr(values((4, 20)), name)(dim)
-    compare(lambda g, y: getattr(ops, f"_{name}_backward_data")(g, y, dim, internals.float32), values((4, 20)), y)
+    compare(
+        lambda g, y: getattr(ops, f"_{name}_backward_data")(g, y, dim, internals.float32),
+        values((4, 20)),
+        y,
+    )
 
 
 def test_out_and_errors() -> None:

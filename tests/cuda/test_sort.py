@@ -11,7 +11,15 @@ from hypothesis import given
 
 import internals
 from internals.cuda import fallback
-from tests.cuda.comparing import REALS, compare, compare_gradients, no_fallback, same, same_error, values
+from tests.cuda.comparing import (
+    REALS,
+    compare,
+    compare_gradients,
+    no_fallback,
+    same,
+    same_error,
+    values,
+)
 from tests.support import examples
 
 
@@ -50,11 +58,17 @@ def test_the_longest_row() -> None:
 
 def test_a_longer_row_is_sorted_on_the_cpu_and_that_is_seen() -> None:
     t = values((1025,))
-    for name, call in (("sort.stable", lambda x: x.sort(stable=True)), ("topk", lambda x: x.topk(3))):
+    for name, call in (
+        ("sort.stable", lambda x: x.sort(stable=True)),
+        ("topk", lambda x: x.topk(3)),
+    ):
         before = fallback.fallbacks().get(f"aten::{name}", 0)
         same(call(t.cuda()), call(t))
         assert fallback.fallbacks()[f"aten::{name}"] == before + 1
-        with fallback.no_fallback(), pytest.raises(NotImplementedError, match="CPU fallback is switched off"):
+        with (
+            fallback.no_fallback(),
+            pytest.raises(NotImplementedError, match="CPU fallback is switched off"),
+        ):
             call(t.cuda())
 
 
@@ -90,7 +104,10 @@ def test_nothing_one_and_out() -> None:
     compare(lambda x: x.sort(0), internals.zeros(0, 3))
     compare(lambda x: x.topk(0, 1), internals.zeros(2, 3))
     t = values((3, 4))
-    out = (internals.zeros(4, 3, device="cuda").t(), internals.zeros(3, 4, device="cuda", dtype=internals.int64))
+    out = (
+        internals.zeros(4, 3, device="cuda").t(),
+        internals.zeros(3, 4, device="cuda", dtype=internals.int64),
+    )
     with no_fallback():
         internals.sort(t.cuda(), 1, out=out)
     same(out, tuple(t.sort(1)))

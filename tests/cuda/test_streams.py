@@ -18,13 +18,19 @@ cuda = torch.cuda
 
 def test_the_default_stream_is_current_at_first() -> None:
     assert cuda.current_stream() == cuda.default_stream() == cuda.current_stream("cuda:0")
-    assert cuda.default_stream().cuda_stream == 0 and cuda.current_stream().device == torch.device("cuda:0")
+    assert cuda.default_stream().cuda_stream == 0 and cuda.current_stream().device == torch.device(
+        "cuda:0"
+    )
 
 
 def test_the_pool_goes_round() -> None:
     streams = [cuda.Stream() for _ in range(33)]
     assert len({s.cuda_stream for s in streams}) == 32 and 0 not in {s.cuda_stream for s in streams}
-    assert streams[32] == streams[0] and hash(streams[32]) == hash(streams[0]) and streams[1] != streams[0]
+    assert (
+        streams[32] == streams[0]
+        and hash(streams[32]) == hash(streams[0])
+        and streams[1] != streams[0]
+    )
     urgent = cuda.Stream(priority=-1)
     assert urgent.priority == -1 and urgent not in streams
 
@@ -42,7 +48,9 @@ def test_a_stream_is_not_what_is_no_stream() -> None:
 def test_reprs(simulator: SimulatedDriver) -> None:
     s, e = cuda.Stream(1), cuda.Event()
     assert repr(s) == "<torch.cuda.Stream device=cuda:1 cuda_stream=0x50000000 simulated>"
-    assert repr(cuda.default_stream()) == "<torch.cuda.Stream device=cuda:0 cuda_stream=0x0 simulated>"
+    assert (
+        repr(cuda.default_stream()) == "<torch.cuda.Stream device=cuda:0 cuda_stream=0x0 simulated>"
+    )
     assert repr(e) == "<torch.cuda.Event uninitialized>"
     e.record()
     assert repr(e) == "<torch.cuda.Event 0x60000000 simulated>"
@@ -91,7 +99,11 @@ def test_threads_have_their_own_current_stream() -> None:
 def test_external_streams() -> None:
     handle = backend.driver().create_stream(0)
     s = cuda.ExternalStream(handle, device=0)
-    assert isinstance(s, cuda.Stream) and s.cuda_stream == handle and s == cuda.get_stream_from_external(handle, 0)
+    assert (
+        isinstance(s, cuda.Stream)
+        and s.cuda_stream == handle
+        and s == cuda.get_stream_from_external(handle, 0)
+    )
     s.synchronize()
     assert s.query() and s.__cuda_stream__() == (0, handle)
     backend.driver().destroy_stream(0, handle)
@@ -107,7 +119,9 @@ def test_streams_of_no_device() -> None:
 
 
 def test_work_on_two_streams_needs_an_event(simulator: SimulatedDriver) -> None:
-    """A side stream that reads what the current stream is still writing, without and with `wait_stream`."""
+    """A side stream that reads what the current stream is still writing, without and with
+    `wait_stream`.
+    """
 
     def result(waiting: bool) -> int:
         side = cuda.Stream()
@@ -132,7 +146,9 @@ def test_events_tell_when_they_are_passed(simulator: SimulatedDriver) -> None:
     e.wait()
     cuda._sleep(1_000_000)
     e.record()
-    assert not e.query() and not cuda.current_stream().query() and e.device == torch.device("cuda:0")
+    assert (
+        not e.query() and not cuda.current_stream().query() and e.device == torch.device("cuda:0")
+    )
     e.synchronize()
     assert e.query() and cuda.current_stream().query()
 
@@ -153,7 +169,9 @@ def test_elapsed_time(simulator: SimulatedDriver) -> None:
     start.record()
     cuda._sleep(3_000_000)
     end.record()
-    with pytest.raises(RuntimeError, match=r"^Both events must be completed before calculating elapsed time\.$"):
+    with pytest.raises(
+        RuntimeError, match=r"^Both events must be completed before calculating elapsed time\.$"
+    ):
         start.elapsed_time(end)
     end.synchronize()
     assert start.elapsed_time(end) == 3.0 and end.elapsed_time(start) == -3.0
@@ -162,9 +180,13 @@ def test_elapsed_time(simulator: SimulatedDriver) -> None:
 def test_elapsed_time_of_events_that_have_none() -> None:
     timed = cuda.Event(enable_timing=True)
     timed.record()
-    with pytest.raises(ValueError, match=r"^Both events must be created with argument 'enable_timing=True'\.$"):
+    with pytest.raises(
+        ValueError, match=r"^Both events must be created with argument 'enable_timing=True'\.$"
+    ):
         timed.elapsed_time(cuda.Event())
-    with pytest.raises(ValueError, match=r"^Both events must be recorded before calculating elapsed time\.$"):
+    with pytest.raises(
+        ValueError, match=r"^Both events must be recorded before calculating elapsed time\.$"
+    ):
         timed.elapsed_time(cuda.Event(enable_timing=True))
 
 
@@ -179,7 +201,9 @@ def test_elapsed_time_is_not_negative() -> None:
 def test_an_event_stays_on_its_device(second_device: int) -> None:
     e = cuda.Event()
     e.record()
-    with pytest.raises(RuntimeError, match=r"^Event device 0 does not match recording stream's device 1\.$"):
+    with pytest.raises(
+        RuntimeError, match=r"^Event device 0 does not match recording stream's device 1\.$"
+    ):
         e.record(cuda.default_stream(second_device))
     cuda.default_stream(second_device).wait_event(e)  # waiting for it is allowed from anywhere
     cuda.synchronize(second_device)

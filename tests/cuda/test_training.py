@@ -1,4 +1,6 @@
-"""Modules and optimizers on the device: what moves, what training steps do beside those on the CPU."""
+"""Modules and optimizers on the device: what moves, what training steps do beside those on the
+CPU.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ import pytest
 
 import internals as torch
 from internals import nn
-from internals.nn.utils import clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters
+from internals.nn.utils import (
+    clip_grad_norm_,
+    clip_grad_value_,
+    parameters_to_vector,
+    vector_to_parameters,
+)
 from internals.optim import SGD, Adagrad, Adam, AdamW, RMSprop
 from internals.optim.lr_scheduler import StepLR
 from tests.support import full
@@ -26,7 +33,12 @@ def mlp() -> Any:
 def cnn() -> Any:
     torch.manual_seed(1)
     return nn.Sequential(
-        nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3)
+        nn.Conv2d(1, 3, 3, padding=1),
+        nn.BatchNorm2d(3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(12, 3),
     )
 
 
@@ -61,7 +73,12 @@ def test_an_mlp_trains_as_on_the_cpu(make: Callable[[Any], Any]) -> None:
     assert found == pytest.approx(expected, rel=1e-4) and found[-1] < found[0]
     for a, b in zip(there.parameters(), model.parameters()):
         assert a.is_cuda and a.grad.is_cuda and torch.allclose(a.cpu(), b, rtol=1e-3, atol=1e-5)
-    state = [v for s in other.state.values() for v in s.values() if isinstance(v, torch.Tensor) and v.dim()]
+    state = [
+        v
+        for s in other.state.values()
+        for v in s.values()
+        if isinstance(v, torch.Tensor) and v.dim()
+    ]
     assert all(t.is_cuda for t in state)
 
 
@@ -70,9 +87,9 @@ def test_a_small_cnn_trains_as_on_the_cpu() -> None:
     there = copy.deepcopy(model).to("cuda")
     x, y = torch.randn(3, 1, 4, 4), torch.tensor([0, 1, 2])
     expected = train(model, x, y, SGD(model.parameters(), lr=0.1), steps=2)
-    assert train(there, x.cuda(), y.cuda(), SGD(there.parameters(), lr=0.1), steps=2) == pytest.approx(
-        expected, rel=1e-4
-    )
+    assert train(
+        there, x.cuda(), y.cuda(), SGD(there.parameters(), lr=0.1), steps=2
+    ) == pytest.approx(expected, rel=1e-4)
     for (name, a), b in zip(there.state_dict().items(), model.state_dict().values()):
         assert a.is_cuda and torch.allclose(a.cpu(), b, rtol=1e-3, atol=1e-5), name
     assert torch.allclose(there.eval()(x.cuda()).cpu(), model.eval()(x), rtol=1e-3, atol=1e-5)
@@ -85,14 +102,23 @@ def test_modules_move_with_their_gradients_and_buffers() -> None:
     parameters = list(model.parameters())
     assert model.cuda() is model
     assert all(t.is_cuda for t in model.state_dict().values())
-    assert all(torch.equal(p.grad.cpu(), g) and p.grad.is_cuda for p, g in zip(model.parameters(), before))
+    assert all(
+        torch.equal(p.grad.cpu(), g) and p.grad.is_cuda for p, g in zip(model.parameters(), before)
+    )
     assert all(isinstance(p, nn.Parameter) and p.is_leaf for p in model.parameters())
     assert all(p is q for p, q in zip(model.parameters(), parameters, strict=True))
     assert all(not t.is_cuda for t in model.cpu().state_dict().values())
-    assert all(p is q and not p.grad.is_cuda for p, q in zip(model.parameters(), parameters, strict=True))
+    assert all(
+        p is q and not p.grad.is_cuda for p, q in zip(model.parameters(), parameters, strict=True)
+    )
     half = model.to("cuda", torch.float64)
-    assert half[0].weight.dtype is torch.float64 and half[1].num_batches_tracked.dtype is torch.int64
-    assert half[1].num_batches_tracked.is_cuda and model.to(torch.ones(1))[0].weight.device.type == "cpu"
+    assert (
+        half[0].weight.dtype is torch.float64 and half[1].num_batches_tracked.dtype is torch.int64
+    )
+    assert (
+        half[1].num_batches_tracked.is_cuda
+        and model.to(torch.ones(1))[0].weight.device.type == "cpu"
+    )
 
 
 def test_an_optimizer_made_before_the_model_moved_still_trains_it() -> None:
@@ -120,7 +146,13 @@ def test_the_other_ways_to_a_device(second_device: int) -> None:
 
 def test_initialization_on_the_device() -> None:
     w = torch.empty(3, 4, device="cuda")
-    for init in (nn.init.xavier_uniform_, nn.init.kaiming_normal_, nn.init.orthogonal_, nn.init.ones_, nn.init.zeros_):
+    for init in (
+        nn.init.xavier_uniform_,
+        nn.init.kaiming_normal_,
+        nn.init.orthogonal_,
+        nn.init.ones_,
+        nn.init.zeros_,
+    ):
         assert init(w) is w and w.is_cuda
     nn.init.orthogonal_(w)
     assert torch.allclose((w @ w.T).cpu(), torch.eye(3), atol=1e-5)
@@ -162,7 +194,13 @@ def test_schedulers_do_not_care() -> None:
     model = mlp().cuda()
     optimizer = SGD(model.parameters(), lr=0.1)
     scheduler = StepLR(optimizer, 1, gamma=0.1)
-    train(model, torch.randn(2, 4, device="cuda"), torch.tensor([0, 1], device="cuda"), optimizer, steps=1)
+    train(
+        model,
+        torch.randn(2, 4, device="cuda"),
+        torch.tensor([0, 1], device="cuda"),
+        optimizer,
+        steps=1,
+    )
     scheduler.step()
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.01)
 

@@ -62,7 +62,9 @@ def floats(*sizes: int) -> Any:
 
 
 def matmul() -> Any:
-    return viz.access(tiled, (2, 2), (TILE, TILE), np.zeros((8, 8), np.float32), floats(8, 8), floats(8, 8))
+    return viz.access(
+        tiled, (2, 2), (TILE, TILE), np.zeros((8, 8), np.float32), floats(8, 8), floats(8, 8)
+    )
 
 
 def test_a_matmul_in_tiles() -> None:
@@ -70,24 +72,33 @@ def test_a_matmul_in_tiles() -> None:
     assert [g.name for g in picture.grids] == ["out", "a", "b", "left", "right"]
     out, a, _, left, _ = picture.grids
     assert out.marks[0].label == "0" and out.marks[4].label == "0" and out.marks[9].label == "5"
-    assert [out.marks[e].role for e in (0, 4, 32, 36)] == ["view", "copied", "owner", "allocator"]  # four blocks
+    # four blocks
+    assert [out.marks[e].role for e in (0, 4, 32, 36)] == ["view", "copied", "owner", "allocator"]
     assert {m.role for m in a.marks.values()} == {"shared"} and a.marks[0].label == "×2"
     assert left.marks[0].label == "×4"  # 4 threads, in 2 tiles
     assert left.marks[0].tip == "8× load, 2× store: block 0 thread 0, 1, 2, 3"
     assert a.marks[0].tip == "2× load: block 0 thread 0; block 1 thread 0"
-    assert "16 bytes loaded and 4 stored per element of output; each element of input loaded 2 times" in picture.text()
+    assert (
+        "16 bytes loaded and 4 stored per element of output; each element of input loaded 2 times"
+        in picture.text()
+    )
     assert_good(picture)
 
 
 def test_what_a_stride_costs() -> None:
-    picture = viz.access(strided.bind(STEP=8), 2, 32, np.zeros(64, np.float32), floats(512), warp=0, of_block=1)
+    picture = viz.access(
+        strided.bind(STEP=8), 2, 32, np.zeros(64, np.float32), floats(512), warp=0, of_block=1
+    )
     assert picture.instructions[0].efficiency == 4 / 32
     assert "32       4      8         12%" in picture.text()
     words = [text.text for text in picture.canvas().texts()]
     assert "32 sectors, 4 needed: 12%" in words and "and 24 more" in words
     assert_good(picture)
-    assert_good(viz.access(strided.bind(STEP=1), 1, 32, np.zeros(32), np.zeros(32)))  # 8-byte elements
-    assert_good(viz.access(strided.bind(STEP=1), 1, 32, np.zeros(32, np.int8), np.zeros(32, np.int8)))
+    # 8-byte elements
+    assert_good(viz.access(strided.bind(STEP=1), 1, 32, np.zeros(32), np.zeros(32)))
+    assert_good(
+        viz.access(strided.bind(STEP=1), 1, 32, np.zeros(32, np.int8), np.zeros(32, np.int8))
+    )
 
 
 def test_conflicts_and_races_are_named() -> None:
@@ -100,22 +111,40 @@ def test_conflicts_and_races_are_named() -> None:
 
 def test_one_array_by_warps_in_another_shape() -> None:
     picture = viz.access(
-        strided.bind(STEP=1), 2, 64, np.zeros(128, np.float32), floats(128), array="a", by="warp", shapes={"a": (8, 16)}
+        strided.bind(STEP=1),
+        2,
+        64,
+        np.zeros(128, np.float32),
+        floats(128),
+        array="a",
+        by="warp",
+        shapes={"a": (8, 16)},
     )
     assert [(g.name, g.rows, g.columns) for g in picture.grids] == [("a", 8, 16)]
-    assert [picture.grids[0].marks[e].role for e in (0, 32, 64, 96)] == ["view", "copied", "owner", "allocator"]
-    assert ("view", "warp 0") in picture.groups() and [i.array.name for i in picture.instructions] == ["a"]
+    assert [picture.grids[0].marks[e].role for e in (0, 32, 64, 96)] == [
+        "view",
+        "copied",
+        "owner",
+        "allocator",
+    ]
+    assert ("view", "warp 0") in picture.groups() and [
+        i.array.name for i in picture.instructions
+    ] == ["a"]
     assert_good(picture)
 
 
 def test_shared_memory_for_a_larger_block_is_drawn_as_far_as_it_is_used() -> None:
     slots = accumulator("number", np.float32)
     summing = row_products.bind(
-        ACC=np.float32, STORE=store.bind(T=np.float32, ACC=np.float32), block_sum=block_total(slots, add, True)
+        ACC=np.float32,
+        STORE=store.bind(T=np.float32, ACC=np.float32),
+        block_sum=block_total(slots, add, True),
     )
     where = Product((0, 64, 1), (0, 1, 0), (0, 1, 1), (0, 1, 1))
     one, two = np.zeros(1, np.float32), floats(64)
-    picture = viz.access(summing, 1, 64, one, two, two, one, 64, 64, where, np.float32(1), np.float32(0))
+    picture = viz.access(
+        summing, 1, 64, one, two, two, one, 64, 64, where, np.float32(1), np.float32(0)
+    )
     assert one[0] == sum(n * n for n in range(64))
     assert [(g.name, g.rows) for g in picture.grids if g.name == "slots"] == [("slots", 2)]  # of 8
     assert_good(picture)
@@ -128,7 +157,9 @@ def test_only_what_is_asked_for_and_touched_is_drawn() -> None:
         picture = viz.access(square, 1, (32, 32), a, untouched, rows=rows)
         assert [g.name for g in picture.grids] == ["out"]
         assert f"({32 - min(rows, 8)} rows hidden)" in picture.text()
-        assert (f"{32 - rows} rows hidden" in [text.text for text in picture.canvas().texts()]) == (rows > 0)
+        assert (f"{32 - rows} rows hidden" in [text.text for text in picture.canvas().texts()]) == (
+            rows > 0
+        )
         assert_good(picture)
     assert (
         len(viz.access(square, 1, (32, 32), a, untouched, rows=3).canvas().marks) < 250
@@ -137,23 +168,32 @@ def test_only_what_is_asked_for_and_touched_is_drawn() -> None:
 
 def test_banks_are_drawn_where_threads_wait_or_are_asked_for() -> None:
     def boxes(**options: Any) -> int:
-        picture = viz.access(tiled, (2, 2), (TILE, TILE), *(floats(8, 8) for _ in range(3)), **options)
+        picture = viz.access(
+            tiled, (2, 2), (TILE, TILE), *(floats(8, 8) for _ in range(3)), **options
+        )
         assert_good(picture)
         return sum(getattr(mark, "tip", "").startswith("bank ") for mark in picture.canvas().marks)
 
-    assert boxes() == 0 and boxes(array="left") == 16 + 4  # each thread a word, then four threads one
+    # each thread a word, then four threads one
+    assert boxes() == 0 and boxes(array="left") == 16 + 4
 
 
 def test_many_groups_share_colours_and_say_so() -> None:
     picture = viz.access(strided.bind(STEP=1), 1, 32, np.zeros(32, np.float32), floats(32))
     assert picture.by == "thread"
-    assert picture.groups()[0] == ("view", "thread 0, 7, …") and picture.groups()[6] == ("storage", "thread 6, 13, …")
+    assert picture.groups()[0] == ("view", "thread 0, 7, …") and picture.groups()[6] == (
+        "storage",
+        "thread 6, 13, …",
+    )
 
 
 def test_from_barrier_to_barrier() -> None:
     steps = matmul().phases()
     assert len(steps.frames) == 5
-    assert steps.frames[0][0] == "before the first barrier: 32 loads from global memory, 32 stores to shared memory"
+    assert (
+        steps.frames[0][0]
+        == "before the first barrier: 32 loads from global memory, 32 stores to shared memory"
+    )
     assert steps.frames[1][0] == "after barrier 1: 128 loads from shared memory"
     last: Any = steps.frames[4][1]
     fresh = {(g.name, e) for g in last.grids for e, m in g.marks.items() if m.fresh}
@@ -174,7 +214,9 @@ def test_tensors_on_the_device_and_nothing_else() -> None:
     out = internals.zeros(32, device="cuda")
     assert_good(viz.access(strided.bind(STEP=1), 1, 32, out, internals.ones(32, device="cuda")))
     assert out.sum().item() == 32
-    with pytest.raises(ValueError, match="launched with 1 block of 1 warp; there is no warp 1 of block 0"):
+    with pytest.raises(
+        ValueError, match="launched with 1 block of 1 warp; there is no warp 1 of block 0"
+    ):
         viz.access(strided.bind(STEP=1), 1, 32, out, out, warp=1)
     with pytest.raises(ValueError, match='by must be "thread", "warp" or "block"'):
         viz.access(strided.bind(STEP=1), 1, 32, out, out, by="lane")
@@ -189,7 +231,8 @@ def test_the_same_without_any_device_in_every_process() -> None:
         "import numpy as np, viz\n"
         "from internals.cuda.kernels.copy import copy_contiguous\n"
         "from internals.cuda import backend\n"
-        "p = viz.access(copy_contiguous.bind(T=np.float32), 1, 32, np.zeros(40, np.float32), np.ones(40, np.float64), 40)\n"
+        "p = viz.access(copy_contiguous.bind(T=np.float32), 1, 32, np.zeros(40, np.float32), "
+        "np.ones(40, np.float64), 40)\n"
         "assert not backend.initialized()\n"
         "print(p); print(p.html())\n"
     )

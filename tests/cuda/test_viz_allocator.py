@@ -1,4 +1,6 @@
-"""`viz.allocator("cuda")` and its timeline: segments, blocks, fragmentation, who allocated what; live, and of snapshots."""
+"""`viz.allocator("cuda")` and its timeline: segments, blocks, fragmentation, who allocated what;
+live, and of snapshots.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,16 @@ CPP = {
     "line": 0,
     "name": "at::_ops::addmm::call(at::Tensor const&)",
 }
-LAYER = {"filename": "/usr/lib/python3/site-packages/torch/nn/modules/linear.py", "line": 125, "name": "forward"}
+LAYER = {
+    "filename": "/usr/lib/python3/site-packages/torch/nn/modules/linear.py",
+    "line": 125,
+    "name": "forward",
+}
 
 
-def block(address: int, size: int, state: str, requested: int = 0, *frames: dict[str, Any]) -> dict[str, Any]:
+def block(
+    address: int, size: int, state: str, requested: int = 0, *frames: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "address": address,
         "size": size,
@@ -41,18 +49,31 @@ def block(address: int, size: int, state: str, requested: int = 0, *frames: dict
     }
 
 
-def segment(address: int, total: int, *blocks: dict[str, Any], stream: int = 0, pool: str = "large") -> dict[str, Any]:
+def segment(
+    address: int, total: int, *blocks: dict[str, Any], stream: int = 0, pool: str = "large"
+) -> dict[str, Any]:
     return {
-        "device": 0, "address": address, "total_size": total, "stream": stream, "segment_type": pool, "frames": [],
-        "allocated_size": 0, "active_size": 0, "requested_size": 0, "is_expandable": False, "blocks": list(blocks),
+        "device": 0, "address": address, "total_size": total, "stream": stream,
+        "segment_type": pool, "frames": [], "allocated_size": 0, "active_size": 0,
+        "requested_size": 0, "is_expandable": False, "blocks": list(blocks),
     }  # fmt: skip
 
 
 def fragmented() -> list[dict[str, Any]]:
-    """Two segments: 8 MiB free in pieces of 2 MiB, and a small one of another stream with a block that waits."""
+    """Two segments: 8 MiB free in pieces of 2 MiB, and a small one of another stream with a block
+    that waits.
+    """
     base = 0x7F0000000000
     pieces = [
-        block(base + n * 2 * MIB, 2 * MIB, "inactive" if n % 2 else "active_allocated", 2 * MIB - 100, CPP, LAYER, USER)
+        block(
+            base + n * 2 * MIB,
+            2 * MIB,
+            "inactive" if n % 2 else "active_allocated",
+            2 * MIB - 100,
+            CPP,
+            LAYER,
+            USER,
+        )
         for n in range(8)
     ]
     waiting = block(base + 32 * MIB, 512, "active_pending_free", 4)
@@ -70,7 +91,11 @@ def test_a_fragmented_snapshot() -> None:
     ]  # fmt: skip
     assert picture.free_blocks() == [2 * MIB] * 4 + [2 * MIB - 512]
     assert picture.fragmentation == pytest.approx(0.8, abs=1e-3)
-    assert [picture.segments[1].total(w) for w in ("in use", "awaiting events", "free")] == [0, 512, 2 * MIB - 512]
+    assert [picture.segments[1].total(w) for w in ("in use", "awaiting events", "free")] == [
+        0,
+        512,
+        2 * MIB - 512,
+    ]
     text = picture.text()
     assert "G0+0x200000  2,097,152             free" in text
     assert "G1+0x0          512          4  awaiting events" in text
@@ -90,8 +115,12 @@ def test_live_memory_of_the_device(simulator: SimulatedDriver) -> None:
         (2 * MIB - 4096, 0, "free"),
     ]
     assert [(b.size, b.words) for b in second.blocks] == [(12 * MIB, "free")]
-    assert sum(s.size for s in picture.segments) == memory.memory_reserved(1) and memory.memory_allocated(1) == 4096
-    assert viz.allocator("cuda").text().endswith("0 free blocks, 0 B")  # nothing was asked of cuda:0
+    assert (
+        sum(s.size for s in picture.segments) == memory.memory_reserved(1)
+        and memory.memory_allocated(1) == 4096
+    )
+    # nothing was asked of cuda:0
+    assert viz.allocator("cuda").text().endswith("0 free blocks, 0 B")
     assert_good(picture)
     assert_good(viz.allocator(internals.device("cuda")))
     del a
@@ -103,18 +132,25 @@ def test_an_allocator_of_ones_own() -> None:
     own.free(pointers[0])
     own.free(pointers[2])
     picture: Any = viz.allocator(own)
-    assert [(b.size // MIB, b.words) for b in picture.segments[0].blocks][:2] == [(5, "free"), (5, "in use")]
+    assert [(b.size // MIB, b.words) for b in picture.segments[0].blocks][:2] == [
+        (5, "free"),
+        (5, "in use"),
+    ]
     assert_good(picture)
 
 
 def test_snapshots_in_files(tmp_path: Path) -> None:
     whole = {"segments": fragmented(), "device_traces": [[]]}
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(whole))
-    assert viz.allocator(tmp_path / "snapshot.pickle").text() == viz.allocator(str(tmp_path / "snapshot.pickle")).text()
+    assert (
+        viz.allocator(tmp_path / "snapshot.pickle").text()
+        == viz.allocator(str(tmp_path / "snapshot.pickle")).text()
+    )
     assert viz.allocator(whole).text() == viz.allocator(fragmented()).text()
     (tmp_path / "bad.pickle").write_bytes(pickle.dumps(print))
     with pytest.raises(
-        ValueError, match="bad.pickle is no pickled snapshot of CUDA memory: it asks for builtins.print"
+        ValueError,
+        match="bad.pickle is no pickled snapshot of CUDA memory: it asks for builtins.print",
     ):
         viz.allocator(tmp_path / "bad.pickle")
     (tmp_path / "text.pickle").write_text("hello")
@@ -133,15 +169,32 @@ def test_who() -> None:
     assert str(who([LAYER, {**USER, "name": "<module>"}])) == "line 7"
     assert str(who([])) == "" and str(who([CPP])) == "addmm"
     ours = [
-        {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 1, "name": "_to_copy"},
+        {
+            "filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it",
+            "line": 1,
+            "name": "_to_copy",
+        },
         {"filename": "/x/internals/cuda/fallback.py", "line": 2, "name": "cpu_fallback"},
-        {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 3, "name": "sort"},
+        {
+            "filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it",
+            "line": 3,
+            "name": "sort",
+        },
         USER,
     ]
     assert str(who(ours)) == "sort in step, line 7"
-    overload = {"filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it", "line": 1, "name": "sum_dim_IntList"}
+    overload = {
+        "filename": "/x/internals/aten/native_functions/a.yaml:3, generated for it",
+        "line": 1,
+        "name": "sum_dim_IntList",
+    }
     assert str(who([overload, USER])) == "sum in step, line 7"
-    assert [short(n) for n in (512, 4096, 1536, 3 * MIB + MIB // 2)] == ["512 B", "4 KiB", "1.5 KiB", "3.5 MiB"]
+    assert [short(n) for n in (512, 4096, 1536, 3 * MIB + MIB // 2)] == [
+        "512 B",
+        "4 KiB",
+        "1.5 KiB",
+        "3.5 MiB",
+    ]
 
 
 def test_a_timeline_names_who_allocated_what(simulator: SimulatedDriver) -> None:
@@ -164,7 +217,10 @@ def test_a_timeline_names_who_allocated_what(simulator: SimulatedDriver) -> None
     assert made[0].who.line.startswith("test_a_timeline_names_who_allocated_what, line ")
     assert [life.size for life in timeline.lives if life.start < 0] == [512]
     assert timeline.events[-1].in_use == 512 + 4096 + 20 * MIB == memory.memory_allocated(0)
-    assert "3 allocations with 1 call of cudaMalloc" in timeline.text() and "simulated" in timeline.text()
+    assert (
+        "3 allocations with 1 call of cudaMalloc" in timeline.text()
+        and "simulated" in timeline.text()
+    )
     assert_good(timeline)
     assert memory.allocator_for(0).history is None  # the recording that was begun is over
     assert b is not big
@@ -215,7 +271,9 @@ def test_many_events_are_cut() -> None:
     events = []
     for n in range(400):
         frames = [{"filename": "train.py", "line": n % 9, "name": "step"}]
-        events.append({"action": "alloc", "addr": 4096 * n, "size": 4000, "stream": 0, "frames": frames})
+        events.append(
+            {"action": "alloc", "addr": 4096 * n, "size": 4000, "stream": 0, "frames": frames}
+        )
     held = [segment(0, 4096 * 400)]
     picture = viz.allocator({"segments": held, "device_traces": [events]}).timeline()
     assert len(picture.events) == 240 and picture.lines()[-1] == ("storage", "other lines")
@@ -224,7 +282,10 @@ def test_many_events_are_cut() -> None:
 
 
 def test_without_cuda_the_way_to_the_simulator_is_named() -> None:
-    program = "import viz\ntry: viz.allocator('cuda')\nexcept AssertionError as error: print(error, *error.__notes__)"
+    program = (
+        "import viz\ntry: viz.allocator('cuda')\nexcept AssertionError as error: print(error, "
+        "*error.__notes__)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "INTERNALS_CUDA": "none"},
@@ -251,4 +312,7 @@ def test_the_same_in_every_process() -> None:
 
 def test_a_long_name_is_cut_where_it_still_tells_something() -> None:
     assert _fitting("mm", 20) == "mm" and _fitting("threshold_backward", 60).startswith("thre")
-    assert _fitting("threshold_backward", 60).endswith("…") and _fitting("threshold_backward", 15) == ""
+    assert (
+        _fitting("threshold_backward", 60).endswith("…")
+        and _fitting("threshold_backward", 15) == ""
+    )

@@ -1,4 +1,6 @@
-"""The pictures of tensors, of tensors on the device: where they are is said, and a fallback is seen as one."""
+"""The pictures of tensors, of tensors on the device: where they are is said, and a fallback is seen
+as one.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,22 @@ def test_the_big_picture_goes_down_to_the_segment() -> None:
     block, segment = picture.block, picture.segment
     assert block is not None and segment is not None
     fields = {entry.name: entry.value for entry in block.entries}
-    assert (fields["size"], fields["requested"], fields["stream"]) == ("512", "24", "default stream")
+    assert (fields["size"], fields["requested"], fields["stream"]) == (
+        "512",
+        "24",
+        "default stream",
+    )
     name, pool = segment.entries[0].value, segment.entries[2].value
     assert fields["pointer"].startswith(f"{name}+0x") and pool == "small"
     drawn: Any = viz.allocator("cuda")
     there = next(s for s in drawn.segments if s.name == name)
-    assert f"{there.size:,}" == segment.entries[1].value and str(len(there.blocks)) == segment.entries[3].value
-    assert any(f"{name}+{b.offset:#x}" == fields["pointer"] and b.requested == 24 for b in there.blocks)
+    assert (
+        f"{there.size:,}" == segment.entries[1].value
+        and str(len(there.blocks)) == segment.entries[3].value
+    )
+    assert any(
+        f"{name}+{b.offset:#x}" == fields["pointer"] and b.requested == 24 for b in there.blocks
+    )
     assert picture.values == ["0", "1", "2", "3", "4", "5"]
     assert f"memory S0 = {fields['pointer']} on {here()}" in picture.text()
     assert_good(picture)
@@ -53,7 +64,10 @@ def test_memory_of_both_sides() -> None:
     picture = viz.memory(a=a, t=a.t(), host=host)
     assert [strip.where for strip in picture.strips] == [here(), ""]
     assert [c.text for c in picture.strips[0].cells or []] == ["0", "1", "2", "3", "4", "5"]
-    assert [(v.kind, v.names) for v in picture.verdicts] == [("shared", ["a", "t"]), ("copied", ["host"])]
+    assert [(v.kind, v.names) for v in picture.verdicts] == [
+        ("shared", ["a", "t"]),
+        ("copied", ["host"]),
+    ]
     assert_good(picture)
     with pytest.raises(ValueError, match="'m' is on device 'meta'"):
         viz.memory(m=torch.empty(2, device="meta"))
@@ -74,10 +88,16 @@ def test_a_fallback_is_seen() -> None:
     picture = viz.dispatch(torch.ops.seen_to_fall_back.twice, settled(4))
     first = picture.calls[0]
     assert first.steps[-1].falls_back and first.calls_others and first.steps[-1].key == "CUDA"
-    assert any(call.op == "seen_to_fall_back::twice" and call.steps[-1].key == "CPU" for call in picture.calls[1:])
+    assert any(
+        call.op == "seen_to_fall_back::twice" and call.steps[-1].key == "CPU"
+        for call in picture.calls[1:]
+    )
     assert "no CUDA kernel for seen_to_fall_back::twice: CPU fallback" in picture.text()
     assert "backend fallback: copies its arguments to the CPU" in picture.text()
-    assert any(mark.text == "no kernel: the CPU does the work, on copies" for mark in picture.canvas().texts())
+    assert any(
+        mark.text == "no kernel: the CPU does the work, on copies"
+        for mark in picture.canvas().texts()
+    )
     assert_good(picture)
 
 

@@ -1,4 +1,6 @@
-"""`viz.ptx`: each instruction stands beside the line that it came from, and what is long is folded."""
+"""`viz.ptx`: each instruction stands beside the line that it came from, and what is long is
+folded.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def reverse(out, a):  # type: ignore[no-untyped-def]
 
 def test_instructions_beside_their_lines() -> None:
     picture = scene(Ptx(TEXT, "double"), SOURCE.splitlines(keepends=True)[1:], 101)
-    assert [(row.line, [(s.number, s.text.split()[0], s.role) for s in row.steps]) for row in picture.rows] == [
+    assert [
+        (row.line, [(s.number, s.text.split()[0], s.role) for s in row.steps])
+        for row in picture.rows
+    ] == [
         (102, [(0, "ld.param.u64", "")]),
         (106, [(1, "mov.u32", "")]),
         (107, [(2, "@%p1", "ready")]),
@@ -83,7 +88,9 @@ def test_instructions_beside_their_lines() -> None:
 
 
 def test_what_is_long_is_folded() -> None:
-    many = TEXT.replace("\tmov.u32 \t%r1, %tid.x;\n", "\tadd.s64 \t%rd9, %rd9, 1;\n" * 20 + "\tbar.sync \t0;\n")
+    many = TEXT.replace(
+        "\tmov.u32 \t%r1, %tid.x;\n", "\tadd.s64 \t%rd9, %rd9, 1;\n" * 20 + "\tbar.sync \t0;\n"
+    )
     picture = scene(Ptx(many, "double"), SOURCE.splitlines(keepends=True)[1:], 101, fold=4)
     steps, hidden = picture.shown(picture.rows[1])
     assert [s.number for s in steps] == [1, 2, 3, 21] and hidden == 17  # what has a colour is kept
@@ -101,7 +108,15 @@ def test_without_lines_all_is_listed() -> None:
 def test_roles() -> None:
     roles = [
         role_of(o)
-        for o in ("ld.shared.f32", "atom.global.add.f32", "bar.sync", "fma.rn.f32", "bra", "add.s64", "mov.f32")
+        for o in (
+            "ld.shared.f32",
+            "atom.global.add.f32",
+            "bar.sync",
+            "fma.rn.f32",
+            "bra",
+            "add.s64",
+            "mov.f32",
+        )
     ]
     assert roles == ["copied", "storage", "warning", "view", "ready", "", ""]
 
@@ -123,4 +138,7 @@ def test_a_compiled_kernel() -> None:
     assert "1 bar.sync" in picture.text()
     assert_good(picture)
     numba_cuda = pytest.importorskip("numba.cuda", reason="numba is not installed")
-    assert viz.ptx(numba_cuda.jit(reverse.function), "float32[:]", "float32[:]").text() == picture.text()
+    assert (
+        viz.ptx(numba_cuda.jit(reverse.function), "float32[:]", "float32[:]").text()
+        == picture.text()
+    )

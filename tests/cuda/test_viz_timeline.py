@@ -1,4 +1,6 @@
-"""`viz.timeline`: rows, overlaps and arrows are those of the recording, live or from a trace in a file."""
+"""`viz.timeline`: rows, overlaps and arrows are those of the recording, live or from a trace in a
+file.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,14 @@ def trace() -> dict[str, Any]:
             event("aten::add", "cpu_op", 0, 50),
             event("cudaMemcpyAsync", "cuda_runtime", 0, 5, correlation=1),
             event(
-                "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy", 10, 20, device=0, stream=7, correlation=1, bytes=4096
+                "Memcpy HtoD (Pinned -> Device)",
+                "gpu_memcpy",
+                10,
+                20,
+                device=0,
+                stream=7,
+                correlation=1,
+                bytes=4096,
             ),
             event("cudaLaunchKernel", "cuda_runtime", 6, 2, correlation=2),
             event(
@@ -62,7 +71,9 @@ def trace() -> dict[str, Any]:
                 grid=[4, 1, 1],
                 block=[128, 1, 1],
             ),
-            event("Memset (Device)", "gpu_memset", 45, 1, device=1, stream=7, correlation=3, bytes=16),
+            event(
+                "Memset (Device)", "gpu_memset", 45, 1, device=1, stream=7, correlation=3, bytes=16
+            ),
         ]
     }
 
@@ -102,7 +113,10 @@ def test_a_recording_of_the_simulator(simulator: SimulatedDriver) -> None:
     arrows = [(picture.bars[a], picture.bars[b]) for a, b, kind in picture.links if kind == "event"]
     assert len(arrows) == 2  # each sum waits for its own copy
     for event_bar, waiting in arrows:
-        assert (event_bar.kind, waiting.kind) == ("event", "kernel") and event_bar.end <= waiting.start
+        assert (event_bar.kind, waiting.kind) == (
+            "event",
+            "kernel",
+        ) and event_bar.end <= waiting.start
     assert [a.start for a, _ in arrows] == [c.end for c in copies]
     assert_good(picture)
     without = viz.timeline(overlapping, host=False)
@@ -143,10 +157,15 @@ def test_saved_as_a_chrome_trace_and_read_again(simulator: SimulatedDriver, tmp_
     picture = viz.timeline(recording)
     written = picture.save(tmp_path / "trace.json")
     assert json.loads(written.read_text()) == recording.chrome_trace()
-    assert viz.timeline(written).text() == picture.text() and viz.timeline(str(written)).svg() == picture.svg()
+    assert (
+        viz.timeline(written).text() == picture.text()
+        and viz.timeline(str(written)).svg() == picture.svg()
+    )
     assert picture.save(tmp_path / "picture.svg").read_text().startswith("<svg")
     (tmp_path / "other.json").write_text("[1]")
-    with pytest.raises(ValueError, match="other.json is no Chrome trace: it has no list 'traceEvents'"):
+    with pytest.raises(
+        ValueError, match="other.json is no Chrome trace: it has no list 'traceEvents'"
+    ):
         viz.timeline(tmp_path / "other.json")
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(ValueError, match="bad.json is no Chrome trace"):
@@ -159,7 +178,10 @@ def test_nothing_and_very_much() -> None:
     nothing = viz.timeline({"traceEvents": []})
     assert nothing.text() == "timeline: nothing was done"
     assert_good(nothing)
-    many = [event(f"kernel{n}", "kernel", 10 * n, 9, device=0, stream=0, correlation=n) for n in range(500)]
+    many = [
+        event(f"kernel{n}", "kernel", 10 * n, 9, device=0, stream=0, correlation=n)
+        for n in range(500)
+    ]
     picture = viz.timeline({"traceEvents": many})
     assert isinstance(picture, Timeline) and "only of the first 80 things" in picture.text()
     assert_good(picture)

@@ -16,9 +16,15 @@ def test_what_lies_where(simulator: SimulatedDriver) -> None:
     picture = viz.memory(x=x, y=y, column=y[:, 1])
     assert_good(picture)
     text = picture.text()
-    assert "S0  24 bytes = 6 float32\n" in text and "S1  24 bytes = 6 float32, on cuda:1, simulated" in text
+    assert (
+        "S0  24 bytes = 6 float32\n" in text
+        and "S1  24 bytes = 6 float32, on cuda:1, simulated" in text
+    )
     assert "allocator: CUDACachingAllocator" in text
-    assert [(v.kind, v.names) for v in picture.verdicts] == [("shared", ["y", "column"]), ("copied", ["x"])]
+    assert [(v.kind, v.names) for v in picture.verdicts] == [
+        ("shared", ["y", "column"]),
+        ("copied", ["x"]),
+    ]
     assert [cell.text for cell in picture.strips[1].cells or []] == ["0", "1", "2", "3", "4", "5"]
 
 

@@ -1,4 +1,6 @@
-"""Every checker accepts its solution, and recognises what people get wrong; the notebooks hold what the definitions say."""
+"""Every checker accepts its solution, and recognises what people get wrong; the notebooks hold what
+the definitions say.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_the_notebook_has_its_exercises(notebook: str) -> None:
     found = nbformat.read(FOLDER / f"{notebook}.ipynb", as_version=4).cells
     tagged = [(c.cell_type, c.source) for c in found if cells.TAG in c.metadata.get("tags", [])]
     wanted = [(c.cell_type, c.source) for c in cells.cells_of(of_notebook(notebook))]
-    assert tagged == wanted, f"python -m exercises insert {notebook[:2]}, then make notebooks ARGS={notebook[:2]}"
+    assert tagged == wanted, (
+        f"python -m exercises insert {notebook[:2]}, then make notebooks ARGS={notebook[:2]}"
+    )
 
 
 def test_every_notebook_has_a_topic() -> None:

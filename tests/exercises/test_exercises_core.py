@@ -1,4 +1,6 @@
-"""What an exercise is made of: verdicts, blanks, hints, cells, and the test of the checkers themselves."""
+"""What an exercise is made of: verdicts, blanks, hints, cells, and the test of the checkers
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def made(**changes: Any) -> Exercise:
         Mistake("half", "answer = 2", "no count"),
     ]
     given = exercise(
-        level=1, title="How many?", ask="How many?", start="answer = ...", hints=("look", "count"), solution="answer = 4",
-        mistakes=mistakes,
+        level=1, title="How many?", ask="How many?", start="answer = ...", hints=("look", "count"),
+        solution="answer = 4", mistakes=mistakes,
     )(zero_copy_9)  # fmt: skip
     return dataclasses.replace(given, **changes)
 
@@ -58,7 +60,10 @@ def test_what_the_reader_does_cannot_break_the_check() -> None:
 
     verdict = made(checker=stops).judge(divide)
     assert verdict.passed is False and "ZeroDivisionError: division by zero" in verdict.message
-    assert made().judge().passed is False and "is called as check.zero_copy_9(answer)" in made().judge().message
+    assert (
+        made().judge().passed is False
+        and "is called as check.zero_copy_9(answer)" in made().judge().message
+    )
 
 
 def test_a_line_of_the_cell_is_named() -> None:
@@ -121,7 +126,10 @@ def test_holes_are_found_wherever_they_are() -> None:
 def test_hints_come_one_after_the_other() -> None:
     subject = Check().zero_copy_1
     first, second = subject.exercise.hints
-    assert subject.hint() == f"Hint 1 of 2: {first}" and subject.hint() == f"Hint 2 of 2: {second}" == subject.hint()
+    assert (
+        subject.hint() == f"Hint 1 of 2: {first}"
+        and subject.hint() == f"Hint 2 of 2: {second}" == subject.hint()
+    )
     assert subject.hint(1) == f"Hint 1 of 2: {first}"
     with pytest.raises(ValueError, match="two hints, 1 and 2, not 3"):
         subject.hint(3)
@@ -142,7 +150,9 @@ def test_progress_counts_this_kernels_answers() -> None:
 
 
 def test_unknown_names_are_told_what_there_is() -> None:
-    with pytest.raises(AttributeError, match="no exercise 'zero_copy_77'; did you mean zero_copy_1, zero_copy_2"):
+    with pytest.raises(
+        AttributeError, match="no exercise 'zero_copy_77'; did you mean zero_copy_1, zero_copy_2"
+    ):
         check.zero_copy_77  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean zero_copy_1"):
         check.zerocopy_1  # noqa: B018
@@ -165,9 +175,12 @@ def test_unknown_names_are_told_what_there_is() -> None:
         ({"start": "answer = 0"}, "has no ..."),
         ({"solution": "answer = 5"}, "the solution does not pass"),
         ({"checker": lambda answer: "fine"}, "a wrong answer does not fail"),
-        ({"mistakes": [*made().mistakes, Mistake("two", "answer = 4", "four")]}, "a wrong answer does not fail"),
-        ({"mistakes": [*made().mistakes, Mistake("six", "answer = 6", "seven")]}, "does not say 'seven'"),
-        ({"mistakes": [*made().mistakes, Mistake("again", "answer = 2 + 0", "no count")]}, "hear the same"),
+        ({"mistakes": [*made().mistakes, Mistake("two", "answer = 4", "four")]},
+         "a wrong answer does not fail"),
+        ({"mistakes": [*made().mistakes, Mistake("six", "answer = 6", "seven")]},
+         "does not say 'seven'"),
+        ({"mistakes": [*made().mistakes, Mistake("again", "answer = 2 + 0", "no count")]},
+         "hear the same"),
         ({"start": "answer = [1]  # ..."}, "counts as answered"),
     ],
 )  # fmt: skip
@@ -194,10 +207,15 @@ def test_exercises_are_inserted_once_and_before_the_last_word() -> None:
         "markdown",
         "markdown",
     ]
-    assert once[-1].source.startswith("Next:") and once[5].source == "answer = ...\n\ncheck.zero_copy_9(answer)"
+    assert (
+        once[-1].source.startswith("Next:")
+        and once[5].source == "answer = ...\n\ncheck.zero_copy_9(answer)"
+    )
     once[5].outputs = [new.new_output("stream", text="kept")]
     again = cells.with_exercises(once, [made()])
-    assert [c.source for c in again] == [c.source for c in once] and again[5].outputs == once[5].outputs
+    assert [c.source for c in again] == [c.source for c in once] and again[5].outputs == once[
+        5
+    ].outputs
     assert [c.source for c in cells.with_exercises(again, [])] == [c.source for c in old]
 
 
@@ -211,8 +229,12 @@ def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "selftest", "insert", "misconceptions"])
-def test_a_name_with_which_nothing_begins_is_told(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_with_which_nothing_begins_is_told(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, "zero_copy_1", "zero_coyp"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("no exercise, topic or notebook begins with 'zero_coyp'; there are start, tensors, ")
+    assert said.err.startswith(
+        "no exercise, topic or notebook begins with 'zero_coyp'; there are start, tensors, "
+    )

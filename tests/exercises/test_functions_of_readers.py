@@ -1,5 +1,6 @@
-"""The functions that notebooks define, or tell the reader to write, on what a reader tries next: slices with steps, columns,
-arrays backwards, no elements, no dimensions, other dtypes. Each gives the right answer, or an error that says what is wrong."""
+"""The functions that notebooks define, or tell the reader to write, on what a reader tries next:
+slices with steps, columns, arrays backwards, no elements, no dimensions, other dtypes. Each gives
+the right answer, or an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -23,18 +24,22 @@ CLEAR = (ValueError, IndexError, RuntimeError, TypeError, AssertionError)
 WHOLE = np.arange(24.0).reshape(4, 6)
 RECORDS = np.array([(1.0, 2), (3.0, 4)], dtype=[("x", "f8"), ("n", "i4")])
 ARRAYS = {
-    "whole": WHOLE, "transposed": WHOLE.T, "column": WHOLE[:, 1], "every other column": WHOLE[:, ::2],
-    "every other row": WHOLE[::2], "inside": WHOLE[1:3, 2:5].T, "backwards": WHOLE[::-1], "columns backwards": WHOLE[:, ::-2],
-    "no rows": WHOLE[:0], "no columns": WHOLE[:, 3:3], "a number": np.array(7.0), "expanded": np.broadcast_to(WHOLE[0], (3, 6)),
-    "field": RECORDS["x"], "float32": WHOLE.astype("f4")[:, 1], "int64": np.arange(6)[::2], "bool": np.array([True, False]),
-    "other byte order": WHOLE.astype(">f8"),
+    "whole": WHOLE, "transposed": WHOLE.T, "column": WHOLE[:, 1],
+    "every other column": WHOLE[:, ::2], "every other row": WHOLE[::2], "inside": WHOLE[1:3, 2:5].T,
+    "backwards": WHOLE[::-1], "columns backwards": WHOLE[:, ::-2], "no rows": WHOLE[:0],
+    "no columns": WHOLE[:, 3:3], "a number": np.array(7.0),
+    "expanded": np.broadcast_to(WHOLE[0], (3, 6)), "field": RECORDS["x"],
+    "float32": WHOLE.astype("f4")[:, 1], "int64": np.arange(6)[::2],
+    "bool": np.array([True, False]), "other byte order": WHOLE.astype(">f8"),
 }  # fmt: skip
 TENSORS = {
     "whole": torch.arange(24.0).view(4, 6), "transposed": torch.arange(24.0).view(4, 6).t(),
-    "column": torch.arange(24.0).view(4, 6)[:, 1], "steps": torch.arange(24.0).view(4, 6)[1::2, ::3],
-    "expanded": torch.arange(6.0).expand(4, 6), "no rows": torch.zeros(0, 3), "no columns": torch.zeros(3, 6)[:, 3:3],
-    "a number": torch.tensor(7.0), "a number of a row": torch.arange(6.0)[4], "int64": torch.arange(6)[::2],
-    "complex64": torch.tensor([[1 + 2j, 3j], [4, 5]]).t(), "bool": torch.tensor([True, False, True])[1:],
+    "column": torch.arange(24.0).view(4, 6)[:, 1],
+    "steps": torch.arange(24.0).view(4, 6)[1::2, ::3], "expanded": torch.arange(6.0).expand(4, 6),
+    "no rows": torch.zeros(0, 3), "no columns": torch.zeros(3, 6)[:, 3:3],
+    "a number": torch.tensor(7.0), "a number of a row": torch.arange(6.0)[4],
+    "int64": torch.arange(6)[::2], "complex64": torch.tensor([[1 + 2j, 3j], [4, 5]]).t(),
+    "bool": torch.tensor([True, False, True])[1:],
 }  # fmt: skip
 
 
@@ -51,14 +56,18 @@ def solution(exercise: str) -> dict[str, Any]:
 def cell(notebook: str, function: str) -> dict[str, Any]:
     """The names of the cell of a notebook that defines a function."""
     cells = nbformat.read(NOTEBOOKS / f"{notebook}.ipynb", as_version=4).cells
-    source = next(c.source for c in cells if c.cell_type == "code" and f"def {function}(" in c.source)
+    source = next(
+        c.source for c in cells if c.cell_type == "code" and f"def {function}(" in c.source
+    )
     names: dict[str, Any] = {"__name__": "__main__", "print": lambda *args: None}
     run(PRELUDE, names)
     run(source, names)
     return names
 
 
-def right_or_refused(compute: Callable[[], Any], truth: Callable[[Any], bool], may_refuse: bool = True) -> None:
+def right_or_refused(
+    compute: Callable[[], Any], truth: Callable[[Any], bool], may_refuse: bool = True
+) -> None:
     """That `compute()` gives what is true, or raises an error with words."""
     try:
         found = compute()
@@ -81,8 +90,14 @@ def test_a_tensor_over_the_memory_of_an_array(function: str, name: str) -> None:
     else:
         make = cell("03_zero_copy", "tensor_from_numpy")["tensor_from_numpy"]
     array = ARRAYS[name]
-    possible = array.dtype == np.float64 and all(stride >= 0 and stride % 8 == 0 for stride in array.strides)
-    right_or_refused(lambda: make(array), lambda t: t.tolist() == array.tolist() and t.shape == array.shape, not possible)
+    possible = array.dtype == np.float64 and all(
+        stride >= 0 and stride % 8 == 0 for stride in array.strides
+    )
+    right_or_refused(
+        lambda: make(array),
+        lambda t: t.tolist() == array.tolist() and t.shape == array.shape,
+        not possible,
+    )
     if possible and array.size and array.flags.writeable:
         make(array).view_as(make(array)).mul_(1)  # all of it is there
         assert make(array).data_ptr() == array.ctypes.data
@@ -95,18 +110,31 @@ def test_more_of_every_element(name: str) -> None:
     right_or_refused(lambda: brighter(array), lambda t: t.tolist() == (array + 10).tolist())
 
 
-@pytest.mark.parametrize("name", ["a[:, 1:3]", "a[::2]", "a[..., :2]", "a[:0]", "a[:, :, ::-1]", "a[0]", "a[0, 0, 0]"])
+@pytest.mark.parametrize(
+    "name", ["a[:, 1:3]", "a[::2]", "a[..., :2]", "a[:0]", "a[:, :, ::-1]", "a[0]", "a[0, 0, 0]"]
+)
 def test_an_image(name: str) -> None:
     image = eval(name, {"a": np.arange(60, dtype="f4").reshape(3, 4, 5)})
     as_image = solution("zero_copy_2")["as_image"]
-    right_or_refused(lambda: as_image(image), lambda t: np.array_equal(t.numpy(), image.transpose(2, 0, 1)))
+    right_or_refused(
+        lambda: as_image(image), lambda t: np.array_equal(t.numpy(), image.transpose(2, 0, 1))
+    )
 
 
 def test_which_of_them_share() -> None:
     shared, a = solution("start_3")["shared"], WHOLE
-    things = {"a": a, "even": a[:, ::2], "odd": a[:, 1::2], "back": a[::-1], "none": a[:0], "t": torch.from_numpy(a)[0]}
+    things = {
+        "a": a,
+        "even": a[:, ::2],
+        "odd": a[:, 1::2],
+        "back": a[::-1],
+        "none": a[:0],
+        "t": torch.from_numpy(a)[0],
+    }
     assert ("even", "odd") not in shared(**things) and ("a", "none") not in shared(**things)
-    assert {("a", "even"), ("a", "odd"), ("a", "back"), ("even", "back"), ("a", "t")} <= set(shared(**things))
+    assert {("a", "even"), ("a", "odd"), ("a", "back"), ("even", "back"), ("a", "t")} <= set(
+        shared(**things)
+    )
     assert shared(x=np.array(1.0), y=torch.tensor(1.0)) == []
 
 
@@ -118,15 +146,38 @@ def test_one_element(name: str) -> None:
     for index in indices(t):
         inside = all(-n <= i < n for i, n in zip(index, t.shape))
         truth = t[index] if inside else None
-        right_or_refused(lambda: bytes_of(t, *index), lambda got: inside and got == truth.numpy().tobytes(), not inside)  # noqa: B023
+        right_or_refused(
+            lambda: bytes_of(t, *index),  # noqa: B023
+            lambda got: inside and got == truth.numpy().tobytes(),  # noqa: B023
+            not inside,
+        )
         floats = inside and t.dtype is torch.float32
-        right_or_refused(lambda: element(t, *index), lambda got: floats and got == truth.item(), not floats)  # noqa: B023
+        right_or_refused(
+            lambda: element(t, *index),  # noqa: B023
+            lambda got: floats and got == truth.item(),  # noqa: B023
+            not floats,
+        )
     with pytest.raises(CLEAR):
         element(t, *[0] * (t.dim() + 1))
 
 
 @pytest.mark.parametrize(
-    "data", [0, 2.5, True, [], [[], []], [[[]]], [1, 2.5, 1j], [[True], [2]], [[1], 2], [1, [2]], [[1, 2], [3]], ["a"], None]
+    "data",
+    [
+        0,
+        2.5,
+        True,
+        [],
+        [[], []],
+        [[[]]],
+        [1, 2.5, 1j],
+        [[True], [2]],
+        [[1], 2],
+        [1, [2]],
+        [[1, 2], [3]],
+        ["a"],
+        None,
+    ],
 )
 def test_a_tensor_by_hand(data: Any) -> None:
     tensor = solution("tensors_3")["tensor"]
@@ -155,14 +206,29 @@ def test_views_as_arithmetic(name: str) -> None:
     for dim, index in product(range(-3, 3), range(-8, 8)):
         same(lambda: t.select(dim, index), lambda: names["select"](view, dim, index))  # noqa: B023
         same(lambda: t.transpose(dim, index), lambda: names["transpose"](view, dim, index))  # noqa: B023
-    for sizes in ((), (-1,), (3,), (4, 6), (2, 4, 6), (-1, 4, 6), (2, -1, -1), (5, 1), (0, 3), (3, 0), (2, 3, 0), (2, 2)):
+    for sizes in (
+        (),
+        (-1,),
+        (3,),
+        (4, 6),
+        (2, 4, 6),
+        (-1, 4, 6),
+        (2, -1, -1),
+        (5, 1),
+        (0, 3),
+        (3, 0),
+        (2, 3, 0),
+        (2, 2),
+    ):
         same(lambda: t.expand(sizes), lambda: names["expand"](view, sizes))  # noqa: B023
 
 
 @pytest.mark.parametrize("name", TENSORS)
 def test_positions_and_shapes(name: str) -> None:
     t, position = TENSORS[name], solution("build_strides_1")["position"]
-    flat = torch.arange(1 + t.storage_offset() + sum(max(n - 1, 0) * s for n, s in zip(t.shape, t.stride())))
+    flat = torch.arange(
+        1 + t.storage_offset() + sum(max(n - 1, 0) * s for n, s in zip(t.shape, t.stride()))
+    )
     places = flat.as_strided(t.shape, t.stride(), t.storage_offset()) if t.numel() else t
     for index in indices(t):
         inside = all(-n <= i < n for i, n in zip(index, t.shape))
@@ -179,7 +245,9 @@ def test_positions_and_shapes(name: str) -> None:
             with pytest.raises(RuntimeError):
                 reshape(t, shape)
             continue
-        assert reshape(t, shape).tolist() == truth.tolist() and reshape(t, shape).shape == truth.shape
+        assert (
+            reshape(t, shape).tolist() == truth.tolist() and reshape(t, shape).shape == truth.shape
+        )
 
 
 @pytest.mark.parametrize("name", TENSORS)
@@ -193,16 +261,27 @@ def test_patches(name: str, k: int) -> None:
             for i, j in np.ndindex(*found.shape[:2]) if k
         )  # fmt: skip
 
-    right_or_refused(lambda: patches(image, k), right, image.dim() != 2 or k > min(image.shape) or k == 0)
+    right_or_refused(
+        lambda: patches(image, k), right, image.dim() != 2 or k > min(image.shape) or k == 0
+    )
 
 
 def test_numbers_in_a_message() -> None:
     tensor_in = solution("payloads_3")["tensor_in"]
     memory, numbers = bytearray(64), np.arange(4, dtype="f4")
-    messages = {"bytes": lambda m: bytes(m), "bytearray": lambda m: m, "slice": lambda m: memoryview(m)[:],
-                "of words": lambda m: memoryview(m).cast("I"), "steps": lambda m: memoryview(m)[::2]}  # fmt: skip
+    messages = {
+        "bytes": lambda m: bytes(m),
+        "bytearray": lambda m: m,
+        "slice": lambda m: memoryview(m)[:],
+        "of words": lambda m: memoryview(m).cast("I"),
+        "steps": lambda m: memoryview(m)[::2],
+    }
     for (name, message), begin, count in product(messages.items(), (0, 1, 4, 50, 64), (0, 1, 4)):
-        truth = np.frombuffer(bytes(memory)[begin : begin + 4 * count], "f4") if len(memory) >= begin + 4 * count else None
+        truth = (
+            np.frombuffer(bytes(memory)[begin : begin + 4 * count], "f4")
+            if len(memory) >= begin + 4 * count
+            else None
+        )
         if truth is not None and count:
             memory[begin : begin + 4 * count] = numbers[:count].tobytes()
             truth = numbers[:count]

@@ -1,4 +1,6 @@
-"""The course that `python -m exercises release` writes, in nbgrader's own hands: handed out, answered, graded, told."""
+"""The course that `python -m exercises release` writes, in nbgrader's own hands: handed out,
+answered, graded, told.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def nbgrader(course: Path, *arguments: str) -> str:
     """What one of nbgrader's commands says. Raises AssertionError if it fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments], cwd=course, capture_output=True, text=True, timeout=900,
+        [sys.executable, "-m", "nbgrader", *arguments], cwd=course, capture_output=True, text=True,
+        timeout=900,
         env={**os.environ, "PATH": path, "JUPYTER_CONFIG_DIR": str(course / ".jupyter")},
     )  # fmt: skip
     said = run.stdout + run.stderr
@@ -48,7 +51,9 @@ def cell_of(notebook: Any, grade_id: str) -> Any:
 
 
 def submit(course: Path, name: str, student: str, *changes: Callable[[Any], None]) -> None:
-    """What `nbgrader collect` would have put there: the released notebook as the student left it."""
+    """What `nbgrader collect` would have put there: the released notebook as the student left
+    it.
+    """
     notebook = released(course, name)
     for change in changes:
         change(notebook)
@@ -91,7 +96,8 @@ def points(course: Path, name: str) -> dict[str, float]:
 
 
 def grades_as_it_should(course: Path, name: str) -> None:
-    """One assignment, from the definitions to the points of three students and the page that tells one what was wrong.
+    """One assignment, from the definitions to the points of three students and the page that tells
+    one what was wrong.
 
     The one whose answer is wrong also changed the checks: that gains nothing.
     """
@@ -104,7 +110,9 @@ def grades_as_it_should(course: Path, name: str) -> None:
         assert start.strip() == exercise.cell(), "a student begins with what the notebook has"
         check = cell_of(released(course, name), f"check_{exercise.name}")
         assert check.metadata.nbgrader.points == exercise.level and check.metadata.editable is False
-        later = "\n".join(other.given for other in exercises if exercise.track and other.track == exercise.track)
+        later = "\n".join(
+            other.given for other in exercises if exercise.track and other.track == exercise.track
+        )
         for told in (exercise.solution, *(mistake.answer for mistake in exercise.mistakes)):
             if told in later:
                 continue  # the next step of a track begins with what this one built
@@ -162,7 +170,11 @@ def test_every_notebook_makes_a_notebook_with_nbgraders_marks(name: str) -> None
     made = nbformat.reads(json.dumps(assignment(name, of_notebook(name))), as_version=4)
     nbformat.validate(made)
     marks = [cell.metadata.nbgrader for cell in made.cells]
-    assert len({mark.grade_id for mark in marks}) == len(marks) == len({cell.id for cell in made.cells})
+    assert (
+        len({mark.grade_id for mark in marks})
+        == len(marks)
+        == len({cell.id for cell in made.cells})
+    )
     for mark, cell in zip(marks, made.cells):
         assert mark.schema_version == 3 and mark.cell_type == cell.cell_type
         assert mark.solution != mark.locked and ("points" in mark) == mark.grade
@@ -188,7 +200,9 @@ def test_the_course_is_the_same_each_time_and_other_files_stay(
     assert (tmp_path / "gradebook.db").read_text() == "points of a year"
 
 
-def test_a_notebook_that_does_not_exist_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_that_does_not_exist_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["release", str(tmp_path), "03", "99"]) == 2
     assert "no notebook starts with 99; there are 00_start_here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

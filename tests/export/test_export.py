@@ -1,4 +1,6 @@
-"""Programs that real PyTorch exported: read, run, saved as TorchScript. The archives are in tests/archives/pt2."""
+"""Programs that real PyTorch exported: read, run, saved as TorchScript. The archives are in
+tests/archives/pt2.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ from tests.serialization.archives import held
 
 FOLDER = Path(__file__).parents[1] / "archives" / "pt2"
 NAMES = [
-    "everything", "everything_core", "tied_dynamic", "counting", "counting_core", "choice", "choice_core", "blocks",
-    "formulas", "formulas_core", "kinds", "kinds_core", "views", "small", "small_core",
+    "everything", "everything_core", "tied_dynamic", "counting", "counting_core", "choice",
+    "choice_core", "blocks", "formulas", "formulas_core", "kinds", "kinds_core", "views", "small",
+    "small_core",
 ]  # fmt: skip
 
 
@@ -63,15 +66,19 @@ def test_the_graph_is_well_formed(name: str) -> None:
 def test_nested_results_have_their_form() -> None:
     (call,) = calls("everything")
     result = loaded("everything")(*call["inputs"], **call["kwargs"])
-    assert isinstance(result, tuple) and list(result[0]) == ["a", "b"] and isinstance(result[0]["b"], list)
+    assert (
+        isinstance(result, tuple)
+        and list(result[0]) == ["a", "b"]
+        and isinstance(result[0]["b"], list)
+    )
     assert isinstance(result[1], tuple) and result[2] is None and len(result) == 4
 
 
 def test_parameters_are_where_they_belong() -> None:
     module = loaded("everything").module()
     assert sorted(module.state_dict()) == [
-        "bn.bias", "bn.num_batches_tracked", "bn.running_mean", "bn.running_var", "bn.weight", "conv.bias", "conv.weight",
-        "fc.bias", "fc.weight", "k",
+        "bn.bias", "bn.num_batches_tracked", "bn.running_mean", "bn.running_var", "bn.weight",
+        "conv.bias", "conv.weight", "fc.bias", "fc.weight", "k",
     ]  # fmt: skip
     assert all(p.requires_grad for p in module.parameters()) and module.fc.weight.shape == (3, 4)
     assert module.fc.original_name == "Linear"
@@ -86,7 +93,9 @@ def test_sizes_are_checked_against_the_exported_ones() -> None:
     program = loaded("tied_dynamic")
     with pytest.raises(AssertionError, match=r"Guard failed: tokens.size\(\)\[1\] >= 2"):
         program(internals.ones(2, 1, dtype=internals.int64))
-    with pytest.raises(RuntimeError, match="'tokens' to be of dtype internals.int64, but got internals.float32"):
+    with pytest.raises(
+        RuntimeError, match="'tokens' to be of dtype internals.int64, but got internals.float32"
+    ):
         program(internals.ones(2, 3))
     with pytest.raises(RuntimeError, match="to have 2 dimensions, but got 1"):
         program(internals.ones(2, dtype=internals.int64))
@@ -98,7 +107,9 @@ def test_arguments_that_were_fixed_must_stay() -> None:
     x, image, scale = call["inputs"]
     with pytest.raises(AssertionError, match="Guard failed: scale == 0.5"):
         program(x, image, 1.5, flip=True)
-    with pytest.raises(ValueError, match=r"Got the following keywords \[\] but expected \['flip'\]"):
+    with pytest.raises(
+        ValueError, match=r"Got the following keywords \[\] but expected \['flip'\]"
+    ):
         program(x, image, scale)
     with pytest.raises(AssertionError, match=r"Guard failed: x.size\(\)\[0\] == 2"):
         program(internals.ones(3, 4), image, scale, flip=True)
@@ -124,7 +135,11 @@ def test_a_program_can_be_trained() -> None:
     (call,) = calls("everything")
     program = loaded("everything")
     program(*call["inputs"], **call["kwargs"])[3].sum().backward()
-    assert all(p.grad is not None for name, p in program.module().named_parameters() if not name.startswith("conv"))
+    assert all(
+        p.grad is not None
+        for name, p in program.module().named_parameters()
+        if not name.startswith("conv")
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,8 +187,13 @@ def test_the_signature_says_what_the_inputs_are() -> None:
     signature = loaded("small_core").graph_signature
     assert signature.parameters[0] == "layers.0.weight" and signature.buffers == ("calls",)
     assert signature.user_inputs == ("x",) and signature.buffers_to_mutate == {"add": "calls"}
-    assert "p_head_bias: PARAMETER target='head.bias'\nb_calls: BUFFER target='calls' persistent=True" in str(signature)
-    assert "c_lifted_tensor_0: CONSTANT_TENSOR target='lifted_tensor_0'" in str(loaded("kinds").graph_signature)
+    assert (
+        "p_head_bias: PARAMETER target='head.bias'\nb_calls: BUFFER target='calls' persistent=True"
+        in str(signature)
+    )
+    assert "c_lifted_tensor_0: CONSTANT_TENSOR target='lifted_tensor_0'" in str(
+        loaded("kinds").graph_signature
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -181,7 +201,11 @@ def test_the_signature_prints_as_in_pytorch(name: str) -> None:
 
     def ask(torch: Any) -> list[str]:
         there = torch.export.load(FOLDER / f"{name}.pt2")
-        return [str(there.graph_signature).strip(), str(there.call_spec.in_spec), str(there.range_constraints)]
+        return [
+            str(there.graph_signature).strip(),
+            str(there.call_spec.in_spec),
+            str(there.range_constraints),
+        ]
 
     signature, in_spec, constraints = answer(ask, family="archives")
     here = loaded(name)
@@ -194,15 +218,24 @@ def test_symbols_and_their_ranges() -> None:
     program = loaded("formulas")
     n, half = (str(program.sizes_of(name)[0]) for name in ("y", "pairs"))
     assert program.sizes_of("x") == (f"{n} + 1",) and half.startswith("2*")
-    assert program.range_constraints[half] == (4, 100) and repr(program.range_constraints[f"{n} + 1"]) == "VR[3, 20]"
+    assert (
+        program.range_constraints[half] == (4, 100)
+        and repr(program.range_constraints[f"{n} + 1"]) == "VR[3, 20]"
+    )
     assert loaded("small").sizes_of("p_head_weight") == (2, 4)
 
 
 @pytest.mark.parametrize(
     "lengths, message",
     [
-        ((5, 5, 8, 5, 4), r"y.size\(\)\[0\] == \(x.size\(\)\[0\] - 1\)|x.size\(\)\[0\] == y.size\(\)\[0\] \+ 1"),
-        ((5, 4, 7, 5, 4), r"add.size\(\)\[1\]|pairs.size\(\)\[0\] % 2 == 0|pairs.size\(\)\[0\] == 2\*add"),
+        (
+            (5, 5, 8, 5, 4),
+            r"y.size\(\)\[0\] == \(x.size\(\)\[0\] - 1\)|x.size\(\)\[0\] == y.size\(\)\[0\] \+ 1",
+        ),
+        (
+            (5, 4, 7, 5, 4),
+            r"add.size\(\)\[1\]|pairs.size\(\)\[0\] % 2 == 0|pairs.size\(\)\[0\] == 2\*add",
+        ),
         ((2, 1, 8, 2, 4), r"x.size\(\)\[0\] >= 3"),
         ((30, 29, 8, 30, 4), r"x.size\(\)\[0\] <= 20"),
         ((5, 4, 8, 5, 3), r"pairs.size\(\)\[0\] == 2\*add.size\(\)\[1\]"),
@@ -238,12 +271,16 @@ def test_what_was_done_without_gradients_has_none() -> None:
     (call, *_) = calls("blocks")
     x = call["inputs"][0].requires_grad_()
     result = loaded("blocks")(x, call["inputs"][1])
-    assert [leaf.requires_grad for leaf in result[1:3]] == [False, False] and result[0][0].requires_grad
+    assert [leaf.requires_grad for leaf in result[1:3]] == [False, False] and result[0][
+        0
+    ].requires_grad
 
 
 def test_views_are_views_again() -> None:
     state = loaded("views").state_dict
-    assert state["row"].data_ptr() == state["base"].data_ptr() + 16 and state["turned"].stride() == (1, 4)
+    assert state["row"].data_ptr() == state["base"].data_ptr() + 16 and state[
+        "turned"
+    ].stride() == (1, 4)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +304,9 @@ def test_formulas_are_read_and_never_evaluated_as_python(text: str, shown: str |
 
 def test_who_reads_what_is_said() -> None:
     path = FOLDER / "small.pt2"
-    with pytest.raises(ArchiveError, match="internals.export.load reads it, and `python -m internals convert`"):
+    with pytest.raises(
+        ArchiveError, match="internals.export.load reads it, and `python -m internals convert`"
+    ):
         internals.jit.load(str(path))
     with pytest.raises(ArchiveError, match="not an object: internals.export.load reads it"):
         internals.load(path)
@@ -278,9 +317,19 @@ def test_convert_makes_torchscript(name: str, tmp_path: Path) -> None:
     made = tmp_path / "made.pt"
     assert convert.main([str(FOLDER / f"{name}.pt2"), str(made)]) == 0
     call = calls(name)[-1]
-    given = [x for x in (*call["inputs"], *call["kwargs"].values()) if isinstance(x, (internals.Tensor, int))]
+    given = [
+        x
+        for x in (*call["inputs"], *call["kwargs"].values())
+        if isinstance(x, (internals.Tensor, int))
+    ]
     assert (
-        difference(internals, leaves(internals.jit.load(str(made))(*given)), leaves(call["expected"]), "result") == ""
+        difference(
+            internals,
+            leaves(internals.jit.load(str(made))(*given)),
+            leaves(call["expected"]),
+            "result",
+        )
+        == ""
     )
 
 

@@ -1,4 +1,6 @@
-"""Exported programs that are damaged or made to harm: each loads, or an ArchiveError says which record, and where in its JSON."""
+"""Exported programs that are damaged or made to harm: each loads, or an ArchiveError says which
+record, and where in its JSON.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,11 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 ODD = [
-    None, True, -1, 0, 3, 12, 2**62, 2**63 - 1, 10**30, 0.5, "", "x", "NaN", "self", "torch.ops.aten.add.Tensor", "../../data",
-    "torch.ops.aten.split.Tensor", "torch.ops.higher_order.cond", "fc.weight", "a.b.c", "é", "\x00", [], {}, [[]], {"as_int": 1},
-    {"as_tensor": {"name": "x"}}, {"as_none": True}, {"as_ints": [1, 2]}, "[" * 5000, "Symbol('x')", [1, {"type": None}],
+    None, True, -1, 0, 3, 12, 2**62, 2**63 - 1, 10**30, 0.5, "", "x", "NaN", "self",
+    "torch.ops.aten.add.Tensor", "../../data", "torch.ops.aten.split.Tensor",
+    "torch.ops.higher_order.cond", "fc.weight", "a.b.c", "é", "\x00", [], {}, [[]], {"as_int": 1},
+    {"as_tensor": {"name": "x"}}, {"as_none": True}, {"as_ints": [1, 2]}, "[" * 5000, "Symbol('x')",
+    [1, {"type": None}],
 ]  # fmt: skip
 
 
@@ -81,10 +85,14 @@ def mutate(random: Random, value: Any, record: str) -> Any:
             case 5 if isinstance(container[key], str) and container[key]:
                 i = random.randrange(len(container[key]))
                 container[key] = (
-                    container[key][:i] + random.choice(("", "x", '"', "(", "[", "-", "9")) + container[key][i + 1 :]
+                    container[key][:i]
+                    + random.choice(("", "x", '"', "(", "[", "-", "9"))
+                    + container[key][i + 1 :]
                 )
             case 6 if isinstance(container, dict):
-                container[random.choice(("as_int", "as_tensor", "as_graph", "x", "name"))] = container.pop(key)
+                container[random.choice(("as_int", "as_tensor", "as_graph", "x", "name"))] = (
+                    container.pop(key)
+                )
             case _:
                 container[key] = [container[key]]
     return value
@@ -104,7 +112,12 @@ def test_mutated_json_loads_or_is_refused_with_its_place(name: str, record: str)
         changed = mutate(Random(f"{name}:{record}:{number}"), start, record)
         try:
             program = with_json(name, record, changed)
-            repr(program), repr(program.graph_signature), str(program.in_spec), repr(program.range_constraints)
+            (
+                repr(program),
+                repr(program.graph_signature),
+                str(program.in_spec),
+                repr(program.range_constraints),
+            )
         except ArchiveError as error:
             assert "record '" in str(error), number
             refused += 1
@@ -137,21 +150,36 @@ def nested_conditions(graph: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "name, record, change, message",
     [
-        ("views", WEIGHTS, lambda c: c["base"]["tensor_meta"]["sizes"].__setitem__(0, {"as_int": 4}), "base.tensor_meta fits no"),
-        ("views", WEIGHTS, lambda c: c["base"]["tensor_meta"]["storage_offset"].update(as_int=2**62), "base.tensor_meta fits"),
-        ("views", WEIGHTS, lambda c: c["base"]["tensor_meta"]["strides"].__setitem__(0, {"as_int": -1}), "base.tensor_meta fits"),
-        ("views", WEIGHTS, lambda c: c["base"]["tensor_meta"].update(dtype=13), "base.tensor_meta.dtype is dtype bfloat16"),
-        ("views", WEIGHTS, lambda c: c["base"].update(path_name="../../archive_format"), "archive_format"),
+        ("views", WEIGHTS,
+         lambda c: c["base"]["tensor_meta"]["sizes"].__setitem__(0, {"as_int": 4}),
+         "base.tensor_meta fits no"),
+        ("views", WEIGHTS,
+         lambda c: c["base"]["tensor_meta"]["storage_offset"].update(as_int=2**62),
+         "base.tensor_meta fits"),
+        ("views", WEIGHTS,
+         lambda c: c["base"]["tensor_meta"]["strides"].__setitem__(0, {"as_int": -1}),
+         "base.tensor_meta fits"),
+        ("views", WEIGHTS, lambda c: c["base"]["tensor_meta"].update(dtype=13),
+         "base.tensor_meta.dtype is dtype bfloat16"),
+        ("views", WEIGHTS, lambda c: c["base"].update(path_name="../../archive_format"),
+         "archive_format"),
         ("views", WEIGHTS, lambda c: c["base"].update(use_pickle=True), "config.base is pickled"),
-        ("views", WEIGHTS, lambda c: c.pop("row"), "buffer_name is 'row', of which the archive has no tensor"),
-        ("kinds", MODEL, lambda g: g["nodes"].append(g["nodes"][0]), r"outputs\[0\].as_tensor.name is '.*', which another"),
-        ("kinds", MODEL, lambda g: g["nodes"].reverse(), r"names the value '\w+', which no node before has made"),
+        ("views", WEIGHTS, lambda c: c.pop("row"),
+         "buffer_name is 'row', of which the archive has no tensor"),
+        ("kinds", MODEL, lambda g: g["nodes"].append(g["nodes"][0]),
+         r"outputs\[0\].as_tensor.name is '.*', which another"),
+        ("kinds", MODEL, lambda g: g["nodes"].reverse(),
+         r"names the value '\w+', which no node before has made"),
         ("kinds", MODEL, lambda g: g["nodes"][0].pop("inputs"), r"nodes\[0\] has no 'inputs'"),
-        ("kinds", MODEL, lambda g: g["nodes"][0].update(outputs=3), r"nodes\[0\].outputs is 3, not a list"),
-        ("choice", MODEL, nested_conditions, r"as_graph.graph.nodes\[0\].inputs\[1\].arg is nested too deep"),
+        ("kinds", MODEL, lambda g: g["nodes"][0].update(outputs=3),
+         r"nodes\[0\].outputs is 3, not a list"),
+        ("choice", MODEL, nested_conditions,
+         r"as_graph.graph.nodes\[0\].inputs\[1\].arg is nested too deep"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_place(name: str, record: str, change: Any, message: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(
+    name: str, record: str, change: Any, message: str
+) -> None:
     with pytest.raises(ArchiveError, match=message):
         changed(name, record, change)
 
@@ -160,7 +188,10 @@ def test_what_is_wrong_is_said_with_its_place(name: str, record: str, change: An
     "text, message",
     [
         ("[" * 200_000, "models/model.json"),
-        ('{"schema_version": {"major": 1}, "schema_version": {"major": 8}}', "the key 'schema_version' is there twice"),
+        (
+            '{"schema_version": {"major": 1}, "schema_version": {"major": 8}}',
+            "the key 'schema_version' is there twice",
+        ),
         ('{"schema_version": {"major": 99}}', "schema_version is 99; versions 5 to 8 can be read"),
         ('{"schema_version": {"major": 8}}', "the top has no 'graph_module'"),
         ("9" * 5000, "models/model.json"),
@@ -177,7 +208,10 @@ def test_json_that_is_no_program_is_refused(text: str, message: str) -> None:
     "spec, message",
     [
         (
-            "[1, " + '{"type": "builtins.list", "context": null, "children_spec": [' * 150 + "]}" * 150 + "]",
+            "[1, "
+            + '{"type": "builtins.list", "context": null, "children_spec": [' * 150
+            + "]}" * 150
+            + "]",
             "nested too deep",
         ),
         ("[" * 100_000, "model.json"),
@@ -185,7 +219,10 @@ def test_json_that_is_no_program_is_refused(text: str, message: str) -> None:
             '[1, {"type": "os.system", "context": null, "children_spec": []}]',
             r"in_spec.*is os.system, which is not known here",
         ),
-        ('[1, {"type": "builtins.dict", "context": "[1, 2]", "children_spec": []}]', "keys do not match"),
+        (
+            '[1, {"type": "builtins.dict", "context": "[1, 2]", "children_spec": []}]',
+            "keys do not match",
+        ),
         ('[1, {"type": null}]', "has 1 leaves; the graph has 6 inputs"),
     ],
 )
@@ -202,5 +239,8 @@ def test_what_is_written_to_must_be_there() -> None:
     mutation = next(spec["buffer_mutation"] for spec in specs if spec.get("buffer_mutation"))
     for name in ("torch.bn.running_mean", "bn", "bn.running_mean.x", ""):
         mutation["buffer_name"] = name
-        with pytest.raises(ArchiveError, match=r"buffer_mutation.buffer_name is '.*', which is no tensor of the program"):
+        with pytest.raises(
+            ArchiveError,
+            match=r"buffer_mutation.buffer_name is '.*', which is no tensor of the program",
+        ):
             with_json("counting_core", MODEL, value)

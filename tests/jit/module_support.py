@@ -1,4 +1,6 @@
-"""What the tests of scripted modules share: modules made from text, and errors in words that fit both libraries."""
+"""What the tests of scripted modules share: modules made from text, and errors in words that fit
+both libraries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Modules to script: each a class, how to make one, and what to call it with; `torch` is our library or PyTorch's."""
+"""Modules to script: each a class, how to make one, and what to call it with; `torch` is our
+library or PyTorch's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from typing import Any, NamedTuple
 
 
 class ModuleCase(NamedTuple):
-    """`body` is that of a class M(nn.Module), methods and all; `before` are definitions it needs."""
+    """`body` is that of a class M(nn.Module), methods and all; `before` are definitions it
+    needs.
+    """
 
     name: str
     body: str
@@ -16,7 +20,9 @@ class ModuleCase(NamedTuple):
 
     @property
     def source(self) -> str:
-        body = "\n".join("    " + line if line else "" for line in self.body.strip("\n").split("\n"))
+        body = "\n".join(
+            "    " + line if line else "" for line in self.body.strip("\n").split("\n")
+        )
         return f"{HEAD}\n{self.before}\n\nclass M(nn.Module):\n{body}\n"
 
 
@@ -58,7 +64,8 @@ def forward(self, x):
     ),
     ModuleCase(
         "training",
-        LINEAR + "def forward(self, x):\n    x = self.fc(x)\n    if self.training:\n        x = x * 2\n    return x",
+        LINEAR + "def forward(self, x):\n    x = self.fc(x)\n"
+        "    if self.training:\n        x = x * 2\n    return x",
     ),
     ModuleCase(
         "sequential",
@@ -72,22 +79,26 @@ def forward(self, x):
     ),
     ModuleCase(
         "module list",
-        LAYERS + "def forward(self, x):\n    for layer in self.layers:\n        x = layer(x)\n    return x",
+        LAYERS + "def forward(self, x):\n"
+        "    for layer in self.layers:\n        x = layer(x)\n    return x",
     ),
     ModuleCase(
         "module list enumerated",
-        LAYERS
-        + "def forward(self, x):\n    for i, layer in enumerate(self.layers):\n        x = layer(x) + i\n    return x",
+        LAYERS + "def forward(self, x):\n"
+        "    for i, layer in enumerate(self.layers):\n        x = layer(x) + i\n    return x",
     ),
     ModuleCase(
-        "module list indexed", LAYERS + "def forward(self, x):\n    return self.layers[0](x) + self.layers[-1](x)"
+        "module list indexed",
+        LAYERS + "def forward(self, x):\n    return self.layers[0](x) + self.layers[-1](x)",
     ),
     ModuleCase(
         "module list zipped",
-        LAYERS
-        + "def forward(self, x):\n    for k, layer in zip((1, 2, 3), self.layers):\n        x = layer(x) * k\n    return x",
+        LAYERS + "def forward(self, x):\n"
+        "    for k, layer in zip((1, 2, 3), self.layers):\n        x = layer(x) * k\n    return x",
     ),
-    ModuleCase("length of a list", LAYERS + "def forward(self, x):\n    return x * len(self.layers)"),
+    ModuleCase(
+        "length of a list", LAYERS + "def forward(self, x):\n    return x * len(self.layers)"
+    ),
     ModuleCase(
         "module dict",
         """
@@ -231,11 +242,15 @@ def forward(self, x):
     ModuleCase(
         "functions",
         LINEAR + "def forward(self, x):\n    return outer(self.fc(x), 2)",
-        before="def inner(x, n: int):\n    return x + n\ndef outer(x, n: int):\n    return inner(x, n) * inner(x, 1)",
+        before=(
+            "def inner(x, n: int):\n    return x + n\ndef outer(x, n: int):\n    return inner(x, "
+            "n) * inner(x, 1)"
+        ),
     ),
     ModuleCase(
         "static method",
-        "@staticmethod\ndef twice(x, n: int):\n    return x * n\ndef forward(self, x):\n    return self.twice(x, 2)",
+        "@staticmethod\ndef twice(x, n: int):\n    return x * n\ndef forward(self, x):\n    return "
+        "self.twice(x, 2)",
     ),
     ModuleCase(
         "property",
@@ -346,7 +361,8 @@ def forward(self, x):
     ),
     ModuleCase(
         "function attribute",
-        "def __init__(self):\n    super().__init__()\n    self.act = helper\n    self.op = torch.tanh\n"
+        "def __init__(self):\n    super().__init__()\n    self.act = helper\n    self.op = "
+        "torch.tanh\n"
         "def forward(self, x):\n    return self.op(self.act(x, 2))",
         before="def helper(x, n: int):\n    return x * n",
     ),

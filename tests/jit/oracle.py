@@ -2,8 +2,8 @@
 
     compare("aten::pop.t", ["int[]", "int"], [[1, 2], 0], "int")
 
-compares two outcomes: tuples ("value", results and containers afterwards), or ("error", what the message ends with).
-The graph names no overload: PyTorch finds it by the types, as ours does.
+compares two outcomes: tuples ("value", results and containers afterwards), or ("error", what the
+message ends with). The graph names no overload: PyTorch finds it by the types, as ours does.
 """
 
 from __future__ import annotations
@@ -29,24 +29,40 @@ def compare(name: str, types: Sequence[str], args: Sequence[Any], *results: str)
     compare_calls(name, types, [args], results)
 
 
-def compare_calls(name: str, types: Sequence[str], calls: Sequence[Sequence[Any]], results: Sequence[str]) -> None:
-    real = answer(lambda torch: [run_real(torch, name, types, args, results) for args in calls], (name, calls), "jit")
+def compare_calls(
+    name: str, types: Sequence[str], calls: Sequence[Sequence[Any]], results: Sequence[str]
+) -> None:
+    real = answer(
+        lambda torch: [run_real(torch, name, types, args, results) for args in calls],
+        (name, calls),
+        "jit",
+    )
     for args, theirs in zip(calls, real, strict=True):
         ours = run_ours(name, types, args, results)
         assert same(ours, theirs), f"{name} of {args}: {ours} against {theirs}"
 
 
-def compare_with_pytorch(operator: Operator, samples: dict[str, Sequence[Any]], skip: Callable[..., bool]) -> int:
-    """Run an operator on all combinations of samples of its argument types, here and there; returns how many there were."""
+def compare_with_pytorch(
+    operator: Operator, samples: dict[str, Sequence[Any]], skip: Callable[..., bool]
+) -> int:
+    """Run an operator on all combinations of samples of its argument types, here and there; returns
+    how many there were.
+    """
     types = [str(a.type) for a in operator.schema.arguments]
     results = [str(r.type) for r in operator.schema.returns]
-    calls = [args for args in itertools.product(*(samples[t] for t in types)) if not skip(operator.name, args)]
+    calls = [
+        args
+        for args in itertools.product(*(samples[t] for t in types))
+        if not skip(operator.name, args)
+    ]
     compare_calls(operator.name, types, calls, results)
     return len(calls)
 
 
 def graph_text(symbol: str, types: Sequence[str], results: Sequence[str]) -> str:
-    """The text of a graph that calls `symbol` once and returns a tuple of its results and of its lists and dicts."""
+    """The text of a graph that calls `symbol` once and returns a tuple of its results and of its
+    lists and dicts.
+    """
     inputs = [f"%a{i} : {t}" for i, t in enumerate(types)]
     outputs = [f"%r{i} : {t}" for i, t in enumerate(results)]
     call = f"{symbol}({', '.join(f'%a{i}' for i in range(len(types)))})"
@@ -68,7 +84,9 @@ def real_function(torch: Any, symbol: str, types: tuple[str, ...], results: tupl
     return torch._C._create_function_from_graph("f", graph)
 
 
-def run_real(torch: Any, name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]) -> Outcome:
+def run_real(
+    torch: Any, name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]
+) -> Outcome:
     """Real PyTorch's outcome. Raises RuntimeError when its parser does not find the operator."""
     function = real_function(torch, name.partition(".")[0], tuple(types), tuple(results))
     try:
@@ -79,7 +97,9 @@ def run_real(torch: Any, name: str, types: Sequence[str], args: Sequence[Any], r
     return "value", comparable(list(given))
 
 
-def run_ours(name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]) -> Outcome:
+def run_ours(
+    name: str, types: Sequence[str], args: Sequence[Any], results: Sequence[str]
+) -> Outcome:
     """Our outcome of the same."""
     mine = [copy.deepcopy(a) if not isinstance(a, TensorImpl) else a.clone() for a in args]
     try:
@@ -99,7 +119,9 @@ def matched(symbol: str, types: Sequence[str]) -> str | None:
 
 
 def last_line(message: str) -> str:
-    """What an error says, without the frames TorchScript puts around it and without the type's name."""
+    """What an error says, without the frames TorchScript puts around it and without the type's
+    name.
+    """
     lines = [line for line in message.strip().splitlines() if line.strip()]
     text = lines[-1].strip() if lines else ""
     return text.removeprefix("RuntimeError: ").split("  Exception raised from")[0]
@@ -118,26 +140,40 @@ def to_torch(torch: Any, value: Any) -> Any:
 def comparable(value: Any) -> Any:
     """Values of either library as plain Python values that can be compared with `same`."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(comparable, value)) if type(value) in (list, tuple) else list(map(comparable, value))
+        return (
+            type(value)(map(comparable, value))
+            if type(value) in (list, tuple)
+            else list(map(comparable, value))
+        )
     if isinstance(value, dict):
         return [(comparable(k), comparable(v)) for k, v in value.items()]
     if hasattr(value, "tolist"):
-        return ("tensor", str(value.dtype).rpartition(".")[2], tuple(value.shape), comparable(value.tolist()))
+        return (
+            "tensor",
+            str(value.dtype).rpartition(".")[2],
+            tuple(value.shape),
+            comparable(value.tolist()),
+        )
     if type(value).__name__ in ("device", "dtype", "layout", "Generator"):
         return str(value).rpartition(".")[2]
     return value
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equality of comparable values: floats to 12 digits, nan equals nan, and 1, 1., True and -0. differ."""
+    """Equality of comparable values: floats to 12 digits, nan equals nan, and 1, 1., True and -0.
+    differ.
+    """
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, complex):
-        return same(a.real + 0.0, b.real + 0.0) and same(a.imag + 0.0, b.imag + 0.0)  # without the signs of zeros
+        # without the signs of zeros
+        return same(a.real + 0.0, b.real + 0.0) and same(a.imag + 0.0, b.imag + 0.0)
     if isinstance(a, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
-        return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) and math.copysign(1, a) == math.copysign(1, b)
+        return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) and math.copysign(
+            1, a
+        ) == math.copysign(1, b)
     return bool(a == b)

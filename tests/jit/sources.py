@@ -19,11 +19,15 @@ def define(text: str, **names: Any) -> Any:
     path.write_bytes(textwrap.dedent(text).encode())
     module: dict[str, Any] = {"__name__": "user", "__file__": str(path), **names}
     exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module)
-    return [v for k, v in module.items() if getattr(v, "__module__", "") == "user" and k not in names][-1]
+    return [
+        v for k, v in module.items() if getattr(v, "__module__", "") == "user" and k not in names
+    ][-1]
 
 
 def place_free(text: str) -> str:
-    """The text of a graph or of code without the directories of files, and without numbers that count what was before."""
+    """The text of a graph or of code without the directories of files, and without numbers that
+    count what was before.
+    """
     text = re.sub(r"source_\d+\.py", "source.py", re.sub(r"___torch_mangle_\d+\.", "", text))
     return re.sub(r"warn_id=\d+", "warn_id=0", re.sub(r"# /\S*/", "# ", text))
 

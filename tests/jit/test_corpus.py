@@ -1,4 +1,6 @@
-"""Eager, traced and scripted give the same on every program of the corpus: values, dtypes, gradients, writes to arguments."""
+"""Eager, traced and scripted give the same on every program of the corpus: values, dtypes,
+gradients, writes to arguments.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ pytestmark = pytest.mark.sampled(1 / 2)
 
 PROGRAMS = programs_of(internals)
 NOT_IN_PYTORCH = {"global_constants"}  # numbers defined outside the function are refused there
-CASES = [pytest.param(p, which, id=f"{p.name}-{which}") for p in PROGRAMS.values() for which in range(len(p.inputs))]
+CASES = [
+    pytest.param(p, which, id=f"{p.name}-{which}")
+    for p in PROGRAMS.values()
+    for which in range(len(p.inputs))
+]
 
 
 def eager(program: Program, which: int) -> tuple[Any, list[Any], dict[str, Any]]:
     function, parameters = callable_of(internals, program)
-    return function, parameters, outcome(internals, function, program.arguments(internals, which), parameters)
+    return (
+        function,
+        parameters,
+        outcome(internals, function, program.arguments(internals, which), parameters),
+    )
 
 
 def test_there_are_enough_programs() -> None:
@@ -39,7 +49,10 @@ def test_scripted(program: Program, which: int, executor: str) -> None:
     scripted.graph.lint()
     with jit.executor(executor):
         for _ in range(2):  # the second call finds its plan
-            assert_same(outcome(internals, scripted, program.arguments(internals, which), parameters), expected)
+            assert_same(
+                outcome(internals, scripted, program.arguments(internals, which), parameters),
+                expected,
+            )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -52,7 +65,9 @@ def test_traced(program: Program, which: int) -> None:
         warnings.simplefilter("ignore", jit.TracerWarning)
         trace = traced(internals, program, function, program.arguments(internals, which))
     for _ in range(2):
-        assert_same(outcome(internals, trace, program.arguments(internals, which), parameters), expected)
+        assert_same(
+            outcome(internals, trace, program.arguments(internals, which), parameters), expected
+        )
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS.values()])
@@ -60,7 +75,9 @@ def test_not_optimised(program: Program) -> None:
     function, parameters, expected = eager(program, 0)
     scripted = jit.script(function)
     with jit.optimized_execution(False):
-        assert_same(outcome(internals, scripted, program.arguments(internals), parameters), expected)
+        assert_same(
+            outcome(internals, scripted, program.arguments(internals), parameters), expected
+        )
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS.values()])
@@ -69,26 +86,41 @@ def test_without_gradients(program: Program) -> None:
     function, parameters = callable_of(internals, program)
     with internals.no_grad():
         expected = outcome(internals, function, program.arguments(internals), parameters)
-        assert_same(outcome(internals, jit.script(function), program.arguments(internals), parameters), expected)
+        assert_same(
+            outcome(internals, jit.script(function), program.arguments(internals), parameters),
+            expected,
+        )
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in PROGRAMS.values()])
 def test_as_in_pytorch(program: Program) -> None:
-    """Eager here, and scripted in PyTorch: so the programs are TorchScript, and our eager results are right."""
+    """Eager here, and scripted in PyTorch: so the programs are TorchScript, and our eager results
+    are right.
+    """
 
     def outcomes(torch: Any) -> list[Any]:
         there = programs_of(torch)[program.name]
         function, parameters = callable_of(torch, there)
         run = function if program.name in NOT_IN_PYTORCH else torch.jit.script(function)
-        return [outcome(torch, run, there.arguments(torch, i), parameters) for i in range(len(there.inputs))]
+        return [
+            outcome(torch, run, there.arguments(torch, i), parameters)
+            for i in range(len(there.inputs))
+        ]
 
-    for which, theirs in enumerate(answer(outcomes, about=inspect.getsource(program.function), family="programs")):
+    for which, theirs in enumerate(
+        answer(outcomes, about=inspect.getsource(program.function), family="programs")
+    ):
         assert_same(theirs, eager(program, which)[2])
 
 
 def all_tensors(result: Any) -> bool:
     """Whether a plain result, tensors being (dtype, sizes, numbers), is made of tensors only."""
-    if isinstance(result, tuple) and len(result) == 3 and isinstance(result[0], str) and isinstance(result[2], list):
+    if (
+        isinstance(result, tuple)
+        and len(result) == 3
+        and isinstance(result[0], str)
+        and isinstance(result[2], list)
+    ):
         return True
     if isinstance(result, dict):
         return all(map(all_tensors, result.values()))

@@ -21,11 +21,14 @@ pytestmark = pytest.mark.sampled(1 / 2)
 
 OURS = programs_of(internals)
 NAMES = [p.name for p in OURS.values() if not p.module]
-# Calls of Python and of other functions, and what hangs on the caller: no text of a graph can say these.
+# Calls of Python and of other functions, and what hangs on the caller: no text of a graph can say
+# these.
 NOT_AS_TEXT = {"no_gradient_inside", "global_constants"}
-# torch.nn.functional.interpolate compiles to operators for every number of dimensions; we have those for images.
+# torch.nn.functional.interpolate compiles to operators for every number of dimensions; we have
+# those for images.
 NOT_ALL_OPERATORS = {"interpolated"}
-# A graph prints six digits of a constant tensor, and not whether it was a Python number, which promotes otherwise.
+# A graph prints six digits of a constant tensor, and not whether it was a Python number, which
+# promotes otherwise.
 ROUNDED = {"python_numbers_out_of_a_tensor", "promotion"}
 
 
@@ -35,7 +38,10 @@ def functions(names: list[str]) -> list[str]:
 
 def run_in_pytorch(text: str, name: str, which: int) -> Plain:
     def ask(torch: Any) -> Any:
-        program, graph = programs_of(torch)[name], torch._C.parse_ir(text, parse_tensor_constants=True)
+        program, graph = (
+            programs_of(torch)[name],
+            torch._C.parse_ir(text, parse_tensor_constants=True),
+        )
         function = torch._C._create_function_from_graph(name, graph)
         return outcome(torch, function, program.arguments(torch, which), [])
 
@@ -53,7 +59,9 @@ def run_python_in_pytorch(name: str, which: int) -> Plain:
 def run_here(text: str, program: Program, which: int) -> Any:
     graph = jit.parse_ir(text, parse_tensor_constants=True)
     graph.lint()
-    return outcome(internals, GraphExecutor(graph, program.name), program.arguments(internals, which), [])
+    return outcome(
+        internals, GraphExecutor(graph, program.name), program.arguments(internals, which), []
+    )
 
 
 @pytest.mark.parametrize("name", functions(NAMES))
@@ -96,7 +104,9 @@ def test_traces_go_both_ways(name: str) -> None:
         program = programs_of(T)[name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            trace = T.jit.trace(program.function, program.arguments(T), check_trace=False, strict=False)
+            trace = T.jit.trace(
+                program.function, program.arguments(T), check_trace=False, strict=False
+            )
         return place_free(str(trace.graph))
 
     here, there = traced(internals), answer(traced, family="programs")
@@ -107,7 +117,9 @@ def test_traces_go_both_ways(name: str) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(functions(NAMES)) >= 100 and sum(only_tensors(OURS[n]) for n in functions(NAMES)) >= 50
+    assert (
+        len(functions(NAMES)) >= 100 and sum(only_tensors(OURS[n]) for n in functions(NAMES)) >= 50
+    )
 
 
 @pytest.mark.parametrize("name", [p.name for p in OURS.values() if p.module])
@@ -119,6 +131,10 @@ def test_modules_have_the_same_methods(name: str) -> None:
         module, parameters = callable_of(T, program)
         scripted = T.jit.script(module)
         names = [k for k, _ in scripted.named_parameters()]
-        return outcome(T, scripted, program.arguments(T), parameters), names, list(scripted.state_dict())
+        return (
+            outcome(T, scripted, program.arguments(T), parameters),
+            names,
+            list(scripted.state_dict()),
+        )
 
     assert_same(described(internals), answer(described, family="programs"))

@@ -1,4 +1,6 @@
-"""`nn.functional`, the functions of `torch` that are Python, and recurrent layers are one text for Python and the compiler."""
+"""`nn.functional`, the functions of `torch` that are Python, and recurrent layers are one text for
+Python and the compiler.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,17 @@ def scaled(x: internals.Tensor, factors: list[float]) -> internals.Tensor:
     return F.interpolate(x, None, factors)
 
 
-@pytest.mark.parametrize(("function", "numbers"), [(resized, [2, 3]), (scaled, [2.0, 1.5])], ids=["size", "factor"])
-def test_numbers_for_two_dimensions_are_not_spread_over_three(function: Any, numbers: list[Any]) -> None:
-    scripted, image, volume = jit.script(function), internals.ones(1, 1, 2, 2), internals.ones(1, 1, 2, 2, 2)
+@pytest.mark.parametrize(
+    ("function", "numbers"), [(resized, [2, 3]), (scaled, [2.0, 1.5])], ids=["size", "factor"]
+)
+def test_numbers_for_two_dimensions_are_not_spread_over_three(
+    function: Any, numbers: list[Any]
+) -> None:
+    scripted, image, volume = (
+        jit.script(function),
+        internals.ones(1, 1, 2, 2),
+        internals.ones(1, 1, 2, 2, 2),
+    )
     assert scripted(image, numbers).shape == function(image, numbers).shape
     for run in (function, scripted):
         with pytest.raises(Exception, match="number"):
@@ -111,7 +121,10 @@ def told(torch: Any, call: str) -> list[Any]:
     except Exception as error:
         return [str(error).strip().splitlines()[-1].rpartition("Error: ")[2]]
     values = given if isinstance(given, tuple) else (given,)
-    return [re.sub(r"___torch_mangle_\d+\.", "", script.code), *(value.numpy().round(4).tolist() for value in values)]
+    return [
+        re.sub(r"___torch_mangle_\d+\.", "", script.code),
+        *(value.numpy().round(4).tolist() for value in values),
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -136,15 +149,24 @@ LAYERS = """
 def operators(torch: Any, layer: str) -> list[str]:
     """Which operators the graph of a layer in a script has, of those that compute."""
     made = eval(layer, {"nn": torch.nn})
-    holder = define("class Holder(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n"
-                    "        self.layer = layer\n    def forward(self, x):\n        return self.layer(x)\n",
+    holder = define("class Holder(nn.Module):\n    def __init__(self, layer):\n"
+                    "        super().__init__()\n        self.layer = layer\n"
+                    "    def forward(self, x):\n        return self.layer(x)\n",
                     **namespace(torch))  # fmt: skip
     graph = torch.jit.script(holder(made)).inlined_graph
-    kinds = [line.split(" = ")[1].split("(")[0] for line in str(graph).splitlines() if " = aten::" in line]
-    return sorted({kind for kind in kinds if re.search("rnn|gru|lstm|sigmoid|tanh|linear|mm", kind)})
+    kinds = [
+        line.split(" = ")[1].split("(")[0]
+        for line in str(graph).splitlines()
+        if " = aten::" in line
+    ]
+    return sorted(
+        {kind for kind in kinds if re.search("rnn|gru|lstm|sigmoid|tanh|linear|mm", kind)}
+    )
 
 
-@pytest.mark.parametrize("layer", [line.strip() for line in (CELLS + LAYERS).split("\n") if line.strip()])
+@pytest.mark.parametrize(
+    "layer", [line.strip() for line in (CELLS + LAYERS).split("\n") if line.strip()]
+)
 def test_a_recurrent_layer_is_an_operator(layer: str) -> None:
     found = operators(internals, layer)
     assert len(found) in (1, 2)
@@ -177,7 +199,9 @@ def test_a_scripted_cell_says_what_is_wrong_with_its_arguments(case: str) -> Non
     ("nn.RNN(3, 4)", (1,), "RNN: Expected input to be 2D or 3D, got 1D tensor instead"),
     ("nn.GRU(3, 4)", (2, 5), "input.size(-1) must be equal to input_size. Expected 3, got 5"),
 ])  # fmt: skip
-def test_a_scripted_layer_says_what_is_wrong_with_its_input(layer: str, shape: tuple[int, ...], said: str) -> None:
+def test_a_scripted_layer_says_what_is_wrong_with_its_input(
+    layer: str, shape: tuple[int, ...], said: str
+) -> None:
     m = jit.script(eval(layer, {"nn": internals.nn}))
     with pytest.raises(Exception, match="Error: ") as caught:
         m(internals.ones(*shape))

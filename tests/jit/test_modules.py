@@ -43,8 +43,13 @@ def run(module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
     """Two calls, what they gave, the gradients of the second and the buffers afterwards."""
     module.zero_grad()
     first, second = module(*inputs), module(*inputs)
-    found = {f"output {i}": np.array(t.detach().numpy()) for i, t in enumerate(tensors(first) + tensors(second))}
-    found["plain"] = repr([v for v in (first if isinstance(first, tuple) else (first,)) if not tensors(v)])
+    found = {
+        f"output {i}": np.array(t.detach().numpy())
+        for i, t in enumerate(tensors(first) + tensors(second))
+    }
+    found["plain"] = repr(
+        [v for v in (first if isinstance(first, tuple) else (first,)) if not tensors(v)]
+    )
     loss = [t.sum() for t in tensors(second) if t.requires_grad]
     if loss:
         sum(loss).backward()
@@ -73,7 +78,9 @@ def test_scripted_equals_eager(case: ModuleCase, training: bool) -> None:
 
 
 def graphs(module: Any) -> dict[str, str]:
-    """By method, the graphs of the user's own modules; what is in the library has a source of its own."""
+    """By method, the graphs of the user's own modules; what is in the library has a source of its
+    own.
+    """
     found = {}
     for path, each in module.named_modules():
         ours = hasattr(each, "_jit_type")
@@ -81,12 +88,16 @@ def graphs(module: Any) -> dict[str, str]:
             function = each._jit_type.findMethod(name) if ours else each._c._get_method(name)
             text = re.sub(r"___torch_mangle_\d+\.", "", str(function.graph))
             if "%self : __torch__.user." in text:
-                found[f"{path}.{name}"] = renumbered(re.sub(r" # \S*/source_\d+\.py", " # source.py", text))
+                found[f"{path}.{name}"] = renumbered(
+                    re.sub(r" # \S*/source_\d+\.py", " # source.py", text)
+                )
     return found
 
 
 def renumbered(graph: str) -> str:
-    """The graph with its values numbered in the order in which they are named: which number a value has says nothing."""
+    """The graph with its values numbered in the order in which they are named: which number a value
+    has says nothing.
+    """
     seen: dict[str, str] = {}
 
     def rename(found: re.Match[str]) -> str:
@@ -109,7 +120,9 @@ def graphs_of_pytorch(make: Callable[[Any], Any]) -> Plain:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = make(torch)
-            return graphs(module if isinstance(module, torch.jit.ScriptModule) else torch.jit.script(module))
+            return graphs(
+                module if isinstance(module, torch.jit.ScriptModule) else torch.jit.script(module)
+            )
 
     return answer(ask, family="jit_graphs")
 
@@ -127,7 +140,8 @@ def test_parameters_are_shared_with_the_original() -> None:
 
 def test_modules_that_are_the_same_share_a_type() -> None:
     cls = define(
-        "class M(nn.Module):\n    def __init__(self, n, k):\n        super().__init__()\n        self.fc = nn.Linear(n, 2)\n"
+        "class M(nn.Module):\n    def __init__(self, n, k):\n        super().__init__()\n        "
+        "self.fc = nn.Linear(n, 2)\n"
         "        self.k = k\n    def forward(self, x):\n        return self.fc(x) * self.k",
         **namespace(internals),
     )
@@ -177,7 +191,9 @@ def test_copies_have_parameters_of_their_own_and_the_same_type() -> None:
 
 
 def test_moved_and_loaded_like_any_module() -> None:
-    scripted = jit.script(internals.nn.Sequential(internals.nn.Linear(2, 2), internals.nn.Dropout(0.5)))
+    scripted = jit.script(
+        internals.nn.Sequential(internals.nn.Linear(2, 2), internals.nn.Dropout(0.5))
+    )
     assert scripted.double()[0].weight.dtype is internals.float64
     scripted.float().load_state_dict({"0.weight": internals.eye(2), "0.bias": internals.zeros(2)})
     x = internals.tensor([[1.0, 2.0]])
@@ -190,6 +206,7 @@ def test_moved_and_loaded_like_any_module() -> None:
 def test_printed() -> None:
     scripted = jit.script(internals.nn.Sequential(internals.nn.Linear(2, 2), internals.nn.ReLU()))
     assert repr(scripted) == (
-        "RecursiveScriptModule(\n  original_name=Sequential\n  (0): RecursiveScriptModule(original_name=Linear)\n"
+        "RecursiveScriptModule(\n  original_name=Sequential\n  (0): "
+        "RecursiveScriptModule(original_name=Linear)\n"
         "  (1): RecursiveScriptModule(original_name=ReLU)\n)"
     )

@@ -1,4 +1,6 @@
-"""Scripted modules and Python: what is ignored and exported; hooks; copies; modules made of scripted and traced ones."""
+"""Scripted modules and Python: what is ignored and exported; hooks; copies; modules made of
+scripted and traced ones.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_ignored_methods_stay_in_python() -> None:
 
 def test_unused_methods_raise() -> None:
     scripted = jit.script(module(PYTHON))
-    with pytest.raises(jit.Error, match="This Python function is annotated to be ignored and cannot be run"):
+    with pytest.raises(
+        jit.Error, match="This Python function is annotated to be ignored and cannot be run"
+    ):
         scripted(internals.full((2,), 100.0))
 
 
@@ -85,7 +89,8 @@ def test_a_module_without_forward_is_an_empty_one() -> None:
 
 def test_classes_and_other_things_are_refused() -> None:
     with pytest.raises(
-        RuntimeError, match="cannot be compiled since it inherits from nn.Module, pass an instance instead"
+        RuntimeError,
+        match="cannot be compiled since it inherits from nn.Module, pass an instance instead",
     ):
         jit.script(internals.nn.Linear)
     for thing in (3, "text", None):
@@ -99,7 +104,11 @@ def test_attributes_keep_their_types() -> None:
         ("weight", 3, r"Could not cast attribute 'weight' to type Tensor"),
         ("training", "yes", r"Could not cast attribute 'training' to type bool"),
         ("in_features", 7, r"Can't set constant 'in_features' which has value:2"),
-        ("extra", internals.nn.Linear(1, 1), r"Cannot re-assign modules in a ScriptModule with non-scripted module"),
+        (
+            "extra",
+            internals.nn.Linear(1, 1),
+            r"Cannot re-assign modules in a ScriptModule with non-scripted module",
+        ),
         (
             "extra",
             internals.nn.Parameter(internals.ones(1)),
@@ -112,7 +121,10 @@ def test_attributes_keep_their_types() -> None:
     scripted.note = "python's own"
     scripted.weight = internals.nn.Parameter(internals.eye(2))
     scripted.bias = internals.nn.Parameter(internals.zeros(2))
-    assert scripted.note == "python's own" and scripted(internals.tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert scripted.note == "python's own" and scripted(internals.tensor([1.0, 2.0])).tolist() == [
+        1.0,
+        2.0,
+    ]
 
 
 def test_lists_and_dicts_of_the_original_are_copied() -> None:
@@ -146,13 +158,18 @@ def test_containers_from_python() -> None:
     """
     scripted = jit.script(module(text, internals))
     assert (len(scripted.s), len(scripted.l), len(scripted.d)) == (2, 2, 1)
-    assert scripted.s[1].original_name == "ReLU" and [m.original_name for m in scripted.l] == ["Tanh", "ReLU"]
+    assert scripted.s[1].original_name == "ReLU" and [m.original_name for m in scripted.l] == [
+        "Tanh",
+        "ReLU",
+    ]
     assert "a" in scripted.d and "b" not in scripted.d and list(scripted.d) == ["a"]
     assert bool(scripted) and [m.original_name for m in scripted.l[:1]] == ["Tanh"]
     for use in (len, iter):
         with pytest.raises(NotImplementedError):
             use(scripted)  # type: ignore[operator]
-    assert isinstance(scripted.s, jit.RecursiveScriptModule) and not isinstance(scripted.s, nn.Sequential)
+    assert isinstance(scripted.s, jit.RecursiveScriptModule) and not isinstance(
+        scripted.s, nn.Sequential
+    )
 
 
 HOOKED = """
@@ -205,7 +222,9 @@ class M(nn.Module):
 )
 @pytest.mark.parametrize("kind", ["register_forward_pre_hook", "register_forward_hook"])
 def test_hooks_that_do_not_fit(hook: str, kind: str) -> None:
-    text = hook.format(more=", output" if kind == "register_forward_hook" else "") + HOOK.format(kind=kind)
+    text = hook.format(more=", output" if kind == "register_forward_hook" else "") + HOOK.format(
+        kind=kind
+    )
 
     def refused(torch: Any) -> str | None:
         try:
@@ -245,7 +264,11 @@ class M(torch.jit.ScriptModule):
 
 def test_subclasses_of_script_module_compile_themselves() -> None:
     m = module(OLD)
-    assert isinstance(m, jit.ScriptModule) and isinstance(m.fc, jit.RecursiveScriptModule) and m.original_name == "M"
+    assert (
+        isinstance(m, jit.ScriptModule)
+        and isinstance(m.fc, jit.RecursiveScriptModule)
+        and m.original_name == "M"
+    )
     x = internals.ones(1, 2)
     np.testing.assert_allclose(m(x).detach().numpy(), ((m.fc(x) * 2) + 3).detach().numpy())
     assert m.python(x)[0].tolist() == [[2.0, 2.0]] and m.names == [] and m.k == 3
@@ -267,7 +290,9 @@ def test_scripted_with_traced_parts() -> None:
     linear = internals.nn.Linear(2, 2)
     traced, f = jit.trace(linear, x), jit.trace(lambda y: y + 1, x)
     scripted = jit.script(module(text, internals, traced, f, jit.script(internals.nn.ReLU())))
-    np.testing.assert_allclose(scripted(x).detach().numpy(), (linear(x) + 1 + linear.weight + 1).detach().numpy())
+    np.testing.assert_allclose(
+        scripted(x).detach().numpy(), (linear(x) + 1 + linear.weight + 1).detach().numpy()
+    )
     assert scripted.t is traced and 'prim::CallMethod[name="forward"]' in str(scripted.graph)
 
 

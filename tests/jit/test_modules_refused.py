@@ -14,8 +14,9 @@ from tests.jit.module_support import error_of, module
 from tests.jit.sources import place_free
 
 ATTRIBUTES = [
-    "[]", "{}", "[1, 'a']", "{1: 'a', 2: 3}", "object()", "len", "(1, [])", "{'a': []}", "nn.Linear", "{1, 2}", "range(3)",
-    "slice(3)", "[[], [1]]", "{(1, 2): 3}", "{None: 2}", "print", "[nn.Linear(1, 1)]", "lambda x: {x}", "bad_function",
+    "[]", "{}", "[1, 'a']", "{1: 'a', 2: 3}", "object()", "len", "(1, [])", "{'a': []}",
+    "nn.Linear", "{1, 2}", "range(3)", "slice(3)", "[[], [1]]", "{(1, 2): 3}", "{None: 2}", "print",
+    "[nn.Linear(1, 1)]", "lambda x: {x}", "bad_function",
 ]  # fmt: skip
 ATTRIBUTE = """
 def bad_function(x):
@@ -42,8 +43,9 @@ def test_attributes_without_a_type(value: str) -> None:
     assert error_of(lambda: jit.script(module(text))) == refusal_of_pytorch(text)
 
 
-GOOD = ["1", "1.5", "True", "'a'", "None", "1j", "[1]", "(1, 'a')", "()", "{'a': 1}", "[[1], [2]]", "[None, 1]", "{1.5: 2}",
-        "torch.float32", "torch.device('cpu')", "torch.ones(2)", "[torch.ones(1)]", "torch.Size([1, 2])"]  # fmt: skip
+GOOD = ["1", "1.5", "True", "'a'", "None", "1j", "[1]", "(1, 'a')", "()", "{'a': 1}", "[[1], [2]]",
+        "[None, 1]", "{1.5: 2}", "torch.float32", "torch.device('cpu')", "torch.ones(2)",
+        "[torch.ones(1)]", "torch.Size([1, 2])"]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", GOOD)
@@ -169,7 +171,11 @@ def test_bad_constants() -> None:
                 return x
     """
     with pytest.raises(
-        TypeError, match=r"'dict' object in attribute 'M.k' is not a valid constant.\nValid constants are:\n1. a nn"
+        TypeError,
+        match=(
+            r"'dict' object in attribute 'M.k' is not a valid constant.\nValid constants are:\n1. "
+            r"a nn"
+        ),
     ):
         jit.script(module(text))
 
@@ -187,6 +193,8 @@ def test_constants_that_are_none_are_told() -> None:
     with pytest.warns(UserWarning) as told:
         jit.script(module(text))
     assert [str(w.message) for w in told] == [
-        "'gone' was found in ScriptModule constants, but was not actually set in __init__. Consider removing it.",
-        "'fc' was found in ScriptModule constants,  but it is a non-constant submodule. Consider removing it.",
+        "'gone' was found in ScriptModule constants, but was not actually set in __init__. "
+        "Consider removing it.",
+        "'fc' was found in ScriptModule constants,  but it is a non-constant submodule. Consider "
+        "removing it.",
     ]

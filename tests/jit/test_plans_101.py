@@ -1,4 +1,6 @@
-"""The executor's plans, node by node those of the real 1.0.1 (its text is in `golden/jit/plans_101.txt`), value numbers aside."""
+"""The executor's plans, node by node those of the real 1.0.1 (its text is in
+`golden/jit/plans_101.txt`), value numbers aside.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ import internals as torch
 from internals import jit
 
 TEXT = (Path(__file__).parents[1] / "golden" / "jit" / "plans_101.txt").read_text()
-PLANS = {part.partition("\n")[0].strip(): part.partition("\n")[2].strip() for part in TEXT.split("### ")[1:]}
+PLANS = {
+    part.partition("\n")[0].strip(): part.partition("\n")[2].strip()
+    for part in TEXT.split("### ")[1:]
+}
 
 
 def count(x, n):  # type: ignore[no-untyped-def]
@@ -75,7 +80,9 @@ def normalized(text: str) -> str:
     graphs = []
     for graph in re.split(r"^(?=with )", text, flags=re.M):
         numbers: dict[str, str] = {}
-        graphs.append(re.sub(r"%[\w.]+", lambda m: numbers.setdefault(m.group(), f"%{len(numbers)}"), graph))  # noqa: B023
+        graphs.append(
+            re.sub(r"%[\w.]+", lambda m: numbers.setdefault(m.group(), f"%{len(numbers)}"), graph)  # noqa: B023
+        )
     return "".join(graphs).strip()
 
 

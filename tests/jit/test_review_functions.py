@@ -1,4 +1,6 @@
-"""Every function of `nn.functional`, called once or more from a script: values and gradients are those of the call in Python."""
+"""Every function of `nn.functional`, called once or more from a script: values and gradients are
+those of the call in Python.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ import internals as torch
 from internals import jit
 from internals.nn import functional as F
 
-# What is given as x, and the calls, one a line; w(...) are weights, of which no two are equal and none is 1.
+# What is given as x, and the calls, one a line; w(...) are weights, of which no two are equal and
+# none is 1.
 CALLS = {
     "torch.randn(2, 3, 8)": """
         adaptive_avg_pool1d(x, 4)
@@ -141,7 +144,8 @@ CALLS = {
         cosine_similarity(x, x + 1)
         cosine_similarity(x, x + 1, dim=0, eps=1e-6)
         cross_entropy(x, torch.tensor([0,1,2,3]))
-        cross_entropy(x, torch.tensor([0,1,2,3]), weight=w(5), ignore_index=1, reduction='sum', label_smoothing=0.1)
+        cross_entropy(x, torch.tensor([0,1,2,3]), weight=w(5), ignore_index=1, reduction='sum',
+            label_smoothing=0.1)
         cross_entropy(x, x.softmax(1))
         alpha_dropout(x, 0.5, True)
         alpha_dropout(x, 0.0, True)
@@ -243,8 +247,10 @@ CALLS = {
         triplet_margin_loss(x, x + 1, x - 3, margin=2.0, swap=True, reduction='sum')
     """,
     "torch.randn(7, 2, 4)": """
-        ctc_loss(x.log_softmax(2), torch.tensor([[1,2],[3,3]]), torch.tensor([7,6]), torch.tensor([2,1]))
-        ctc_loss(x.log_softmax(2), torch.tensor([[0,2],[1,1]]), torch.tensor([7,6]), torch.tensor([2,1]), 3, 'sum', True)
+        ctc_loss(x.log_softmax(2), torch.tensor([[1,2],[3,3]]), torch.tensor([7,6]),
+            torch.tensor([2,1]))
+        ctc_loss(x.log_softmax(2), torch.tensor([[0,2],[1,1]]), torch.tensor([7,6]),
+            torch.tensor([2,1]), 3, 'sum', True)
     """,
     "torch.randn(2, 3)": """
         bilinear(x, x, w(4, 3, 3), w(4))
@@ -272,12 +278,18 @@ CALLS = {
         one_hot(x, 4)
     """,
 }
-CASES = [(x, line.strip()) for x, lines in CALLS.items() for line in lines.strip().splitlines()]
+CASES = [
+    (x, line.strip())
+    for x, lines in CALLS.items()
+    for line in lines.replace("\n" + " " * 12, " ").strip().splitlines()
+]
 
 
 def scripted(call: str) -> Any:
     """A function of one argument that makes the call, from a source that is found."""
-    call = re.sub(r"\bw\(([\d, ]+)\)", r"(torch.arange(torch.ones(\1).numel()) * 0.37 + 0.2).view(\1)", call)
+    call = re.sub(
+        r"\bw\(([\d, ]+)\)", r"(torch.arange(torch.ones(\1).numel()) * 0.37 + 0.2).view(\1)", call
+    )
     source = f"def f(x):\n    return F.{call}\n"
     name = f"<review of {call}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
@@ -315,18 +327,26 @@ def test_a_function_in_a_script_is_the_function(x: str, call: str) -> None:
 
 def test_no_function_was_forgotten() -> None:
     called = {re.match(r"\w+", call)[0] for _, call in CASES}  # type: ignore[index]
-    functions = {n for n, f in vars(F).items() if callable(f) and not isclass(f) and not n.startswith("_")}
+    functions = {
+        n for n, f in vars(F).items() if callable(f) and not isclass(f) and not n.startswith("_")
+    }
     assert functions - called == {
         "multi_head_attention_forward",  # nn.MultiheadAttention's: in test_jit_layers
-        "triplet_margin_with_distance_loss",  # takes a Python function: not for scripts, in PyTorch either
+        # takes a Python function: not for scripts, in PyTorch either
+        "triplet_margin_with_distance_loss",
     }
 
 
 @pytest.mark.parametrize("size", range(12, 25))
 def test_the_sizes_that_a_pool_may_have_come_from(size: int) -> None:
-    """4 windows of 3, 5 apart, begin 15 apart and end at 18: a size may differ from that by less than a stride."""
+    """4 windows of 3, 5 apart, begin 15 apart and end at 18: a size may differ from that by less
+    than a stride.
+    """
 
-    f, x = scripted(f"max_unpool1d(x, torch.arange(4).view(1, 4), 3, 5, 0, ({size},))"), torch.randn(1, 4)
+    f, x = (
+        scripted(f"max_unpool1d(x, torch.arange(4).view(1, 4), 3, 5, 0, ({size},))"),
+        torch.randn(1, 4),
+    )
     for g in (f, jit.script(f)):
         if 13 < size < 23:
             assert g(x).shape == (1, size)
@@ -373,5 +393,7 @@ def test_refused_by_an_operator(call: str) -> None:
     x = torch.ones(4, 5)
     with pytest.raises(RuntimeError, match=REFUSED_BY_OPERATORS[call]):
         f(x)
-    with pytest.raises(RuntimeError, match=f"(?s)in the TorchScript interpreter.*{REFUSED_BY_OPERATORS[call]}"):
+    with pytest.raises(
+        RuntimeError, match=f"(?s)in the TorchScript interpreter.*{REFUSED_BY_OPERATORS[call]}"
+    ):
         jit.script(f)(x)

@@ -18,14 +18,18 @@ def choose(x: Tensor, flag: bool) -> Tensor:
 
 
 def test_branches_that_give_constant_tensors() -> None:
-    """Tensors of several elements have no truth value: the rule `True if c else False` asked for one."""
+    """Tensors of several elements have no truth value: the rule `True if c else False` asked for
+    one.
+    """
     f = jit.script(choose)
     assert f(torch.ones(2), True).tolist() == [0, 0]
     assert f(torch.ones(2), False).tolist() == [1, 1]
 
 
 def doubled(graph: Graph) -> bool:
-    """x * 2 is x + x. The node that is replaced is where new nodes go, as in most passes that are written by hand."""
+    """x * 2 is x + x. The node that is replaced is where new nodes go, as in most passes that are
+    written by hand.
+    """
     for n in graph.findAllNodes("aten::mul"):
         graph.setInsertPoint(n)
         n.output().replaceAllUsesWith(graph.insert("aten::add", [n.inputsAt(0), n.inputsAt(0), 1]))
@@ -54,7 +58,9 @@ def test_the_insert_point_survives_the_node_it_was_at() -> None:
 
 def test_inputs_are_values() -> None:
     graph = Graph()
-    with pytest.raises(TypeError, match="the inputs of a node are Values, not int: see Graph.insertConstant"):
+    with pytest.raises(
+        TypeError, match="the inputs of a node are Values, not int: see Graph.insertConstant"
+    ):
         graph.create("aten::relu", [3])  # type: ignore[list-item]
 
 
@@ -73,4 +79,6 @@ def test_phases_print_as_a_table() -> None:
     shown = phases.table(hide_unchanged=True, times=True).splitlines()
     assert shown[0].split() == ["pass", "changed", "ms", "what"]
     assert len(shown) == 1 + sum(r.changed for r in phases) < len(lines)
-    assert "prim::CallMethod x2" in str(jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU())).phases(torch.ones(1, 2)))
+    assert "prim::CallMethod x2" in str(
+        jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU())).phases(torch.ones(1, 2))
+    )

@@ -71,7 +71,9 @@ class Callable:
 
 
 @pytest.mark.parametrize(
-    "thing", [3, "a", None, len, torch.add, torch.ones(1), Callable(), functools.partial(plus_one)], ids=type
+    "thing",
+    [3, "a", None, len, torch.add, torch.ones(1), Callable(), functools.partial(plus_one)],
+    ids=type,
 )
 def test_what_is_no_function_is_refused(thing: Any) -> None:
     with pytest.raises(TypeError, match="cannot be scripted: give a function|is built in"):
@@ -85,7 +87,9 @@ def test_deprecated_arguments() -> None:
         jit.script(plus_one, example_inputs=[(torch.ones(1),)])
 
 
-HELPERS = "".join(f"def f{i}(x):\n    return {f'f{i - 1}(x)' if i else 'x'} + 1\n\n\n" for i in range(30))
+HELPERS = "".join(
+    f"def f{i}(x):\n    return {f'f{i - 1}(x)' if i else 'x'} + 1\n\n\n" for i in range(30)
+)
 
 
 def test_threads_compile_what_they_share(tmp_path: Any) -> None:
@@ -125,7 +129,8 @@ class Replaced(nn.Module):
 def test_a_submodule_is_replaced_by_a_compiled_one_only() -> None:
     scripted, other = jit.script(Replaced()), jit.script(Replaced())
     with pytest.raises(
-        RuntimeError, match="Cannot re-assign modules in a ScriptModule with non-scripted module, tried"
+        RuntimeError,
+        match="Cannot re-assign modules in a ScriptModule with non-scripted module, tried",
     ):
         scripted.fc = nn.Linear(2, 2)
     scripted.fc = other.fc
@@ -137,14 +142,22 @@ def test_attributes_stay() -> None:
     scripted = jit.script(Replaced())
     with pytest.raises(AttributeError, match="'RecursiveScriptModule' object has no attribute 'k'"):
         del scripted.k
-    with pytest.raises(RuntimeError, match="cannot delete methods or parameters of a script module"):
+    with pytest.raises(
+        RuntimeError, match="cannot delete methods or parameters of a script module"
+    ):
         del scripted.fc
     assert scripted(torch.ones(1, 2)).shape == (1, 2)
 
 
 @pytest.mark.parametrize(
     "name",
-    "register_forward_hook register_forward_pre_hook register_full_backward_hook requires_grad_ get_parameter".split(),
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "requires_grad_",
+        "get_parameter",
+    ],
 )
 def test_methods_that_scripted_modules_do_not_have(name: str) -> None:
     with pytest.raises(RuntimeError, match=f"{name} is not supported on ScriptModules"):
@@ -181,7 +194,10 @@ def test_what_python_code_returns_is_of_its_type() -> None:
     number, real, pair = f(torch.ones(1), False)
     assert (number, real, pair) == (3, 3.0, (1, 2))
     assert [type(number), type(real), type(pair)] == [int, float, tuple]
-    message = " expected value of type int for return value but instead got value of type str.\nValue: 'a'"
+    message = (
+        " expected value of type int for return value but instead got value of type str.\nValue: "
+        "'a'"
+    )
     with pytest.raises(RuntimeError, match=message):
         f(torch.ones(1), True)
 
@@ -198,7 +214,8 @@ def test_nothing_is_traced_when_the_jit_is_off(monkeypatch: pytest.MonkeyPatch) 
 def test_no_buffers_are_added_to_a_scripted_module() -> None:
     scripted = jit.script(nn.BatchNorm1d(2))
     with pytest.raises(
-        RuntimeError, match="Can't add a new parameter after ScriptModule construction. Tried to add 'more"
+        RuntimeError,
+        match="Can't add a new parameter after ScriptModule construction. Tried to add 'more",
     ):
         scripted.register_buffer("more", torch.ones(1))
     scripted.register_buffer("running_mean", torch.ones(2))

@@ -28,22 +28,39 @@ APPEND = "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"
 
 def test_the_parts_of_a_schema() -> None:
     schema = parse_schema(APPEND)
-    assert (schema.name, schema.overload_name, schema.operator_name) == ("aten::append", "t", "aten::append.t")
+    assert (schema.name, schema.overload_name, schema.operator_name) == (
+        "aten::append",
+        "t",
+        "aten::append.t",
+    )
     self, el = schema.arguments
     assert self.type == ListType(VarType("t")) and self.is_write and not self.has_default_value()
     assert self.alias_info is not None and self.alias_info.before == ("a",)
-    assert el.alias_info is not None and el.alias_info.is_wildcard_after and not el.alias_info.is_wildcard_before
-    assert schema.is_mutable and schema.argument_index("el") == 1 and schema.argument_index("other") is None
+    assert (
+        el.alias_info is not None
+        and el.alias_info.is_wildcard_after
+        and not el.alias_info.is_wildcard_before
+    )
+    assert (
+        schema.is_mutable
+        and schema.argument_index("el") == 1
+        and schema.argument_index("other") is None
+    )
 
 
 def test_defaults_are_values() -> None:
-    text = 'conv(int[2] stride=1, float eps=1e-05, bool flag=False, str mode="a\\"b", int? n=None, *, '
+    text = (
+        'conv(int[2] stride=1, float eps=1e-05, bool flag=False, str mode="a\\"b", int? n=None, *, '
+    )
     schema = parse_schema(text + "MemoryFormat m=contiguous_format) -> Tensor")
     assert [a.default_value for a in schema.arguments] == [[1, 1], 1e-05, False, 'a"b', None, 0]
     assert schema.arguments[0].N == 2
     assert schema.arguments[-1].kwarg_only and schema.arguments[-1].enum == "MemoryFormat"
     assert schema.arguments[-1].type == IntType.get()
-    shown = 'aten::conv(int[2] stride=1, float eps=1.0000000000000001e-05, bool flag=False, str mode="a\\"b", int? n=None, *, '
+    shown = (
+        "aten::conv(int[2] stride=1, float eps=1.0000000000000001e-05, bool flag=False, str "
+        'mode="a\\"b", int? n=None, *, '
+    )
     assert str(schema) == shown + "MemoryFormat m=0) -> Tensor"
 
 
@@ -52,13 +69,15 @@ def test_defaults_are_values() -> None:
     [
         APPEND,
         "aten::split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
-        "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor "
+        "indices)",
         "aten::items.str(Dict(str, t) self) -> ((str, t)[])",
         "aten::format(str self, ...) -> str",
         "prim::TupleUnpack(Any tup) -> ...",
         "aten::warn(str message, int stacklevel=2) -> ()",
         "aten::get.str(Dict(str, t) self, str key) -> t(*)?",
-        "aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> Tensor(b|a)",
+        "aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> "
+        "Tensor(b|a)",
         'aten::lstrip(str self, str chars=" \\n\\t\\f\\v") -> str',
         "aten::wait(Future(t) self) -> t",
     ],
@@ -97,7 +116,18 @@ def schemas_of_pytorch() -> list[str]:
 
 def test_every_schema_of_pytorch_reads_and_prints_back() -> None:
     ours = {o.name for o in all_operators()}
-    unknown = ("SymInt", "SymBool", "RRef", "Await", "Enum", "AnyClass", "QScheme", "Stream", "__torch__", "Dimname")
+    unknown = (
+        "SymInt",
+        "SymBool",
+        "RRef",
+        "Await",
+        "Enum",
+        "AnyClass",
+        "QScheme",
+        "Stream",
+        "__torch__",
+        "Dimname",
+    )
     texts = [t for t in schemas_of_pytorch() if t.startswith(("aten::", "prim::"))]
     known = [t for t in texts if not any(word in t for word in unknown)]
     assert len(known) > 3000
@@ -115,7 +145,9 @@ def test_every_schema_of_ours_exists_in_pytorch() -> None:
             "aten::max.dim_out",
             "aten::min.dim_out",
         ):
-            if real.get(operator.name) != text and (operator.handle is None or operator.name not in real):
+            if real.get(operator.name) != text and (
+                operator.handle is None or operator.name not in real
+            ):
                 differ.append((text, real.get(operator.name)))
     assert differ == []
 
@@ -168,4 +200,6 @@ def test_evaluation_needs_every_variable() -> None:
     t = VarType("t")
     assert evaluate(DictType(StringType.get(), t), {}) is None
     assert evaluate(OptionalType(t), {"t": TensorType.get()}) == OptionalType(TensorType.get())
-    assert evaluate(TupleType([t, NoneType.get()]), {"t": IntType.get()}) == TupleType([IntType.get(), NoneType.get()])
+    assert evaluate(TupleType([t, NoneType.get()]), {"t": IntType.get()}) == TupleType(
+        [IntType.get(), NoneType.get()]
+    )

@@ -1,6 +1,7 @@
 """Functions and modules to be traced by real PyTorch and by us, so that the graphs can be compared.
 
-A program is source text: executed once with `torch` being the real one, once with `torch` being `internals`.
+A program is source text: executed once with `torch` being the real one, once with `torch` being
+`internals`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def load(source: str, lib: Any) -> dict[str, Any]:
 
 
 def tensors(lib: Any, shapes: Any) -> Any:
-    """Ones of these shapes: a tuple of ints is a shape, a list several arguments, ("tuple", ...) a tuple, a dict a dict."""
+    """Ones of these shapes: a tuple of ints is a shape, a list several arguments, ("tuple", ...) a
+    tuple, a dict a dict.
+    """
     if isinstance(shapes, dict):
         return {k: tensors(lib, v) for k, v in shapes.items()}
     if isinstance(shapes, list):
@@ -57,9 +60,13 @@ def assert_traced_alike(source: str, shapes: Any) -> None:
 
 
 def normalised(text: Any) -> str:
-    """A graph's text without places in files, without mangled names, modules called by their class alone."""
+    """A graph's text without places in files, without mangled names, modules called by their class
+    alone.
+    """
     text = re.sub(r" # [^%]*:\d+:\d+$", "", str(text), flags=re.MULTILINE)
-    return re.sub(r"__torch__\.(?:\w+\.)*(\w+)", r"__torch__.\1", text.replace("internals.", "torch."))
+    return re.sub(
+        r"__torch__\.(?:\w+\.)*(\w+)", r"__torch__.\1", text.replace("internals.", "torch.")
+    )
 
 
 def graphs(module: Any) -> dict[str, str]:
@@ -76,10 +83,14 @@ def graphs(module: Any) -> dict[str, str]:
 
 
 def caught(call: Any) -> tuple[list[tuple[str, str]], Any]:
-    """The warnings a call gives, by category and message, and its result or the exception it ends with."""
+    """The warnings a call gives, by category and message, and its result or the exception it ends
+    with.
+    """
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", category=internals.jit.TracerWarning, module=r"internals\.(?!jit|models)")
+        warnings.filterwarnings(
+            "ignore", category=internals.jit.TracerWarning, module=r"internals\.(?!jit|models)"
+        )
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", message=".*", module=r"torch\.(?!jit)")
         try:

@@ -1,4 +1,6 @@
-"""Kernels in Python against themselves compiled; the cache on disk; threads (internals/machine_code)."""
+"""Kernels in Python against themselves compiled; the cache on disk; threads
+(internals/machine_code).
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def test_compiled_kernel_gives_the_bits_of_the_python_function(dtype):
     x, y = rng.standard_normal((2, 1003)).astype(dtype)
     x[:6] = [0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).tiny / 4]
     out, expected = np.empty_like(x), np.empty_like(x)
-    k.entry(f"*{word} *{word} *{word} {word}")(0, x.size, x.ctypes.data, y.ctypes.data, out.ctypes.data, 0.7)
+    k.entry(f"*{word} *{word} *{word} {word}")(
+        0, x.size, x.ctypes.data, y.ctypes.data, out.ctypes.data, 0.7
+    )
     k(0, x.size, x, y, expected, dtype(0.7))
     assert out.tobytes() == expected.tobytes()
 
@@ -149,7 +153,13 @@ def test_code_is_kept_on_disk_and_damaged_files_are_not_used(own_cache):
     assert stored is not None
     path = next(own_cache.glob(f"*/{entry.key}.o"))
     content = path.read_bytes()
-    for damaged in (content[:-1], content[:50], b"", content[:-1] + bytes([content[-1] ^ 1]), b"x" + content[1:]):
+    for damaged in (
+        content[:-1],
+        content[:50],
+        b"",
+        content[:-1] + bytes([content[-1] ^ 1]),
+        b"x" + content[1:],
+    ):
         path.write_bytes(damaged)
         with pytest.warns(UserWarning, match="is damaged, and made anew: the checksum"):
             assert cache.load(entry.key) is None
@@ -188,7 +198,10 @@ print("numba" in sys.modules)
 def test_processes_that_start_at_once_share_the_cache_and_later_ones_need_no_compiler(own_cache):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     run = [sys.executable, "-c", PROCESS]
-    several = [subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    several = [
+        subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
     for process in several:
         out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err.decode()
@@ -249,7 +262,8 @@ def test_hand_written_llvm_code(own_cache):
     with pytest.raises(CompileError, match="which this process does not have"):
         entry_from_ir(
             "declare void @no_such_function_anywhere()\n"
-            "define void @f(i64 %b, i64 %e, ptr %a) {\n call void @no_such_function_anywhere()\n ret void\n}",
+            "define void @f(i64 %b, i64 %e, ptr %a) {\n call void @no_such_function_anywhere()\n "
+            "ret void\n}",
             "f", "test missing external", "",
         )  # fmt: skip
 
@@ -345,7 +359,8 @@ def test_threads_are_made_anew_in_a_forked_process(threads):
         "x = np.arange(10000, dtype=np.float32); out = np.empty_like(x)\n"
         "def both():\n"
         "    p.parallel_for(lambda b, e, a: None, 100, 1, None)\n"
-        "    apply.bind(unary=square).entry('*f4 *f4').parallel(x.size, 16, x.ctypes.data, out.ctypes.data)\n"
+        "    apply.bind(unary=square).entry('*f4 *f4').parallel(x.size, 16, x.ctypes.data, "
+        "out.ctypes.data)\n"
         "both()\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
@@ -353,7 +368,9 @@ def test_threads_are_made_anew_in_a_forked_process(threads):
         "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120, env=environment)
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120, env=environment
+    )
 
 
 def test_a_fork_waits_until_nobody_compiles():
@@ -404,6 +421,9 @@ def test_settings():
 
 
 def test_importing_internals_imports_no_compiler():
-    code = "import sys, internals; internals.ones(3) + 1; assert not {'numba', 'llvmlite', 'threadpoolctl'} & set(sys.modules)"
+    code = (
+        "import sys, internals; internals.ones(3) + 1; assert not {'numba', 'llvmlite', "
+        "'threadpoolctl'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert torch.ones(1).item() == 1

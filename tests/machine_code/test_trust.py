@@ -1,4 +1,6 @@
-"""Compiled code that others could have written is not run; what is damaged does not reach LLVM (machine_code/trust.py)."""
+"""Compiled code that others could have written is not run; what is damaged does not reach LLVM
+(machine_code/trust.py).
+"""
 
 from __future__ import annotations
 
@@ -73,14 +75,34 @@ def give_away(path: Path) -> None:
 
 
 SPOILED: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None], str]] = {
-    "folder, anyone writes": (Path, lambda p: p.chmod(0o777), "written by others (mode 0777); chmod go-w"),
-    "folder, anyone writes, sticky": (Path, lambda p: p.chmod(0o1777), "written by others (mode 1777)"),
+    "folder, anyone writes": (
+        Path,
+        lambda p: p.chmod(0o777),
+        "written by others (mode 0777); chmod go-w",
+    ),
+    "folder, anyone writes, sticky": (
+        Path,
+        lambda p: p.chmod(0o1777),
+        "written by others (mode 1777)",
+    ),
     "folder, group writes": (Path, lambda p: p.chmod(0o775), "written by others (mode 0775)"),
-    "subfolder, group writes": (lambda f: f / KEY[:2], lambda p: p.chmod(0o775), "written by others (mode 0775)"),
+    "subfolder, group writes": (
+        lambda f: f / KEY[:2],
+        lambda p: p.chmod(0o775),
+        "written by others (mode 0775)",
+    ),
     "file, anyone writes": (file_of, lambda p: p.chmod(0o666), "written by others (mode 0666)"),
     "file, group writes": (file_of, lambda p: p.chmod(0o664), "written by others (mode 0664)"),
-    "above, anyone writes": (lambda f: f.parent, lambda p: p.chmod(0o777), "written by others (mode 0777)"),
-    "above, others write": (lambda f: f.parent, lambda p: p.chmod(0o757), "written by others (mode 0757)"),
+    "above, anyone writes": (
+        lambda f: f.parent,
+        lambda p: p.chmod(0o777),
+        "written by others (mode 0777)",
+    ),
+    "above, others write": (
+        lambda f: f.parent,
+        lambda p: p.chmod(0o757),
+        "written by others (mode 0757)",
+    ),
     "subfolder is a link": (lambda f: f / KEY[:2], link, "is a link"),
     "file is a link": (file_of, link, "is a link"),
     "file is a pipe": (file_of, pipe, "is no regular file"),
@@ -116,7 +138,9 @@ def test_what_others_could_have_written_is_refused_with_one_warning(folder, case
 
 @with_owners
 @pytest.mark.filterwarnings("error")
-def test_a_sticky_folder_above_a_link_to_the_cache_and_a_group_of_authors_are_trusted(folder, monkeypatch):
+def test_a_sticky_folder_above_a_link_to_the_cache_and_a_group_of_authors_are_trusted(
+    folder, monkeypatch
+):
     folder.parent.chmod(0o1777)
     assert cache.load(KEY) == CODE
     folder.parent.chmod(0o755)
@@ -132,7 +156,9 @@ def test_a_sticky_folder_above_a_link_to_the_cache_and_a_group_of_authors_are_tr
 
 @with_owners
 def test_what_belongs_to_neither_you_nor_root_is_refused(folder, monkeypatch):
-    """Seen from a user who is not there: the cache is the one of who runs the test, and is root's if that is root."""
+    """Seen from a user who is not there: the cache is the one of who runs the test, and is root's
+    if that is root.
+    """
     monkeypatch.setattr(os, "geteuid", lambda: STRANGER)
     if IS_ROOT:
         assert cache.load(KEY) == CODE
@@ -157,7 +183,8 @@ def test_a_cache_that_root_has_filled_serves_a_student_who_cannot_write_it(monke
         "import os, pwd, numpy\nfrom internals.machine_code import cache\n"
         f"os.umask(0o077); os.setgroups([]); os.setgid({STRANGER}); os.setuid({STRANGER})\n"
         f"print(cache.load({KEY!r})); cache.store('cd' * 32, cache.Code(b'mine', ()))\n"
-        "print(cache.load('cd' * 32)); print([oct(p.stat().st_mode) for p in cache.directory().rglob('*.o')])"
+        "print(cache.load('cd' * 32)); print([oct(p.stat().st_mode) for p in "
+        "cache.directory().rglob('*.o')])"
     )
     mine = cache.Code(b"mine", ())
     with tempfile.TemporaryDirectory() as name:  # pytest's own folder is closed to others
@@ -167,13 +194,18 @@ def test_a_cache_that_root_has_filled_serves_a_student_who_cannot_write_it(monke
         os.chown(own, STRANGER, STRANGER)
         monkeypatch.setenv("INTERNALS_CACHE_DIR", str(shared))
         cache.store(KEY, CODE)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "INTERNALS_CACHE_DIR": f"{own}/.cache/internals:{shared}"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "INTERNALS_CACHE_DIR": f"{own}/.cache/internals:{shared}",
+        }
         run = [sys.executable, "-W", "error", "-c", program]
         done = subprocess.run(run, env=environment, capture_output=True, text=True)
         assert done.stdout.splitlines() == [str(CODE), str(mine), "['0o100644']"], done.stderr
         assert not list(shared.glob("cd/*"))
         monkeypatch.setenv("INTERNALS_CACHE_DIR", f"{own}/.cache/internals")
-        with pytest.warns(UserWarning, match=f"belongs to user {STRANGER}"):  # root does not run what a student left
+        with pytest.warns(UserWarning, match=f"belongs to user {STRANGER}"):
+            # root does not run what a student left
             assert cache.load("cd" * 32) is None
 
 
@@ -202,7 +234,9 @@ def test_no_flipped_bit_and_no_cut_is_taken_for_code(folder, monkeypatch):
     cache.store(KEY, llvm.emit(TEXT, {"entry": SYMBOL}, False))
     path = file_of(folder)
     whole = path.read_bytes()
-    damaged = [whole[:n] + bytes([whole[n] ^ 1 << n % 8]) + whole[n + 1 :] for n in range(len(whole))]
+    damaged = [
+        whole[:n] + bytes([whole[n] ^ 1 << n % 8]) + whole[n + 1 :] for n in range(len(whole))
+    ]
     damaged += [whole[:n] for n in range(len(whole))] + [whole + b"\0", whole[:100] + whole]
     for content in damaged:
         path.write_bytes(content)
@@ -225,7 +259,9 @@ WRONG: dict[str, Callable[[bytes], bytes]] = {
     "no names": lambda good: b"{{\n" + good,
     "names that are none": lambda good: b"5\n" + good,
     "cut short": lambda good: b"[]\n" + good[: len(good) // 2],
-    "another machine": lambda good: b"[]\n" + bytes([good[0]]) + bytes(b ^ 0xFF for b in good[1:20]) + good[20:],
+    "another machine": lambda good: (
+        b"[]\n" + bytes([good[0]]) + bytes(b ^ 0xFF for b in good[1:20]) + good[20:]
+    ),
     "another function": lambda good: b"[]\n" + good.replace(SYMBOL.encode(), b"k" * len(SYMBOL)),
 }
 
@@ -236,11 +272,16 @@ def test_what_is_whole_and_no_code_for_this_machine_is_made_anew(folder, case):
     cache.write(OF_TEXT, "o", WRONG[case](llvm.emit(TEXT, {"entry": SYMBOL}, False).object))
     for warnings in (1, 0):
         done = subprocess.run(
-            [sys.executable, "-c", CALL], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True
+            [sys.executable, "-c", CALL],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr.count(b"UserWarning") == warnings
-        assert done.stderr.count(b"in the cache of compiled code is damaged, and made anew") == warnings
+        assert (
+            done.stderr.count(b"in the cache of compiled code is damaged, and made anew")
+            == warnings
+        )
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,4 +1,6 @@
-"""The small GPT: looks back only, ties its weights, generates. What it computes is compared in `test_models.py`."""
+"""The small GPT: looks back only, ties its weights, generates. What it computes is compared in
+`test_models.py`.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,16 @@ def small(**changes: Any) -> GPT:
 
 def test_names_are_those_of_nanogpt() -> None:
     block = ["ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"]
-    layers = [f"transformer.h.{i}.{part}" for i in range(2) for part in block] + ["transformer.ln_f"]
+    layers = [f"transformer.h.{i}.{part}" for i in range(2) for part in block] + [
+        "transformer.ln_f"
+    ]
     pairs = [f"{layer}.{kind}" for layer in layers for kind in ("weight", "bias")]
-    assert list(small().state_dict()) == ["transformer.wte.weight", "transformer.wpe.weight", *pairs, "lm_head.weight"]
+    assert list(small().state_dict()) == [
+        "transformer.wte.weight",
+        "transformer.wpe.weight",
+        *pairs,
+        "lm_head.weight",
+    ]
     assert not any(name.endswith("bias") for name in small(bias=False).state_dict())
 
 
@@ -72,7 +81,9 @@ def test_loss_and_the_last_positions_scores() -> None:
     logits, loss = model(idx, targets)
     last, nothing = model(idx)
     assert nothing is None and last.shape == (2, 1, 11)
-    np.testing.assert_allclose(to_numpy(last[:, 0].detach()), to_numpy(logits[:, -1].detach()), atol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(last[:, 0].detach()), to_numpy(logits[:, -1].detach()), atol=1e-6
+    )
     counted = F.cross_entropy(logits[:, :-1].reshape(6, 11), targets[:, :-1].reshape(6))
     assert loss is not None and loss.item() == pytest.approx(counted.item(), rel=1e-5)
 
@@ -117,7 +128,9 @@ def test_it_learns_a_sequence_by_heart() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(AssertionError, match="Cannot forward sequence of length 9, block size is only 8"):
+    with pytest.raises(
+        AssertionError, match="Cannot forward sequence of length 9, block size is only 8"
+    ):
         small()(torch.zeros(1, 9, dtype=torch.int64))
     with pytest.raises(AssertionError, match=r"n_embd \(16\) must be a multiple of n_head \(3\)"):
         small(n_head=3)

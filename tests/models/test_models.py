@@ -1,6 +1,8 @@
-"""Whole models: made of what torchvision's are made of, and computing what those compute, forwards and backwards.
+"""Whole models: made of what torchvision's are made of, and computing what those compute, forwards
+and backwards.
 
-`golden/models/*.txt` says what torchvision's are made of, so that this is tested where it is not installed.
+`golden/models/*.txt` says what torchvision's are made of, so that this is tested where it is not
+installed.
 """
 
 from __future__ import annotations
@@ -17,12 +19,20 @@ import internals
 from internals import models
 from internals.nn import functional as F
 from tests.answers import answer, oracle
-from tests.models.golden_models import FOLDER, MODELS, OURS_ALONE, describe, original, ours_with_torch
+from tests.models.golden_models import (
+    FOLDER,
+    MODELS,
+    OURS_ALONE,
+    describe,
+    original,
+    ours_with_torch,
+)
 from tests.support import assert_same, from_torch, to_torch
 
 HEAVY = {"vit_b_16"}
 EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in MODELS]
-IMAGES = {"resnet18": 64, "vit_small": 32, "vit_tiny": 224}  # sides of the picture; 48 for the others
+# sides of the picture; 48 for the others
+IMAGES = {"resnet18": 64, "vit_small": 32, "vit_tiny": 224}
 
 
 @pytest.mark.sampled(1 / 3)
@@ -38,7 +48,8 @@ def test_our_files_are_pytorch_code(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("resnet18", 11_689_512), ("resnet50", 25_557_032), ("mobilenet_v2", 3_504_872)]
+    ("name", "count"),
+    [("resnet18", 11_689_512), ("resnet50", 25_557_032), ("mobilenet_v2", 3_504_872)],
 )
 def test_number_of_parameters(name: str, count: int) -> None:
     assert sum(p.numel() for p in MODELS[name](models).parameters()) == count
@@ -68,7 +79,8 @@ def test_outputs_and_gradients_with_the_same_weights(name: str) -> None:
 
     def run(model: Any, x: Any) -> Any:
         given = sample(scores(model.eval(), x), 500)
-        # In double: small batch norms multiply rounding errors until single precision agrees on one digit only.
+        # In double: small batch norms multiply rounding errors until single precision agrees on one
+        # digit only.
         model.double().train()
         x = x.double() if x.is_floating_point() else x
         scores(model, x).square().mean().backward()
@@ -95,7 +107,9 @@ def test_outputs_and_gradients_with_the_same_weights(name: str) -> None:
 def test_state_dict_of_the_original_loads(name: str) -> None:
     oracle()
     theirs, ours = reference(name), MODELS[name](models)
-    result = ours.load_state_dict({key: from_torch(value) for key, value in theirs.state_dict().items()})
+    result = ours.load_state_dict(
+        {key: from_torch(value) for key, value in theirs.state_dict().items()}
+    )
     assert not result.missing_keys and not result.unexpected_keys
     for key, value in ours.state_dict().items():
         assert_same(value, theirs.state_dict()[key], rtol=0, atol=0)
@@ -120,19 +134,39 @@ def test_a_model_trains(name: str) -> None:
 
 
 def test_blocks_start_as_the_identity_when_asked() -> None:
-    block = models.ResNet(models.resnet.BasicBlock, [2, 1, 1, 1], 10, zero_init_residual=True).layer1[1].eval()
+    block = (
+        models.ResNet(models.resnet.BasicBlock, [2, 1, 1, 1], 10, zero_init_residual=True)
+        .layer1[1]
+        .eval()
+    )
     x = internals.rand(1, 64, 4, 4)
     assert block(x).tolist() == x.tolist()
 
 
 BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
-    (lambda m: m.ResNet(m.resnet.BasicBlock, [1, 1, 1, 1], groups=2), ValueError, "only supports groups=1"),
-    (lambda m: m.ResNet(m.resnet.BasicBlock, [1, 1, 1, 1], replace_stride_with_dilation=[True] * 3), NotImplementedError,
-     "Dilation > 1 not supported in BasicBlock"),
+    (
+        lambda m: m.ResNet(m.resnet.BasicBlock, [1, 1, 1, 1], groups=2), ValueError,
+        "only supports groups=1",
+    ),
+    (
+        lambda m: m.ResNet(
+            m.resnet.BasicBlock, [1, 1, 1, 1], replace_stride_with_dilation=[True] * 3,
+        ),
+        NotImplementedError, "Dilation > 1 not supported in BasicBlock",
+    ),
     (lambda m: m.resnet50(replace_stride_with_dilation=[True]), ValueError, "3-element tuple, got"),
-    (lambda m: m.mobilenet_v2(inverted_residual_setting=[]), ValueError, "should be non-empty or a 4-element list"),
-    (lambda m: m.mobilenet_v2(inverted_residual_setting=[[1, 16, 1, 3]]), ValueError, "stride should be 1 or 2 instead of 3"),
-    (lambda m: m.VisionTransformer(30, 8, 1, 1, 8, 8), AssertionError, "Input shape indivisible by patch size!"),
+    (
+        lambda m: m.mobilenet_v2(inverted_residual_setting=[]), ValueError,
+        "should be non-empty or a 4-element list",
+    ),
+    (
+        lambda m: m.mobilenet_v2(inverted_residual_setting=[[1, 16, 1, 3]]), ValueError,
+        "stride should be 1 or 2 instead of 3",
+    ),
+    (
+        lambda m: m.VisionTransformer(30, 8, 1, 1, 8, 8), AssertionError,
+        "Input shape indivisible by patch size!",
+    ),
 ]  # fmt: skip
 
 
@@ -143,7 +177,9 @@ def test_errors(call: Callable[[Any], Any], error: type[Exception], message: str
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_torchvision_raises_the_same(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+def test_torchvision_raises_the_same(
+    call: Callable[[Any], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         answer(lambda torch: call(torchvision_models()), family="models")
 
@@ -166,15 +202,25 @@ def test_files_are_imported_when_first_used() -> None:
     program = "import sys, internals; internals.models.resnet18; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    loaded = {m.removeprefix("internals.models.") for m in run.stdout.split() if m.startswith("internals.models.")}
+    loaded = {
+        m.removeprefix("internals.models.")
+        for m in run.stdout.split()
+        if m.startswith("internals.models.")
+    }
     assert loaded == {"resnet", "_blocks"}
-    assert set(models.__all__) <= set(dir(models)) and all(hasattr(models, name) for name in models.__all__)
-    with pytest.raises(AttributeError, match="module 'internals.models' has no attribute 'resnet19'"):
+    assert set(models.__all__) <= set(dir(models)) and all(
+        hasattr(models, name) for name in models.__all__
+    )
+    with pytest.raises(
+        AttributeError, match="module 'internals.models' has no attribute 'resnet19'"
+    ):
         models.resnet19  # noqa: B018
 
 
 def reference(name: str) -> Any:
-    """The model in real PyTorch: torchvision's where that is installed and has it, else our own file's."""
+    """The model in real PyTorch: torchvision's where that is installed and has it, else our own
+    file's.
+    """
     if name not in OURS_ALONE:
         try:
             return original(name)
@@ -191,7 +237,9 @@ def torchvision_models() -> Any:
 
 
 def stir(model: Any) -> None:
-    """Move everything a little: layers that start as zero (the ViT's head, biases, running means) would hide mistakes."""
+    """Move everything a little: layers that start as zero (the ViT's head, biases, running means)
+    would hide mistakes.
+    """
     internals.manual_seed(1)
     with internals.no_grad():
         for p in model.parameters():
@@ -216,14 +264,16 @@ def inputs(name: str, batch: int) -> Any:
 
 
 def sample(t: Any, most: int = 10) -> Any:
-    """Some of the tensor's numbers, from all over it, as an array; then the largest and the root mean square of all."""
+    """Some of the tensor's numbers, from all over it, as an array; then the largest and the root
+    mean square of all.
+    """
     numbers = t.detach().numpy().reshape(-1)
     some = numbers[:: max(1, -(-numbers.size // most))]
     if numbers.dtype.kind != "f":
         return some
-    return np.append(some, [np.abs(numbers).max(), np.sqrt(np.square(numbers, dtype=np.float64).mean())]).astype(
-        numbers.dtype
-    )
+    return np.append(
+        some, [np.abs(numbers).max(), np.sqrt(np.square(numbers, dtype=np.float64).mean())]
+    ).astype(numbers.dtype)
 
 
 def scores(model: Any, x: Any) -> Any:
@@ -232,7 +282,9 @@ def scores(model: Any, x: Any) -> Any:
 
 
 def assert_close(ours: Any, theirs: Any, of_the_largest: float, name: str = "") -> None:
-    """The same numbers, up to a small share of the largest: by so much sums in another order differ."""
+    """The same numbers, up to a small share of the largest: by so much sums in another order
+    differ.
+    """
     expected = theirs.numpy()
     assert (ours.dtype, ours.shape) == (expected.dtype, expected.shape), name
     difference = np.abs(ours - expected).max()

@@ -1,8 +1,10 @@
-"""One layer, built and run with `internals` and with real PyTorch: parameters, outputs, buffers, gradients.
+"""One layer, built and run with `internals` and with real PyTorch: parameters, outputs, buffers,
+gradients.
 
-A case is a line `nn.Linear(3, 5) >> m(x(2, 3))`: how to build the module and how to call it; `x` makes inputs (see
-`side_by_side`), the same in both libraries. `run` seeds the generator, builds, calls, and gives everything that can be compared
-as numpy arrays with names. As both libraries draw the same random numbers, so must be the weights.
+A case is a line `nn.Linear(3, 5) >> m(x(2, 3))`: how to build the module and how to call it; `x`
+makes inputs (see `side_by_side`), the same in both libraries. `run` seeds the generator, builds,
+calls, and gives everything that can be compared as numpy arrays with names. As both libraries draw
+the same random numbers, so must be the weights.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from tests.side_by_side import Inputs, ours, theirs
 from tests.support import to_numpy
 
 FILES = (
-    "test_layers", "test_recurrent", "test_transformer", "test_loss_modules", "test_breadth", "test_breadth_losses",
+    "test_layers", "test_recurrent", "test_transformer", "test_loss_modules", "test_breadth",
+    "test_breadth_losses",
 )  # fmt: skip
 
 
 class Recorded:
-    """`Inputs` that remembers the floating point tensors it made, which require a gradient if asked for."""
+    """`Inputs` that remembers the floating point tensors it made, which require a gradient if asked
+    for.
+    """
 
     def __init__(self, inputs: Inputs, requires_grad: bool) -> None:
         self.inputs = inputs
@@ -51,7 +56,9 @@ class Recorded:
 
 
 def run(T: Any, case: str, training: bool, gradients: bool) -> dict[str, np.ndarray]:
-    """Everything of one case in library `T`, named: weights before, outputs, buffers after, gradients."""
+    """Everything of one case in library `T`, named: weights before, outputs, buffers after,
+    gradients.
+    """
     build, call = (part.strip() for part in case.split(">>"))
     x = Recorded(ours() if T is internals else theirs(), gradients)
     names = namespace(T) | {"x": x}
@@ -73,7 +80,9 @@ def run(T: Any, case: str, training: bool, gradients: bool) -> dict[str, np.ndar
 
 
 def namespace(T: Any) -> dict[str, Any]:
-    """The names a case may use: besides the library, weights and masks that are no inputs (True: do not look)."""
+    """The names a case may use: besides the library, weights and masks that are no inputs (True: do
+    not look).
+    """
     from_numpy = ours().from_numpy if T is internals else theirs().from_numpy
 
     def weight(n: int) -> Any:
@@ -81,14 +90,17 @@ def namespace(T: Any) -> dict[str, Any]:
 
     def mask(*sizes: int) -> Any:
         """True in every third place, but never first in a row."""
-        return from_numpy((np.arange(np.prod(sizes)).reshape(sizes) % 3 == 1) & (np.arange(sizes[-1]) > 0))
+        return from_numpy(
+            (np.arange(np.prod(sizes)).reshape(sizes) % 3 == 1) & (np.arange(sizes[-1]) > 0)
+        )
 
     def padding(batch: int, length: int) -> Any:
         """The first sequence has two places less than the others."""
         return from_numpy((np.arange(length) >= length - 2) & (np.arange(batch) == 0)[:, None])
 
     return {
-        "T": T, "nn": T.nn, "F": T.nn.functional, "inf": float("inf"), "x_weight": weight, "mask": mask, "padding": padding,
+        "T": T, "nn": T.nn, "F": T.nn.functional, "inf": float("inf"), "x_weight": weight,
+        "mask": mask, "padding": padding,
         "causal": T.nn.Transformer.generate_square_subsequent_mask,
     }  # fmt: skip
 
@@ -117,18 +129,25 @@ def gradient(tensor: Any) -> np.ndarray:
 
 
 def numpy(tensor: Any) -> np.ndarray:
-    return to_numpy(tensor) if isinstance(tensor, internals.Tensor) else tensor.detach().numpy().copy()
+    return (
+        to_numpy(tensor) if isinstance(tensor, internals.Tensor) else tensor.detach().numpy().copy()
+    )
 
 
 def compare(case: str, training: bool, gradients: bool) -> None:
-    """The case gives the same in both libraries, under the same names in the same order, and prints the same."""
+    """The case gives the same in both libraries, under the same names in the same order, and prints
+    the same.
+    """
     build = case.split(">>")[0]
 
     def ask(torch: Any) -> Any:
         return run(torch, case, training, gradients), printed(torch, build)
 
     answered, text = answer(ask, about=(case, training), family="layers")
-    a, b = run(internals, case, training, gradients), {name: t.numpy() for name, t in answered.items()}
+    a, b = (
+        run(internals, case, training, gradients),
+        {name: t.numpy() for name, t in answered.items()},
+    )
     assert list(a) == list(b)
     half = "float16" in case
     for name in a:
@@ -155,6 +174,10 @@ def layer_tests(cases: list[str], modes: tuple[str, ...] = ("train", "eval")) ->
     def test_gradients_as_pytorch(case: str, training: bool) -> None:
         compare(case, training, gradients=True)
 
-    in_both_modes = pytest.mark.parametrize("training", [mode == "train" for mode in modes], ids=modes)
+    in_both_modes = pytest.mark.parametrize(
+        "training", [mode == "train" for mode in modes], ids=modes
+    )
     of_every_case = pytest.mark.parametrize("case", cases)
-    return in_both_modes(of_every_case(test_as_pytorch)), in_both_modes(of_every_case(test_gradients_as_pytorch))
+    return in_both_modes(of_every_case(test_as_pytorch)), in_both_modes(
+        of_every_case(test_gradients_as_pytorch)
+    )

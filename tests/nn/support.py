@@ -1,4 +1,6 @@
-"""Small modules made of the library under test, and what it says in words that are the same in both."""
+"""Small modules made of the library under test, and what it says in words that are the same in
+both.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def error_of(call: Callable[[], Any]) -> str:
 
 
 def make_leaf(T: Any) -> Any:
-    """A class of modules with two parameters and two buffers, one of which is not saved. Takes the number of rows."""
+    """A class of modules with two parameters and two buffers, one of which is not saved. Takes the
+    number of rows.
+    """
 
     class Leaf(T.nn.Module):
         def __init__(self, rows: int = 2) -> None:
@@ -47,7 +51,9 @@ def make_leaf(T: Any) -> Any:
 
 
 def make_net(T: Any) -> Any:
-    """A module of three, `first`, `second` and `block.inner`, the last two being the same object."""
+    """A module of three, `first`, `second` and `block.inner`, the last two being the same
+    object.
+    """
     Leaf = make_leaf(T)
 
     class Block(T.nn.Module):

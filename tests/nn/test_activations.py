@@ -1,4 +1,6 @@
-"""Activations, softmax and dropout: side by side with PyTorch, and against plain formulas everywhere."""
+"""Activations, softmax and dropout: side by side with PyTorch, and against plain formulas
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,26 @@ from tests.side_by_side import cases, check, expression, ours, theirs
 from tests.support import assert_same, assert_same_outcome, examples, to_numpy
 
 ACTIVATIONS = [
-    "F.relu(V)", "F.relu6(V)", "F.hardtanh(V)", "F.hardtanh(V, -0.5, 2)", "F.gelu(V)", "F.gelu(V, approximate='tanh')",
+    "F.relu(V)", "F.relu6(V)", "F.hardtanh(V)", "F.hardtanh(V, -0.5, 2)", "F.gelu(V)",
+    "F.gelu(V, approximate='tanh')",
     "F.silu(V)",
-    "F.leaky_relu(V)", "F.leaky_relu(V, 0.2)", "F.leaky_relu(V, -1.5)", "F.elu(V)", "F.elu(V, 0.3)", "F.elu(V, -2)",
-    "F.softplus(V)", "F.softplus(V, 3, 2)", "F.logsigmoid(V)", "F.sigmoid(V)", "F.tanh(V)", "F.tanhshrink(V)", "F.softsign(V)",
-    "T.relu(V)", "V.relu()", "V.relu_()", "T.relu_(V)", "F.relu(V, inplace=True)", "F.relu6(V, True)",
+    "F.leaky_relu(V)", "F.leaky_relu(V, 0.2)", "F.leaky_relu(V, -1.5)", "F.elu(V)", "F.elu(V, 0.3)",
+    "F.elu(V, -2)",
+    "F.softplus(V)", "F.softplus(V, 3, 2)", "F.logsigmoid(V)", "F.sigmoid(V)", "F.tanh(V)",
+    "F.tanhshrink(V)", "F.softsign(V)",
+    "T.relu(V)", "V.relu()", "V.relu_()", "T.relu_(V)", "F.relu(V, inplace=True)",
+    "F.relu6(V, True)",
     "F.hardtanh(V, -1, 1, True)",
-    "F.elu(V, 0.5, True)", "F.leaky_relu(V, 0.5, True)", "F.silu(V, inplace=True)", "F.relu_(V)", "F.elu_(V)", "F.hardtanh_(V)",
+    "F.elu(V, 0.5, True)", "F.leaky_relu(V, 0.5, True)", "F.silu(V, inplace=True)", "F.relu_(V)",
+    "F.elu_(V)", "F.hardtanh_(V)",
     "F.leaky_relu_(V)",
 ]  # fmt: skip
 
 INPUTS = {
     "plain": "x(3, 4)",
-    "special values": "x.of([0.0, -0.0, nan, inf, -inf, 1e-30, -1e-30, 30, -30, 100, -100, 1e30, -1e30])",
+    "special values": (
+        "x.of([0.0, -0.0, nan, inf, -inf, 1e-30, -1e-30, 30, -30, 100, -100, 1e30, -1e30])"
+    ),
     "strided": "x(4, 6)[::2, ::-1 if False else 3].t()",
     "channels last": "x(2, 4, 5, 3).permute(0, 3, 1, 2)",
     "0-d": "x()",
@@ -80,14 +89,20 @@ OUT = cases("""
 """)
 
 SOFTMAX = [
-    "F.NAME(x(3, 4), 0)", "F.NAME(x(3, 4), dim=-1)", "F.NAME(x(2, 3, 4), 1)", "F.NAME(x(4, 3).t(), 1)", "F.NAME(x(), 0)",
-    "F.NAME(x(0, 3), 0)", "F.NAME(x(0, 3), 1)", "F.NAME(x(3, 0), 1)", "F.NAME(x(3, dtype='int64'), 0, dtype=T.float64)",
+    "F.NAME(x(3, 4), 0)", "F.NAME(x(3, 4), dim=-1)", "F.NAME(x(2, 3, 4), 1)",
+    "F.NAME(x(4, 3).t(), 1)", "F.NAME(x(), 0)",
+    "F.NAME(x(0, 3), 0)", "F.NAME(x(0, 3), 1)", "F.NAME(x(3, 0), 1)",
+    "F.NAME(x(3, dtype='int64'), 0, dtype=T.float64)",
     "F.NAME(x(3, 4, dtype='float16'), 0)", "F.NAME(x(3, dtype='float16'), 0, dtype=T.float32)",
     "F.NAME(x(3, dtype='float64'), 0)",
-    "T.NAME(x(3, 4), 1)", "x(3, 4).NAME(1)", "x(3, 4).NAME(dim=0, dtype=T.float64)", "F.NAME(x.of([-inf, 1, 2]), 0)",
-    "F.NAME(x.of([inf, 1, 2]), 0)", "F.NAME(x.of([-inf, -inf]), 0)", "F.NAME(x.of([nan, 1]), 0)", "F.NAME(x.of([1e30, 1e30]), 0)",
-    "F.NAME(x.of([1000, 1001, 1002.]), 0)", "F.NAME(x(3, 4, dtype='int64'), 0)", "F.NAME(x(3, 4, dtype='int64'), 1)",
-    "F.NAME(x(3, dtype='complex64'), 0)", "F.NAME(x(3), 1)", "F.NAME(x(2, 3), -3)", "F.NAME(x(), 1)", "T._NAME(x(3), 0, True)",
+    "T.NAME(x(3, 4), 1)", "x(3, 4).NAME(1)", "x(3, 4).NAME(dim=0, dtype=T.float64)",
+    "F.NAME(x.of([-inf, 1, 2]), 0)",
+    "F.NAME(x.of([inf, 1, 2]), 0)", "F.NAME(x.of([-inf, -inf]), 0)", "F.NAME(x.of([nan, 1]), 0)",
+    "F.NAME(x.of([1e30, 1e30]), 0)",
+    "F.NAME(x.of([1000, 1001, 1002.]), 0)", "F.NAME(x(3, 4, dtype='int64'), 0)",
+    "F.NAME(x(3, 4, dtype='int64'), 1)",
+    "F.NAME(x(3, dtype='complex64'), 0)", "F.NAME(x(3), 1)", "F.NAME(x(2, 3), -3)",
+    "F.NAME(x(), 1)", "T._NAME(x(3), 0, True)",
     "T._NAME(x(3), 0, False, out=x(3))", "T._NAME(x(3), 0, False, out=x(3, dtype='float64'))",
 ]  # fmt: skip
 
@@ -97,7 +112,8 @@ SOFTMAX = [
 def test_activation(text: str, kind: str) -> None:
     half = {"rtol": 2e-3, "atol": 1e-3} if kind == "half" else {}
     value = INPUTS[kind]
-    if "gelu" in text:  # gelu(inf) is inf or NaN in PyTorch, depending on whether the loop was vectorised
+    if "gelu" in text:
+        # gelu(inf) is inf or NaN in PyTorch, depending on whether the loop was vectorised
         value = value.replace("inf, -inf, ", "")
     check(expression(text.replace("V", value)), strides=True, **half)
 
@@ -115,7 +131,9 @@ def test_out_and_inplace_of_the_nn_namespace(text: str) -> None:
     from internals._generated import nn_functions
 
     assert_same_outcome(
-        lambda: run(nn_functions, ours()), lambda torch: run(torch._C._nn, theirs()), family="expressions"
+        lambda: run(nn_functions, ours()),
+        lambda torch: run(torch._C._nn, theirs()),
+        family="expressions",
     )
 
 
@@ -152,7 +170,9 @@ FORMULAS: dict[str, Callable[[float], float]] = {
 @examples(15)
 def test_formula(name: str, values: list[float]) -> None:
     result = getattr(F, name)(ours().of(values, "float64"))
-    np.testing.assert_allclose(to_numpy(result), [FORMULAS[name](v) for v in values], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        to_numpy(result), [FORMULAS[name](v) for v in values], rtol=1e-9, atol=1e-12
+    )
 
 
 @given(st.data())
@@ -171,7 +191,8 @@ def test_implicit_dim_warns_and_chooses_as_ever() -> None:
     for function in (F.softmax, F.log_softmax, F.softmin):
         for t, dim in ((x(3), 0), (x(2, 3), 1), (x(2, 3, 4), 0)):
             with pytest.warns(
-                UserWarning, match=f"Implicit dimension choice for {function.__name__} has been deprecated"
+                UserWarning,
+                match=f"Implicit dimension choice for {function.__name__} has been deprecated",
             ):
                 result = function(t)
             assert_same(result, to_numpy(function(t, dim)))
@@ -222,12 +243,18 @@ def signature(f: Any) -> list[tuple[str, str]]:
 
 def test_signatures_are_pytorchs() -> None:
     """Names, order and defaults of every handwritten function."""
-    written = [name for name in F.__all__ if not getattr(F, name).__module__.startswith("internals._generated")]
+    written = [
+        name
+        for name in F.__all__
+        if not getattr(F, name).__module__.startswith("internals._generated")
+    ]
 
     def ask(torch: Any) -> dict[str, Any]:
         real = {name: getattr(torch.nn.functional, name) for name in written}
-        return {name: signature(f) for name, f in real.items() if inspect.isfunction(f)}  # builtins have none
+        # builtins have none
+        return {name: signature(f) for name, f in real.items() if inspect.isfunction(f)}
 
     for name, expected in answer(ask).items():
-        if [parameter for parameter, _ in expected] != ["args", "kwargs"]:  # hidden behind a dispatch function
+        if [parameter for parameter, _ in expected] != ["args", "kwargs"]:
+            # hidden behind a dispatch function
             assert signature(getattr(F, name)) == expected, name

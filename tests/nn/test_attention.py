@@ -19,7 +19,8 @@ VALUES = [
     SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), x(3, 5))
     SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), x(2, 3, 5))
     SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), x(3, 5, dtype="bool"))
-    SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), attn_mask=x.of([[True] * 5, [False] * 5, [True, False] * 2 + [True]], "bool"))
+    SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6),
+        attn_mask=x.of([[True] * 5, [False] * 5, [True, False] * 2 + [True]], "bool"))
     SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), is_causal=True)
     SDPA(x(2, 5, 4), x(2, 3, 4), x(2, 3, 6), is_causal=True)
     SDPA(x(2, 3, 4), x(2, 5, 4), x(2, 5, 6), scale=0.1)
@@ -54,12 +55,16 @@ def test_against_numpy() -> None:
     q, k, v = x(2, 3, 4, dtype="float64"), x(2, 5, 4, dtype="float64"), x(2, 5, 6, dtype="float64")
     nq, nk, nv = map(to_numpy, (q, k, v))
     scores = np.exp(nq @ nk.swapaxes(1, 2) / 2)
-    assert_same(F.scaled_dot_product_attention(q, k, v), scores / scores.sum(-1, keepdims=True) @ nv)
+    assert_same(
+        F.scaled_dot_product_attention(q, k, v), scores / scores.sum(-1, keepdims=True) @ nv
+    )
 
 
 def test_heads_that_cannot_be_shared() -> None:
     x = ours()
-    with pytest.raises(RuntimeError, match="key and value must divide the number of heads in query"):
+    with pytest.raises(
+        RuntimeError, match="key and value must divide the number of heads in query"
+    ):
         F.scaled_dot_product_attention(x(1, 8, 3, 4), x(1, 3, 5, 4), x(1, 3, 5, 4), enable_gqa=True)
 
 

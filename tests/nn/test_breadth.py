@@ -1,4 +1,5 @@
-"""The layers that are rarer: three dimensions, pooling backwards and by norms, shuffled channels, packed sequences.
+"""The layers that are rarer: three dimensions, pooling backwards and by norms, shuffled channels,
+packed sequences.
 
 Side by side with PyTorch (`tests/nn/layers.py`), and in scripts (`test_jit_layers.py`) and traces.
 """
@@ -19,12 +20,14 @@ from tests.support import assert_same, to_numpy
 
 CASES = cases("""
     nn.Conv3d(2, 3, 2) >> m(x(2, 2, 3, 4, 5))
-    nn.Conv3d(2, 4, (1, 2, 3), (1, 2, 1), (0, 1, 1), dilation=(1, 1, 2), groups=2, bias=False) >> m(x(2, 2, 3, 4, 5))
+    nn.Conv3d(2, 4, (1, 2, 3), (1, 2, 1), (0, 1, 1), dilation=(1, 1, 2), groups=2, bias=False)
+        >> m(x(2, 2, 3, 4, 5))
     nn.Conv3d(2, 3, 3, padding="same") >> m(x(2, 3, 4, 5))
     nn.Conv3d(2, 3, 2, padding=(0, 1, 2), padding_mode="circular") >> m(x(2, 2, 3, 4, 5))
     nn.Conv3d(2, 3, 3, padding=1, padding_mode="reflect") >> m(x(1, 2, 3, 4, 5))
     nn.ConvTranspose3d(2, 3, 2) >> m(x(2, 2, 2, 3, 4))
-    nn.ConvTranspose3d(4, 2, 2, (1, 2, 3), (0, 1, 0), (0, 1, 2), 2, dilation=(1, 2, 1)) >> m(x(1, 4, 2, 3, 2))
+    nn.ConvTranspose3d(4, 2, 2, (1, 2, 3), (0, 1, 0), (0, 1, 2), 2, dilation=(1, 2, 1))
+        >> m(x(1, 4, 2, 3, 2))
     nn.ConvTranspose3d(2, 3, 2, 2, bias=False) >> m(x(1, 2, 2, 3, 2), output_size=[4, 7, 5])
     nn.MaxPool3d(2) >> m(x(2, 3, 4, 5, 6))
     nn.MaxPool3d((1, 2, 3), 2, (0, 1, 1), ceil_mode=True) >> m(x(3, 4, 5, 6))
@@ -46,11 +49,14 @@ CASES = cases("""
     nn.LPPool2d(1.5, 2) >> m(x.uniform(2, 3, 4, 6))
     nn.LPPool3d(2, 2, 1) >> m(x(2, 3, 4, 5, 6))
     nn.MaxUnpool1d(2) >> m(*F.max_pool1d(x(2, 3, 8), 2, return_indices=True))
-    nn.MaxUnpool1d(2, 3, 1) >> m(*F.max_pool1d(x(2, 3, 9), 2, 3, 1, return_indices=True), output_size=[2, 3, 9])
+    nn.MaxUnpool1d(2, 3, 1)
+        >> m(*F.max_pool1d(x(2, 3, 9), 2, 3, 1, return_indices=True), output_size=[2, 3, 9])
     nn.MaxUnpool2d(2) >> m(*F.max_pool2d(x(2, 3, 4, 6), 2, return_indices=True))
-    nn.MaxUnpool2d((2, 3), 2, (0, 1)) >> m(*F.max_pool2d(x(3, 4, 6), (2, 3), 2, (0, 1), return_indices=True), output_size=(4, 6))
+    nn.MaxUnpool2d((2, 3), 2, (0, 1))
+        >> m(*F.max_pool2d(x(3, 4, 6), (2, 3), 2, (0, 1), return_indices=True), output_size=(4, 6))
     nn.MaxUnpool3d(2) >> m(*F.max_pool3d(x(2, 3, 4, 2, 6), 2, return_indices=True))
-    nn.MaxUnpool3d((1, 2, 2), 2) >> m(*F.max_pool3d(x(3, 4, 4, 5), (1, 2, 2), 2, return_indices=True), output_size=[4, 4, 5])
+    nn.MaxUnpool3d((1, 2, 2), 2)
+        >> m(*F.max_pool3d(x(3, 4, 4, 5), (1, 2, 2), 2, return_indices=True), output_size=[4, 4, 5])
     nn.FractionalMaxPool2d(2, 3) >> m(x(2, 3, 7, 8))
     nn.FractionalMaxPool2d((2, 3), output_ratio=(0.5, 0.6), return_indices=True) >> m(x(2, 3, 7, 8))
     nn.FractionalMaxPool3d(2, (2, 3, 3)) >> m(x(2, 3, 4, 6, 7))
@@ -64,7 +70,8 @@ CASES = cases("""
     nn.LocalResponseNorm(5, alpha=1.0) >> m(x(2, 7, 2, 3, 2))
     nn.SyncBatchNorm(3) >> m(x(4, 3))
     nn.SyncBatchNorm(3, momentum=None, bias=False) >> m(x(2, 3, 4, 5))
-    nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(3), nn.Sequential(nn.BatchNorm1d(3)))) >> m(x(4, 3))
+    nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(3),
+        nn.Sequential(nn.BatchNorm1d(3)))) >> m(x(4, 3))
     nn.PixelShuffle(2) >> m(x(2, 8, 3, 4))
     nn.PixelUnshuffle(2) >> m(x(2, 3, 4, 6))
     nn.ChannelShuffle(3) >> m(x(2, 6, 4, 5))
@@ -92,7 +99,9 @@ def test_a_traced_layer_is_the_layer(case: str) -> None:
     internals.manual_seed(2013)
     layer = eval(build, names).eval()
     if "Fractional" in case:
-        layer._random_samples = internals.rand(2 if "x(2" in call else 1, 3, 3 if "3d" in case else 2)
+        layer._random_samples = internals.rand(
+            2 if "x(2" in call else 1, 3, 3 if "3d" in case else 2
+        )
     if "output_size" in call:
         return  # a number that is no tensor is not an input of a trace
     given: list[internals.Tensor] = []
@@ -118,7 +127,8 @@ REFUSED = cases("""
     T.nn.FractionalMaxPool2d(2, 3, 0.5)
     T.nn.FractionalMaxPool2d(2, output_ratio=1.5)
     T.nn.FractionalMaxPool3d(0, 2)
-    T.nn.MaxUnpool2d(2)(x(2, 3, 2, 2), x.of([[[[0, 3], [5, 6]]] * 3] * 2, "int64"), output_size=[9, 9])
+    T.nn.MaxUnpool2d(2)(x(2, 3, 2, 2), x.of([[[[0, 3], [5, 6]]] * 3] * 2, "int64"),
+        output_size=[9, 9])
     T.nn.MaxUnpool2d(2)(x(2, 3, 2, 2), x.of([[[[0, 3], [5, 6]]] * 3] * 2, "int64"), output_size=[4])
     T.nn.MaxUnpool2d(2)(x(2, 3, 2, 2), x.of([[[[0, 3], [5, 16]]] * 3] * 2, "int64"))
     T.nn.AvgPool3d(3, 1, 1)(x(2, 2, 4, 4))
@@ -175,7 +185,14 @@ def test_packed_sequences_as_pytorch(case: str, batch_first: bool) -> None:
         states = last if isinstance(last, tuple) else (last,)
         padded, count = rnn.pad_packed_sequence(output, batch_first, -1.0, 6)
         ((padded**2).sum() + sum((h**3).sum() for h in states)).backward()
-        return padded.detach(), count, output.batch_sizes, *(h.detach() for h in states), given.grad, output.data.shape
+        return (
+            padded.detach(),
+            count,
+            output.batch_sizes,
+            *(h.detach() for h in states),
+            given.grad,
+            output.data.shape,
+        )
 
     check(run, rtol=1e-4, atol=1e-5)
 
@@ -186,7 +203,9 @@ def test_packed_sequences_against_single_ones() -> None:
     layer = nn.LSTM(3, 4, bidirectional=True)
     sequences = [ours()(n, 3) for n in (2, 5, 3)]
     output, (h, _) = layer(nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False))
-    for i, (sequence, found) in enumerate(zip(sequences, nn.utils.rnn.unpack_sequence(output), strict=True)):
+    for i, (sequence, found) in enumerate(
+        zip(sequences, nn.utils.rnn.unpack_sequence(output), strict=True)
+    ):
         alone, (last, _) = layer(sequence)
         np.testing.assert_allclose(to_numpy(found), to_numpy(alone), rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(to_numpy(h)[:, i], to_numpy(last), rtol=1e-5, atol=1e-6)
@@ -199,8 +218,10 @@ UNPACKED = cases("""
     T.nn.utils.rnn.pack_padded_sequence(x(0, 4, 3), [4, 3, 2, 1])
     T.nn.utils.rnn.pack_sequence([x(3, 2), x(1, 2)]).data
     T.nn.utils.rnn.pack_sequence([x(3, 2), x(1, 2)]).double().data
-    T.nn.utils.rnn.pad_packed_sequence(T.nn.utils.rnn.pack_sequence([x(3, 2), x(1, 2)]), total_length=2)
-    T.nn.utils.rnn.unpack_sequence(T.nn.utils.rnn.pack_sequence([x(1, 2), x(3, 2)], enforce_sorted=False))
+    T.nn.utils.rnn.pad_packed_sequence(T.nn.utils.rnn.pack_sequence([x(3, 2), x(1, 2)]),
+        total_length=2)
+    T.nn.utils.rnn.unpack_sequence(T.nn.utils.rnn.pack_sequence([x(1, 2), x(3, 2)],
+        enforce_sorted=False))
     T.nn.utils.rnn.invert_permutation(x.of([2, 0, 1], "int64"))
     T.nn.GRU(2, 4)(T.nn.utils.rnn.pack_sequence([x(3, 3)]))
     T.nn.GRU(3, 4)(T.nn.utils.rnn.pack_sequence([x(3, 3)]), x(1, 2, 4))

@@ -3,7 +3,6 @@
 Side by side with PyTorch (`tests/nn/layers.py`), in scripts and traces.
 """
 
-# ruff: noqa: E501  # a case is a line
 from __future__ import annotations
 
 import itertools
@@ -28,24 +27,34 @@ CASES = cases("""
     nn.MultiMarginLoss(weight=x_weight(4), reduction="sum") >> m(x(3, 4), x.labels(3, classes=4))
     nn.MultiMarginLoss(size_average=False) >> m(x(4), x.labels(classes=4))
     nn.MultiLabelMarginLoss() >> m(x(2, 4), x.of([[3, 0, -1, 1], [-1, 2, 1, 0]], "int64"))
-    nn.MultiLabelMarginLoss(reduction="none") >> m(x(2, 4), x.of([[3, 0, 1, 2], [1, 1, -1, 0]], "int64"))
+    nn.MultiLabelMarginLoss(reduction="none")
+        >> m(x(2, 4), x.of([[3, 0, 1, 2], [1, 1, -1, 0]], "int64"))
     nn.MultiLabelMarginLoss() >> m(x(3), x.of([1, -1, 2], "int64"))
     nn.MultiLabelSoftMarginLoss() >> m(x(3, 4), x.labels(3, 4, classes=2))
-    nn.MultiLabelSoftMarginLoss(x_weight(4), reduction="none") >> m(x(2, 3, 4), x.labels(2, 3, 4, classes=2))
+    nn.MultiLabelSoftMarginLoss(x_weight(4), reduction="none")
+        >> m(x(2, 3, 4), x.labels(2, 3, 4, classes=2))
     nn.MultiLabelSoftMarginLoss(reduce=False) >> m(x(4), x.labels(4, classes=2))
     nn.SoftMarginLoss(reduction="none") >> m(x(2, 3), x.of([[1, -1, 1], [-1, -1, 1]]))
     nn.TripletMarginWithDistanceLoss() >> m(x(3, 4), x(3, 4), x(3, 4))
-    nn.TripletMarginWithDistanceLoss(distance_function=nn.CosineSimilarity(), swap=True, margin=2.0) >> m(x(3, 4), x(3, 4), x(3, 4))
+    nn.TripletMarginWithDistanceLoss(distance_function=nn.CosineSimilarity(), swap=True, margin=2.0)
+        >> m(x(3, 4), x(3, 4), x(3, 4))
     nn.TripletMarginWithDistanceLoss(reduction="sum", swap=True) >> m(x(4), x(4), x(4))
-    nn.CTCLoss() >> m(x(6, 2, 4).log_softmax(2), x.of([[1, 2, 2], [3, 1, 0]], "int64"), x.of([6, 5], "int64"), x.of([3, 2], "int64"))
-    nn.CTCLoss(2, "sum") >> m(x(6, 2, 4).log_softmax(2), x.of([1, 0, 3, 1, 1], "int64"), x.of([6, 4], "int64"), x.of([2, 3], "int64"))
-    nn.CTCLoss(reduction="none", zero_infinity=True) >> m(x(3, 2, 4).log_softmax(2), x.of([[1, 1, 1], [3, 1, 0]], "int64"), [3, 3], [3, 1])
-    nn.CTCLoss() >> m(x(5, 4).log_softmax(1), x.of([1, 3], "int64"), x.of(5, "int64"), x.of(2, "int64"))
+    nn.CTCLoss() >> m(x(6, 2, 4).log_softmax(2), x.of([[1, 2, 2], [3, 1, 0]], "int64"),
+        x.of([6, 5], "int64"), x.of([3, 2], "int64"))
+    nn.CTCLoss(2, "sum") >> m(x(6, 2, 4).log_softmax(2), x.of([1, 0, 3, 1, 1], "int64"),
+        x.of([6, 4], "int64"), x.of([2, 3], "int64"))
+    nn.CTCLoss(reduction="none", zero_infinity=True)
+        >> m(x(3, 2, 4).log_softmax(2), x.of([[1, 1, 1], [3, 1, 0]], "int64"), [3, 3], [3, 1])
+    nn.CTCLoss()
+        >> m(x(5, 4).log_softmax(1), x.of([1, 3], "int64"), x.of(5, "int64"), x.of(2, "int64"))
     nn.EmbeddingBag(5, 3) >> m(x.labels(3, 4, classes=5))
     nn.EmbeddingBag(5, 3, mode="sum") >> m(x.labels(3, 4, classes=5), per_sample_weights=x(3, 4))
-    nn.EmbeddingBag(5, 3, mode="max", padding_idx=-2) >> m(x.labels(7, classes=5), x.of([0, 3, 3], "int64"))
-    nn.EmbeddingBag(5, 3, 0.5, 3.0, include_last_offset=True) >> m(x.labels(7, classes=5), x.of([0, 2, 7], "int64"))
-    nn.EmbeddingBag.from_pretrained(T.eye(5, 3), freeze=False, mode="sum") >> m(x.labels(3, 4, classes=5))
+    nn.EmbeddingBag(5, 3, mode="max", padding_idx=-2)
+        >> m(x.labels(7, classes=5), x.of([0, 3, 3], "int64"))
+    nn.EmbeddingBag(5, 3, 0.5, 3.0, include_last_offset=True)
+        >> m(x.labels(7, classes=5), x.of([0, 2, 7], "int64"))
+    nn.EmbeddingBag.from_pretrained(T.eye(5, 3), freeze=False, mode="sum")
+        >> m(x.labels(3, 4, classes=5))
     nn.Embedding(5, 3, max_norm=0.5) >> m(x.labels(2, 4, classes=5))
     nn.Dropout3d(0.4) >> m(x(2, 3, 2, 2, 2))
     nn.Dropout3d(0.4) >> m(x(3, 2, 2, 2))
@@ -70,12 +79,19 @@ def build(case: str, inputs):  # type: ignore[no-untyped-def]
     layer = eval(made, names).eval()
     eval(
         call,
-        names | {"m": lambda *values, **named: given.extend([*values, *([None, *named.values()] if named else [])])},
+        names
+        | {
+            "m": lambda *values, **named: given.extend(
+                [*values, *([None, *named.values()] if named else [])]
+            )
+        },
     )
     return layer, given
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if not any(name in c for name in NOT_IN_SCRIPTS)])
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not any(name in c for name in NOT_IN_SCRIPTS)]
+)
 def test_scripted_and_traced_it_is_the_same(case: str) -> None:
     layer, given = build(case, ours())
     with warnings.catch_warnings():
@@ -85,14 +101,17 @@ def test_scripted_and_traced_it_is_the_same(case: str) -> None:
             for e, s in zip(expected, layers.tensors(jit.script(layer)(*given)), strict=True):
                 assert_same(s, to_numpy(e))
         if all(isinstance(g, internals.Tensor) for g in given) and "Adaptive" not in case:
-            for e, t in zip(expected, layers.tensors(jit.trace(layer, tuple(given))(*given)), strict=True):
+            for e, t in zip(
+                expected, layers.tensors(jit.trace(layer, tuple(given))(*given)), strict=True
+            ):
                 assert_same(t, to_numpy(e))
 
 
 SAME = cases("""
     repr(T.nn.EmbeddingBag(5, 3))
     repr(T.nn.EmbeddingBag(5, 3, 1.5, 1, True, "sum", padding_idx=2))
-    repr(T.nn.Sequential(T.nn.Dropout3d(), T.nn.AlphaDropout(0.2), T.nn.FeatureAlphaDropout(0.1, True)))
+    repr(T.nn.Sequential(T.nn.Dropout3d(), T.nn.AlphaDropout(0.2),
+        T.nn.FeatureAlphaDropout(0.1, True)))
     repr(T.nn.TripletMarginWithDistanceLoss())
     repr(T.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5]))
     list(T.nn.MultiMarginLoss(weight=T.ones(3)).state_dict())
@@ -102,7 +121,8 @@ SAME = cases("""
     T.nn.EmbeddingBag.from_pretrained(T.ones(3, 2)).weight.requires_grad
     T.manual_seed(3) and T.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5]).predict(x(9, 8) * 3)
     T.nn.functional.embedding_bag(T.tensor([[0, 1]]), T.ones(2, 3), mode="sum", padding_idx=1)
-    T.nn.functional.embedding_bag(T.tensor([], dtype=T.int64), T.ones(2, 3), T.tensor([0, 0]), mode="max")
+    T.nn.functional.embedding_bag(T.tensor([], dtype=T.int64), T.ones(2, 3), T.tensor([0, 0]),
+        mode="max")
     T.nn.functional.embedding_bag(T.tensor([0, 1], dtype=T.int32), T.ones(2, 3), T.tensor([0]))
     T.embedding_bag(T.ones(2, 3), T.tensor([0, 1]), T.tensor([0, 1]))[0]
     T.nn.functional.dropout3d(T.ones(2, 3, 1, 1, 1), training=False)
@@ -111,7 +131,8 @@ SAME = cases("""
     T.nn.functional.gaussian_nll_loss(T.ones(2), T.zeros(2), T.ones(2), reduction="sum")
     T.nn.functional.pairwise_distance(x(2, 3), x(3), keepdim=True)
     T.nn.functional.ctc_loss(x(4, 1, 3).log_softmax(2), T.tensor([[1]], dtype=T.int32), [4], [1])
-    T.nn.functional.ctc_loss(x(4, 1, 3).log_softmax(2), T.zeros(1, 0, dtype=T.int64), T.tensor([4]), T.tensor([0]))
+    T.nn.functional.ctc_loss(x(4, 1, 3).log_softmax(2), T.zeros(1, 0, dtype=T.int64), T.tensor([4]),
+        T.tensor([0]))
     T.nn.functional.soft_margin_loss(T.ones(2), T.ones(2, dtype=T.float64))
 """)
 REFUSED = cases("""
@@ -142,7 +163,8 @@ REFUSED = cases("""
     T.nn.functional.ctc_loss(x(4, 2, 3), T.tensor([[1], [2]]), [4, 4], [1, 1], blank=3)
     T.nn.functional.ctc_loss(x(4, 2, 3).half(), T.tensor([[1], [2]]), [4, 4], [1, 1])
     T.nn.functional.ctc_loss(x(0, 2, 3), T.tensor([[1], [2]]), [0, 0], [1, 1])
-    T.nn.functional.ctc_loss(x(4, 2, 3), T.tensor([[1], [2]]), T.tensor([4.0, 4.0]), T.tensor([1, 1]))
+    T.nn.functional.ctc_loss(x(4, 2, 3), T.tensor([[1], [2]]), T.tensor([4.0, 4.0]),
+        T.tensor([1, 1]))
     T.nn.EmbeddingBag(5, 3, padding_idx=5)
     T.nn.EmbeddingBag.from_pretrained(T.ones(3))
     T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), T.tensor([0]))
@@ -151,9 +173,11 @@ REFUSED = cases("""
     T.nn.functional.embedding_bag(T.tensor(0), T.ones(2, 3))
     T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(3))
     T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), mode="min")
-    T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), mode="max", scale_grad_by_freq=True)
+    T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), mode="max",
+        scale_grad_by_freq=True)
     T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), per_sample_weights=T.ones(1, 1))
-    T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), mode="sum", per_sample_weights=T.ones(1))
+    T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), mode="sum",
+        per_sample_weights=T.ones(1))
     T.nn.functional.embedding_bag(T.tensor([[0]]), T.ones(2, 3), padding_idx=2)
     T.nn.functional.embedding_bag(T.tensor([[2]]), T.ones(2, 3))
     T.nn.functional.embedding_bag(T.tensor([0]), T.ones(2, 3), T.tensor([1]))
@@ -195,7 +219,9 @@ def test_ctc_is_the_sum_over_all_paths() -> None:
     assert loss.item() == pytest.approx(-math.log(total), rel=1e-12)
 
 
-@pytest.mark.parametrize("targets", [[[1, 2, 2], [3, 1, 0]], [1, 2, 2, 3, 1]], ids=["padded", "in a row"])
+@pytest.mark.parametrize(
+    "targets", [[[1, 2, 2], [3, 1, 0]], [1, 2, 2, 3, 1]], ids=["padded", "in a row"]
+)
 def test_the_gradient_of_ctc_is_that_of_log_softmax_before_it(targets: list[object]) -> None:
     logits = ours()(6, 2, 4, dtype="float64").requires_grad_()
     loss = lambda x: F.ctc_loss(x.log_softmax(2), internals.tensor(targets), [6, 5], [3, 2])  # noqa: E731
@@ -220,14 +246,18 @@ def test_bags_are_numpys_sums_means_and_maxima() -> None:
     for mode, reduce in {"sum": np.sum, "mean": np.mean, "max": np.max}.items():
         expected = [reduce(table[r], 0) if r else np.zeros(3, "float32") for r in rows]
         assert_same(
-            F.embedding_bag(flat, internals.from_numpy(table), offsets, mode=mode), np.stack(expected), rtol=1e-6
+            F.embedding_bag(flat, internals.from_numpy(table), offsets, mode=mode),
+            np.stack(expected),
+            rtol=1e-6,
         )
 
 
 def test_scaled_by_frequency_a_row_is_divided_by_its_own() -> None:
     """PyTorch's CPU kernel takes the count of another row here."""
     table = internals.zeros(3, 1, requires_grad=True)
-    F.embedding_bag(internals.tensor([[0, 0, 0, 1, 2, 2]]), table, mode="sum", scale_grad_by_freq=True).sum().backward()
+    F.embedding_bag(
+        internals.tensor([[0, 0, 0, 1, 2, 2]]), table, mode="sum", scale_grad_by_freq=True
+    ).sum().backward()
     assert table.grad.reshape(-1).tolist() == [1, 1, 1]
 
 
@@ -239,7 +269,9 @@ def test_a_sparse_gradient_is_refused(kind: Any, scripted: bool) -> None:
     if scripted:
         rows, frozen = internals.jit.script(rows), internals.jit.script(frozen)
     for _ in range(3):  # the second call of a compiled function is specialised
-        with pytest.raises(NotImplementedError, match="sparse=True.: sparse gradients are not implemented"):
+        with pytest.raises(
+            NotImplementedError, match="sparse=True.: sparse gradients are not implemented"
+        ):
             rows(words).sum().backward()
     assert frozen(words).unique().tolist() == [1]
     with internals.no_grad():
@@ -249,13 +281,17 @@ def test_a_sparse_gradient_is_refused(kind: Any, scripted: bool) -> None:
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("last", [2, 3, 4])
 def test_the_last_bag_ends_with_the_indices(mode: str, last: int) -> None:
-    """PyTorch's own test of this: torch/testing/_internal, `test_embeddingbag_include_last_offset`."""
+    """PyTorch's own test of this: torch/testing/_internal,
+    `test_embeddingbag_include_last_offset`.
+    """
     bags = nn.EmbeddingBag(5, 2, mode=mode, include_last_offset=True, padding_idx=4)
     words, offsets = internals.tensor([0, 1, 2, 3]), internals.tensor([0, 2, last])
     reduce = {"sum": internals.sum, "mean": internals.mean, "max": internals.amax}[mode]
     expected = internals.stack([reduce(bags.weight[:2], 0), reduce(bags.weight[2:4], 0)])
     assert internals.allclose(bags(words, offsets), expected)
-    gradients = [internals.autograd.grad(y.sum(), bags.weight)[0] for y in (bags(words, offsets), expected)]
+    gradients = [
+        internals.autograd.grad(y.sum(), bags.weight)[0] for y in (bags(words, offsets), expected)
+    ]
     assert internals.allclose(*gradients)
     assert bags(words, internals.tensor([0])).shape == (0, 2)
 
@@ -265,7 +301,11 @@ def test_the_last_bag_ends_where_pytorch_ends_it() -> None:
         for offsets in ([0, 0], [0, 1], [0, 1, 2], [0, 3, 3]):
             options = f"mode='{mode}', include_last_offset=True, padding_idx=3"
             table = "T.arange(8.0, dtype=T.float64).view(4, 2)"
-            check(expression(f"F.embedding_bag(T.tensor([1, 2, 0]), {table}, T.tensor({offsets}), {options})"))
+            check(
+                expression(
+                    f"F.embedding_bag(T.tensor([1, 2, 0]), {table}, T.tensor({offsets}), {options})"
+                )
+            )
 
 
 def test_alpha_dropout_keeps_mean_and_variance() -> None:
@@ -280,5 +320,7 @@ def test_the_adaptive_softmax_is_a_distribution() -> None:
     layer, x = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5]), ours()(6, 8)
     log_probs, target = layer.log_prob(x), internals.tensor([0, 9, 4, 1, 2, 6])
     assert_same(log_probs.exp().sum(1), np.ones(6, "float32"), rtol=1e-5)
-    assert_same(layer(x, target).output, to_numpy(log_probs.gather(1, target[:, None])[:, 0]), rtol=1e-5)
+    assert_same(
+        layer(x, target).output, to_numpy(log_probs.gather(1, target[:, None])[:, 0]), rtol=1e-5
+    )
     assert_same(layer.predict(x), to_numpy(log_probs.argmax(1)))

@@ -1,4 +1,6 @@
-"""Functions of vision and the rarer poolings: values and errors beside PyTorch, and against what must hold of them."""
+"""Functions of vision and the rarer poolings: values and errors beside PyTorch, and against what
+must hold of them.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,15 @@ GRIDS = [
 
 CASES = GRIDS + cases("""
     # points exactly on elements, on edges, between two for nearest, and nowhere
-    F.grid_sample(x(1, 1, 3, 3), x.of([[[[-1, -1], [0, 0], [1, 1], [0.5, -0.5], [-1.0, 0.3]]]]), align_corners=True)
-    F.grid_sample(x(1, 1, 3, 3), x.of([[[[-1, -1], [0, 0], [1, 1], [0.5, -0.5], [-1.0, 0.3]]]]), "nearest", "border", False)
-    F.grid_sample(x(1, 1, 3, 3), x.of([[[[1e6, -1e6], [30.5, -7.25], [3, -3]]]]), padding_mode="reflection", align_corners=False)
+    F.grid_sample(x(1, 1, 3, 3), x.of([[[[-1, -1], [0, 0], [1, 1], [0.5, -0.5], [-1.0, 0.3]]]]),
+        align_corners=True)
+    F.grid_sample(x(1, 1, 3, 3), x.of([[[[-1, -1], [0, 0], [1, 1], [0.5, -0.5], [-1.0, 0.3]]]]),
+        "nearest", "border", False)
+    F.grid_sample(x(1, 1, 3, 3), x.of([[[[1e6, -1e6], [30.5, -7.25], [3, -3]]]]),
+        padding_mode="reflection", align_corners=False)
     F.grid_sample(x(1, 1, 1, 1), x(1, 2, 3, 2), padding_mode="reflection", align_corners=True)
-    F.grid_sample(x(1, 2, 3, 4, dtype="float64"), x(1, 2, 3, 2, dtype="float64"), "bicubic", align_corners=False)
+    F.grid_sample(x(1, 2, 3, 4, dtype="float64"), x(1, 2, 3, 2, dtype="float64"), "bicubic",
+        align_corners=False)
     F.grid_sample(x(0, 2, 3, 4), x(0, 2, 3, 2), align_corners=False)
     F.grid_sample(x(2, 0, 3, 4), x(2, 2, 3, 2), align_corners=False)
     F.grid_sample(x(2, 2, 3, 4), x(2, 0, 3, 2), align_corners=False)
@@ -54,7 +60,8 @@ CASES = GRIDS + cases("""
     F.max_pool3d(x(2, 2, 4, 4, 4, dtype="int64"), 2, return_indices=True)
     F.max_pool3d(x.of([[[[nan, 1], [2, nan]], [[3, 4], [5, 6]]]]), 2, 1, 1, return_indices=True)
     F.max_pool3d(x.of([[[[1, 1], [1, 1]], [[1, 1], [1, 1]]]]), (1, 2, 2), return_indices=True)
-    F.max_pool3d(x.of([[[[-inf, -inf], [-inf, -inf]], [[1, 1], [1, -inf]]]]), (1, 2, 2), 1, (0, 1, 1), return_indices=True)
+    F.max_pool3d(x.of([[[[-inf, -inf], [-inf, -inf]], [[1, 1], [1, -inf]]]]), (1, 2, 2), 1,
+        (0, 1, 1), return_indices=True)
     F.max_pool3d_with_indices(x(0, 2, 4, 4, 4), 2)
     F.max_pool3d(x(2, 0, 4, 4, 4), 2)
     F.avg_pool3d(x(2, 2, 4, 4, 4, dtype="int64"), 2)
@@ -129,9 +136,13 @@ def test_the_grid_of_the_identity_gives_the_image(mode: str) -> None:
 
 def test_a_mirrored_grid_mirrors() -> None:
     image = ours()(1, 1, 2, 3)
-    grid = F.affine_grid(internals.tensor([[[-1.0, 0, 0], [0, 1, 0]]]), image.shape, align_corners=False)
+    grid = F.affine_grid(
+        internals.tensor([[[-1.0, 0, 0], [0, 1, 0]]]), image.shape, align_corners=False
+    )
     np.testing.assert_allclose(
-        to_numpy(F.grid_sample(image, grid, align_corners=False)), to_numpy(image)[..., ::-1], atol=1e-6
+        to_numpy(F.grid_sample(image, grid, align_corners=False)),
+        to_numpy(image)[..., ::-1],
+        atol=1e-6,
     )
 
 
@@ -147,7 +158,9 @@ def test_pooling_volumes_against_numpy() -> None:
     x = ours()(2, 3, 4, 6, 2)
     blocks = to_numpy(x).reshape(2, 3, 2, 2, 3, 2, 1, 2)
     assert_same(F.max_pool3d(x, 2), blocks.max((3, 5, 7)))
-    np.testing.assert_allclose(to_numpy(F.avg_pool3d(x, 2)), blocks.mean((3, 5, 7)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(F.avg_pool3d(x, 2)), blocks.mean((3, 5, 7)), rtol=1e-5, atol=1e-6
+    )
     np.testing.assert_allclose(
         to_numpy(F.lp_pool3d(x, 2, 2)), np.sqrt((blocks**2).sum((3, 5, 7))), rtol=1e-5, atol=1e-6
     )

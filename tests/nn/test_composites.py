@@ -1,4 +1,6 @@
-"""Functions of `nn.functional` that are made of other operators: side by side with PyTorch, at their edges too."""
+"""Functions of `nn.functional` that are made of other operators: side by side with PyTorch, at
+their edges too.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ def test_errors(text: str) -> None:
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 1), st.integers(1, 2))
 @examples(20)
-def test_folding_what_was_unfolded_counts_windows(k: int, stride: int, padding: int, dilation: int) -> None:
+def test_folding_what_was_unfolded_counts_windows(
+    k: int, stride: int, padding: int, dilation: int
+) -> None:
     x = ours()(2, 3, 7, 6, dtype="float64")
     options = {"dilation": dilation, "padding": padding, "stride": stride}
     back = F.fold(F.unfold(x, k, **options), (7, 6), k, **options)
@@ -127,13 +131,17 @@ def test_activations_against_their_formulas(value: float, lambd: float) -> None:
     assert_same(F.mish(x), np.array([value * np.tanh(np.log1p(np.exp(value)))]))
     assert_same(F.softshrink(x, lambd), np.sign([value]) * np.maximum(np.abs([value]) - lambd, 0))
     assert_same(F.hardshrink(x, lambd), np.array([0.0 if -lambd <= value <= lambd else value]))
-    assert_same(F.celu(x, lambd), np.array([max(value, 0) + min(0, lambd * np.expm1(value / lambd))]))
+    assert_same(
+        F.celu(x, lambd), np.array([max(value, 0) + min(0, lambd * np.expm1(value / lambd))])
+    )
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 3))
 @examples(20)
 def test_bilinear_against_numpy(n: int, a: int, b: int, out: int) -> None:
     x = ours()
-    one, two, weight, bias = (x(*sizes, dtype="float64") for sizes in ((n, a), (n, b), (out, a, b), (out,)))
+    one, two, weight, bias = (
+        x(*sizes, dtype="float64") for sizes in ((n, a), (n, b), (out, a, b), (out,))
+    )
     expected = np.einsum("ni,oij,nj->no", *map(to_numpy, (one, weight, two))) + to_numpy(bias)
     assert_same(F.bilinear(one, two, weight, bias), expected)

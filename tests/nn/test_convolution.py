@@ -22,25 +22,36 @@ def by_definition(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, grou
     """Convolution as a loop over output places, in numpy: slow and plainly right."""
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
     kernel = w.shape[2:]
-    places = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation)]
+    places = [
+        (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation)
+    ]
     y = np.zeros((x.shape[0], w.shape[0], *places), x.dtype)
     per_group = w.shape[0] // groups
     for o in range(w.shape[0]):
         channels = slice(o // per_group * w.shape[1], (o // per_group + 1) * w.shape[1])
         for place in product(*map(range, places)):
             window = tuple(
-                slice(i * s, i * s + d * (k - 1) + 1, d) for i, s, d, k in zip(place, stride, dilation, kernel)
+                slice(i * s, i * s + d * (k - 1) + 1, d)
+                for i, s, d, k in zip(place, stride, dilation, kernel)
             )
-            y[(slice(None), o, *place)] = (x[(slice(None), channels, *window)] * w[o]).sum(tuple(range(1, x.ndim)))
+            y[(slice(None), o, *place)] = (x[(slice(None), channels, *window)] * w[o]).sum(
+                tuple(range(1, x.ndim))
+            )
     return y
 
 
 @st.composite
 def geometries(draw: Any) -> tuple[Any, ...]:
-    """Input and weight sizes with stride, padding and dilation that leave at least one place; two spatial dimensions."""
+    """Input and weight sizes with stride, padding and dilation that leave at least one place; two
+    spatial dimensions.
+    """
     groups = draw(st.integers(1, 3))
     small = st.tuples(st.integers(1, 3), st.integers(1, 3))
-    kernel, stride, dilation = draw(small), draw(small), draw(st.tuples(st.integers(1, 2), st.integers(1, 2)))
+    kernel, stride, dilation = (
+        draw(small),
+        draw(small),
+        draw(st.tuples(st.integers(1, 2), st.integers(1, 2))),
+    )
     padding = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
     least = [max(1, d * (k - 1) + 1 - 2 * p) for d, k, p in zip(dilation, kernel, padding)]
     sizes = [n + draw(st.integers(0, 4)) for n in least]
@@ -76,7 +87,9 @@ def test_the_transposed_convolution_is_the_adjoint(geometry: tuple[Any, ...]) ->
         return
     back = F.conv_transpose2d(y, w, None, stride, padding, extra, groups, dilation)
     assert back.shape == x.shape
-    np.testing.assert_allclose((to_numpy(forward) * to_numpy(y)).sum(), (to_numpy(x) * to_numpy(back)).sum(), atol=1e-9)
+    np.testing.assert_allclose(
+        (to_numpy(forward) * to_numpy(y)).sum(), (to_numpy(x) * to_numpy(back)).sum(), atol=1e-9
+    )
 
 
 def test_depthwise() -> None:
@@ -114,7 +127,9 @@ def test_backward(name: str, transposed: bool, dtype: str) -> None:
         mine = ops.convolution_backward(dy, x, w, channels, *rest, mask)
         given = (channels, *rest, mask)
         theirs = answer(
-            lambda torch, given=given: torch.ops.aten.convolution_backward(*map(to_torch, (dy, x, w)), *given),
+            lambda torch, given=given: torch.ops.aten.convolution_backward(
+                *map(to_torch, (dy, x, w)), *given
+            ),
             family="layers",
         )
         assert_same(mine, theirs, **tolerance)
@@ -123,17 +138,25 @@ def test_backward(name: str, transposed: bool, dtype: str) -> None:
 def test_the_gradient_of_the_weight_is_what_the_output_changes_by() -> None:
     """Linear in the weight: the change of <y, dy> is <dw, change of w>, exactly."""
     make = ours()
-    x, w, step = make(2, 4, 6, 5, dtype="float64"), make(6, 2, 3, 2, dtype="float64"), make(6, 2, 3, 2, dtype="float64")
+    x, w, step = (
+        make(2, 4, 6, 5, dtype="float64"),
+        make(6, 2, 3, 2, dtype="float64"),
+        make(6, 2, 3, 2, dtype="float64"),
+    )
     rest = ([2, 1], [1, 0], [1, 2], False, [0, 0], 2)
     y = ops.convolution(x, w, None, *rest)
     dy = make(*y.shape, dtype="float64")
     dw = ops.convolution_backward(dy, x, w, None, *rest, [False, True, False])[1]
     change = to_numpy(ops.convolution(x, w + step, None, *rest)) - to_numpy(y)
-    np.testing.assert_allclose((change * to_numpy(dy)).sum(), (to_numpy(dw) * to_numpy(step)).sum(), rtol=1e-9)
+    np.testing.assert_allclose(
+        (change * to_numpy(dy)).sum(), (to_numpy(dw) * to_numpy(step)).sum(), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
-@pytest.mark.parametrize("compiled", [lambda m: m, jit.script, lambda m: jit.freeze(jit.script(m.eval()))])
+@pytest.mark.parametrize(
+    "compiled", [lambda m: m, jit.script, lambda m: jit.freeze(jit.script(m.eval()))]
+)
 def test_nothing_comes_of_no_channels(compiled: Any, dims: int) -> None:
     """PyTorch, too, then gives no channels, though the weight has 8."""
     layer = getattr(internals.nn, f"Conv{dims}d")(0, 8, 2)
@@ -146,8 +169,9 @@ def test_nothing_comes_of_no_channels(compiled: Any, dims: int) -> None:
 
 
 EMPTY = [
-    ((2, 0, 4), (8, 0, 2), 8), ((0, 0, 4), (8, 0, 2), None), ((0, 4), (8, 0, 2), 8), ((2, 0, 4), (8, 0, 0), 8),
-    ((0, 2, 4), (8, 2, 2), 8), ((2, 3, 4), (4, 3, 0), 4), ((2, 3, 0), (4, 3, 2), 4), ((2, 3, 4), (0, 3, 2), 0),
+    ((2, 0, 4), (8, 0, 2), 8), ((0, 0, 4), (8, 0, 2), None), ((0, 4), (8, 0, 2), 8),
+    ((2, 0, 4), (8, 0, 0), 8), ((0, 2, 4), (8, 2, 2), 8), ((2, 3, 4), (4, 3, 0), 4),
+    ((2, 3, 0), (4, 3, 2), 4), ((2, 3, 4), (0, 3, 2), 0),
 ]  # fmt: skip
 
 
@@ -155,13 +179,19 @@ EMPTY = [
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize(("x", "w", "b"), EMPTY)
-def test_tensors_without_elements(x: Any, w: Any, b: Any, padding: int, transposed: bool, dims: int) -> None:
+def test_tensors_without_elements(
+    x: Any, w: Any, b: Any, padding: int, transposed: bool, dims: int
+) -> None:
     def gradients(T: Any) -> Any:
         more = dims - 1
         weight = (w[1], w[0]) if transposed else (w[0], w[1])
         sizes = (*x, *x[-1:] * more), (*weight, *w[-1:] * (1 + more)), b
-        inputs = [None if n is None else T.ones(n, dtype=T.float64, requires_grad=True) for n in sizes]
-        y = getattr(T.nn.functional, f"conv{'_transpose' * transposed}{dims}d")(*inputs, padding=padding)
+        inputs = [
+            None if n is None else T.ones(n, dtype=T.float64, requires_grad=True) for n in sizes
+        ]
+        y = getattr(T.nn.functional, f"conv{'_transpose' * transposed}{dims}d")(
+            *inputs, padding=padding
+        )
         y.sum().backward()
         return [y, *(t.grad for t in inputs if t is not None)]
 

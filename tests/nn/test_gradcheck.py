@@ -1,6 +1,8 @@
-"""Layers made of other operators: their gradients against differences of their values, and the gradients' gradients too.
+"""Layers made of other operators: their gradients against differences of their values, and the
+gradients' gradients too.
 
-Parameters and inputs are double precision; inputs are away from kinks (`smooth`), or so few that none of them meets one.
+Parameters and inputs are double precision; inputs are away from kinks (`smooth`), or so few that
+none of them meets one.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ CASES = cases("""
     nn.LSTM(2, 1, bidirectional=True) >> m(x(2, 1, 2))[0]
     nn.GRU(1, 1, 2) >> m(x(3, 1, 1))[0]
     nn.MultiheadAttention(2, 1) >> m(x(2, 1, 2), x(3, 1, 2), x(3, 1, 2))
-    nn.MultiheadAttention(2, 1, add_bias_kv=True) >> (lambda q: m(q, q, q, need_weights=False)[0])(x(2, 1, 2))
+    nn.MultiheadAttention(2, 1, add_bias_kv=True)
+        >> (lambda q: m(q, q, q, need_weights=False)[0])(x(2, 1, 2))
     nn.TransformerEncoderLayer(2, 1, 2, 0.0, "gelu") >> m(x(2, 1, 2))
     nn.HingeEmbeddingLoss() >> m(x(3), x.of([1, -1, 1], "float64"))
     nn.CosineEmbeddingLoss(-0.9) >> m(x(2, 3), x(2, 3), x.of([1, -1], "float64"))
@@ -98,7 +101,8 @@ def test_gradients(case: str) -> None:
         x.given = list(tensors[: len(leaves)])
         return eval(call, names)
 
-    # gradcheck changes the elements of what it is given in place: the parameters are those of the module itself.
+    # gradcheck changes the elements of what it is given in place: the parameters are those of the
+    # module itself.
     assert gradcheck(function, (*leaves, *parameters))
     assert gradgradcheck(function, (*leaves, *parameters))
 

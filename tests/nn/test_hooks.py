@@ -57,16 +57,21 @@ def test_hooks_replace_arguments_and_output(T: Any) -> None:
         assert leaf(x).tolist() == [[30, 120]]
     with leaf.register_forward_pre_hook(lambda m, args: (args[0], 3.0)):
         assert leaf(x).tolist() == [[9, 36]]
-    with leaf.register_forward_pre_hook(lambda m, args, kwargs: (args, {"scale": 2.0}), with_kwargs=True):
+    with leaf.register_forward_pre_hook(
+        lambda m, args, kwargs: (args, {"scale": 2.0}), with_kwargs=True
+    ):
         assert leaf(x, scale=7.0).tolist() == [[6, 24]]
     with leaf.register_forward_hook(lambda m, args, output: output + 1):
         assert leaf(x).tolist() == [[4, 13]]
-    with leaf.register_forward_hook(lambda m, args, kwargs, output: output * kwargs["scale"], with_kwargs=True):
+    with leaf.register_forward_hook(
+        lambda m, args, kwargs, output: output * kwargs["scale"], with_kwargs=True
+    ):
         assert leaf(x, scale=2.0).tolist() == [[12, 48]]
     assert leaf(x).tolist() == [[3, 12]] and leaf.forward(x).tolist() == [[3, 12]]
     with leaf.register_forward_pre_hook(lambda m, args, kwargs: 3, with_kwargs=True):
         assert error_of(lambda: leaf(x)) == (
-            "RuntimeError: forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got 3."
+            "RuntimeError: forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+            "but got 3."
         )
 
 
@@ -89,9 +94,13 @@ def test_hooks_that_are_always_called(T: Any, handles: list[Any]) -> None:
 
     leaf.register_forward_hook(lambda m, args, output: seen.append("not called"))
     leaf.register_forward_hook(lambda m, args, output: seen.append(output), always_call=True)
-    leaf.register_forward_hook(lambda m, args, kw, output: seen.append(kw), with_kwargs=True, always_call=True)
+    leaf.register_forward_hook(
+        lambda m, args, kw, output: seen.append(kw), with_kwargs=True, always_call=True
+    )
     handles.append(
-        for_all(T).register_module_forward_hook(lambda m, args, output: seen.append("all"), always_call=True)
+        for_all(T).register_module_forward_hook(
+            lambda m, args, output: seen.append("all"), always_call=True
+        )
     )
     with pytest.raises(TypeError):
         leaf(T.ones(3), oops=1)
@@ -100,7 +109,9 @@ def test_hooks_that_are_always_called(T: Any, handles: list[Any]) -> None:
     leaf.register_forward_hook(fails, always_call=True)
     with pytest.raises(ValueError, match="of the hook"):
         leaf(T.ones(3))
-    with pytest.warns(UserWarning, match="was silenced as another error was raised in forward: of the hook"):
+    with pytest.warns(
+        UserWarning, match="was silenced as another error was raised in forward: of the hook"
+    ):
         with pytest.raises(TypeError):
             leaf(T.ones(3), oops=1)
 

@@ -1,4 +1,6 @@
-"""Initialization: the same numbers as PyTorch for the same seed, and the properties the numbers are chosen for."""
+"""Initialization: the same numbers as PyTorch for the same seed, and the properties the numbers are
+chosen for.
+"""
 
 from __future__ import annotations
 
@@ -99,11 +101,18 @@ def test_generators_are_used() -> None:
 
 def test_they_work_in_place_on_parameters(T: Any) -> None:
     matrix, image = T.nn.Parameter(T.empty(4, 4)), T.nn.Parameter(T.empty(2, 2, 3))
-    plain = ("uniform_", "normal_", "trunc_normal_", "ones_", "zeros_", "eye_", "xavier_uniform_", "xavier_normal_",
-             "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "dirac_")  # fmt: skip
+    plain = (
+        "uniform_", "normal_", "trunc_normal_", "ones_", "zeros_", "eye_", "xavier_uniform_",
+        "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "dirac_",
+    )  # fmt: skip
     for name, args in [*((name, ()) for name in plain), ("sparse_", (0.1,)), ("constant_", (2.0,))]:
         p = image if name == "dirac_" else matrix
-        assert getattr(T.nn.init, name)(p, *args) is p and p.requires_grad and p.is_leaf and p.grad_fn is None
+        assert (
+            getattr(T.nn.init, name)(p, *args) is p
+            and p.requires_grad
+            and p.is_leaf
+            and p.grad_fn is None
+        )
 
 
 def test_meta_tensors_stay_as_they_are(T: Any) -> None:
@@ -127,13 +136,17 @@ def test_warnings(T: Any) -> None:
         T.nn.init.trunc_normal_(T.empty(3), mean=9.0)
     with pytest.warns(UserWarning, match="Initializing zero-element tensors is a no-op"):
         T.nn.init.kaiming_uniform_(T.empty(0, 3))
-    with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of `nn.init.constant_`"):
+    with pytest.warns(
+        FutureWarning, match="`nn.init.constant` is now deprecated in favor of `nn.init.constant_`"
+    ):
         assert T.nn.init.constant(T.empty(2), 3.0).tolist() == [3, 3]
 
 
 @hypothesis.given(st.integers(1, 6), st.integers(1, 6), st.floats(0.5, 3))
 def test_orthogonal_keeps_lengths(rows: int, columns: int, gain: float) -> None:
-    m = np.array(array(nn.init.orthogonal_(internals.empty(rows, columns, dtype=internals.float64), gain)))
+    m = np.array(
+        array(nn.init.orthogonal_(internals.empty(rows, columns, dtype=internals.float64), gain))
+    )
     short = m @ m.T if rows <= columns else m.T @ m
     np.testing.assert_allclose(short, gain**2 * np.eye(min(rows, columns)), atol=1e-10)
 
@@ -145,7 +158,9 @@ def test_truncated_numbers_stay_inside(mean: float, std: float, a: float, width:
     assert a <= t.min().item() and t.max().item() <= a + width
 
 
-@pytest.mark.parametrize("fill, fan", [("xavier_normal_", (200 + 300) / 2), ("kaiming_normal_", 300 / 2)])
+@pytest.mark.parametrize(
+    "fill, fan", [("xavier_normal_", (200 + 300) / 2), ("kaiming_normal_", 300 / 2)]
+)
 def test_variance(fill: str, fan: float) -> None:
     internals.manual_seed(0)
     options = {"nonlinearity": "relu"} if "kaiming" in fill else {}

@@ -1,4 +1,6 @@
-"""Layers without recurrence and attention: side by side with PyTorch, and by what must hold of them."""
+"""Layers without recurrence and attention: side by side with PyTorch, and by what must hold of
+them.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,8 @@ CASES = cases("""
     nn.CosineSimilarity(-1, 0.1) >> m(x(2, 4, 3), x(4, 3))
     nn.PairwiseDistance() >> m(x(4, 3), x(4, 3))
     nn.PairwiseDistance(1.0, keepdim=True) >> m(x(4, 3), x(4, 3))
-    nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)) >> m(x(3, 1, 6, 6))
+    nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
+        >> m(x(3, 1, 6, 6))
 """)
 test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
 
@@ -172,13 +175,20 @@ def convolutions(draw: Any) -> str:
         tuple(draw(st.lists(st.integers(1, most), min_size=2, max_size=2))) for most in (3, 2, 2)
     )
     padding = draw(st.integers(0, 1))
-    options = f"{kernel}, {stride}, {padding}, dilation={dilation}, groups={groups}, bias={draw(st.booleans())}"
+    options = (
+        f"{kernel}, {stride}, {padding}, dilation={dilation}, groups={groups}, "
+        f"bias={draw(st.booleans())}"
+    )
     sizes = ", ".join(str(draw(st.integers(5, 7))) for _ in range(2))
     if draw(st.booleans()):
-        return f"nn.ConvTranspose2d({channels[0]}, {channels[1]}, {options}) >> m(x(2, {channels[0]}, {sizes}))"
+        return (
+            f"nn.ConvTranspose2d({channels[0]}, {channels[1]}, {options}) >> m(x(2, {channels[0]}, "
+            f"{sizes}))"
+        )
     mode = draw(st.sampled_from(["zeros", "reflect", "replicate", "circular"]))
     return (
-        f"nn.Conv2d({channels[0]}, {channels[1]}, {options}, padding_mode='{mode}') >> m(x(2, {channels[0]}, {sizes}))"
+        f"nn.Conv2d({channels[0]}, {channels[1]}, {options}, padding_mode='{mode}') >> m(x(2, "
+        f"{channels[0]}, {sizes}))"
     )
 
 
@@ -208,7 +218,8 @@ def test_any_normalization_as_pytorch(
 
 
 def test_signatures_as_pytorch() -> None:
-    names = [name for name in nn.modules.__all__ if name not in ("RNN", "LSTM", "GRU")]  # (*args, **kwargs) in both
+    # (*args, **kwargs) in both
+    names = [name for name in nn.modules.__all__ if name not in ("RNN", "LSTM", "GRU")]
 
     def signatures(T: Any) -> Any:
         return {name: described(inspect.signature(getattr(T.nn, name).__init__)) for name in names}
@@ -219,7 +230,8 @@ def test_signatures_as_pytorch() -> None:
 def described(signature: inspect.Signature) -> list[tuple[str, str, str]]:
     """Of each parameter the name, how it is given, and the default; a function's is its name."""
     return [
-        (p.name, p.kind.name, getattr(p.default, "__name__", repr(p.default))) for p in signature.parameters.values()
+        (p.name, p.kind.name, getattr(p.default, "__name__", repr(p.default)))
+        for p in signature.parameters.values()
     ]
 
 
@@ -242,15 +254,21 @@ def test_linear_against_numpy(n: int, features: int, outputs: int, bias: bool) -
     assert all(np.abs(to_numpy(p)).max() <= bound for p in layer.parameters())
 
 
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(0, 2), st.integers(1, 2))
+@given(
+    st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(0, 2), st.integers(1, 2)
+)
 @examples(20)
-def test_conv2d_is_a_product_with_unfolded_windows(n: int, k: int, stride: int, padding: int, dilation: int) -> None:
+def test_conv2d_is_a_product_with_unfolded_windows(
+    n: int, k: int, stride: int, padding: int, dilation: int
+) -> None:
     layer = nn.Conv2d(2, 3, k, stride, padding, dilation)
     x = ours()(n, 2, 7, 6)
     columns = nn.Unfold(k, dilation, padding, stride)(x)
     expected = layer.weight.reshape(3, -1) @ columns + layer.bias.reshape(3, 1)
     result = layer(x)
-    np.testing.assert_allclose(to_numpy(result).reshape(n, 3, -1), to_numpy(expected), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        to_numpy(result).reshape(n, 3, -1), to_numpy(expected), rtol=1e-4, atol=1e-5
+    )
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 1))
@@ -266,12 +284,16 @@ def test_transposed_convolution_is_the_transpose(k: int, stride: int, padding: i
     image = down(x)
     y = ours()(*image.shape, dtype="float64")
     back = up(y, output_size=x.shape[2:])
-    np.testing.assert_allclose(float((image * y).sum()), float((x * back).sum()), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        float((image * y).sum()), float((x * back).sum()), rtol=1e-9, atol=1e-9
+    )
 
 
 @given(st.integers(2, 5), st.integers(1, 4), st.sampled_from([0.1, 0.7, None]), st.integers(1, 4))
 @examples(20)
-def test_batch_norm_keeps_running_statistics(n: int, channels: int, momentum: float | None, batches: int) -> None:
+def test_batch_norm_keeps_running_statistics(
+    n: int, channels: int, momentum: float | None, batches: int
+) -> None:
     layer = nn.BatchNorm1d(channels, momentum=momentum, dtype=internals.float64)
     mean, var = np.zeros(channels), np.ones(channels)
     inputs = ours()
@@ -338,7 +360,17 @@ def test_dropout2d_warns_about_three_dimensions() -> None:
 
 
 def test_inplace_activations_write_over_their_input() -> None:
-    kinds: list[Any] = [nn.ReLU, nn.ReLU6, nn.SiLU, nn.Mish, nn.SELU, nn.CELU, nn.ELU, nn.LeakyReLU, nn.Hardtanh]
+    kinds: list[Any] = [
+        nn.ReLU,
+        nn.ReLU6,
+        nn.SiLU,
+        nn.Mish,
+        nn.SELU,
+        nn.CELU,
+        nn.ELU,
+        nn.LeakyReLU,
+        nn.Hardtanh,
+    ]
     for kind in [*kinds, nn.Hardsigmoid, nn.Hardswish]:
         x = ours()(3, 4)
         expected = to_numpy(kind()(x))
@@ -351,7 +383,10 @@ def test_instance_norm_normalizes_each_channel_of_each_sample() -> None:
     a = to_numpy(x)
     expected = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
     assert_same(F.instance_norm(x), expected)
-    mean, var = internals.zeros(3, dtype=internals.float64), internals.ones(3, dtype=internals.float64)
+    mean, var = (
+        internals.zeros(3, dtype=internals.float64),
+        internals.ones(3, dtype=internals.float64),
+    )
     F.instance_norm(x, mean, var, momentum=1.0)
     assert_same(mean, a.mean(-1).mean(0))
     assert_same(var, a.var(-1, ddof=1).mean(0))

@@ -1,4 +1,6 @@
-"""Layers that learn the size of their input from the first one: they become what the ordinary layer would have been."""
+"""Layers that learn the size of their input from the first one: they become what the ordinary layer
+would have been.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ CASES = cases("""
     nn.LazyInstanceNorm1d(track_running_stats=False) >> m(x(2, 3, 5))
     nn.LazyInstanceNorm2d() >> m(x(2, 3, 4, 5))
     nn.LazyInstanceNorm3d(0.1, 0.2, False, False) >> m(x(2, 3, 4, 5, 2))
-    nn.Sequential(nn.LazyConv2d(4, 2), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2)) >> m(x(2, 3, 4, 5))
+    nn.Sequential(nn.LazyConv2d(4, 2), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
+        >> m(x(2, 3, 4, 5))
 """)
 
 
@@ -46,8 +49,10 @@ def test_the_first_call_as_pytorch(case: str) -> None:
         output = eval(call, {"m": m, "x": x})
         (output**2).sum().backward()
         state = m.state_dict()
-        return [before, repr(m), list(state), [c.__class__.__name__ for c in m.modules()], output.detach(), *state.values(),
-                *[p.grad for p in m.parameters()]]  # fmt: skip
+        return [
+            before, repr(m), list(state), [c.__class__.__name__ for c in m.modules()],
+            output.detach(), *state.values(), *[p.grad for p in m.parameters()],
+        ]  # fmt: skip
 
     check(run, rtol=1e-4, atol=1e-4)
 
@@ -68,7 +73,9 @@ def test_conversion_before_the_first_call() -> None:
     layer = nn.LazyBatchNorm1d().double()
     assert isinstance(layer.running_mean, UninitializedBuffer)
     layer(ours()(4, 2, dtype="float64"))
-    assert {t.dtype for t in (layer.weight, layer.bias, layer.running_mean, layer.running_var)} == {internals.float64}
+    assert {t.dtype for t in (layer.weight, layer.bias, layer.running_mean, layer.running_var)} == {
+        internals.float64
+    }
 
 
 @pytest.mark.parametrize("assign", [False, True])
@@ -101,7 +108,9 @@ def test_copies() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(RuntimeError, match="Expected 3D .unbatched. or 4D .batched. input to LazyConv2d"):
+    with pytest.raises(
+        RuntimeError, match="Expected 3D .unbatched. or 4D .batched. input to LazyConv2d"
+    ):
         nn.LazyConv2d(2, 2)(ours()(2, 3))
     with pytest.raises(ValueError, match="in_channels must be divisible by groups"):
         nn.LazyConv2d(4, 2, groups=2)(ours()(3, 4, 4))

@@ -33,13 +33,16 @@ CASES = cases("""
     nn.CrossEntropyLoss() >> m(x(3, 4), x.labels(3, classes=4))
     nn.CrossEntropyLoss(x_weight(4)) >> m(x(3, 4), x.labels(3, classes=4))
     nn.CrossEntropyLoss(label_smoothing=0.2) >> m(x(3, 4), x.labels(3, classes=4))
-    nn.CrossEntropyLoss(x_weight(4), label_smoothing=0.2, reduction="sum") >> m(x(3, 4), x.labels(3, classes=4))
-    nn.CrossEntropyLoss(ignore_index=0, reduction="none") >> m(x(2, 4, 5), x.labels(2, 5, classes=4))
+    nn.CrossEntropyLoss(x_weight(4), label_smoothing=0.2, reduction="sum")
+        >> m(x(3, 4), x.labels(3, classes=4))
+    nn.CrossEntropyLoss(ignore_index=0, reduction="none")
+        >> m(x(2, 4, 5), x.labels(2, 5, classes=4))
     nn.CrossEntropyLoss() >> m(x(3, 4), x(3, 4).softmax(1))
     nn.CrossEntropyLoss() >> m(x(4), x.labels(classes=4))
     nn.KLDivLoss() >> m(x(3, 4).log_softmax(1), x(3, 4).softmax(1))
     nn.KLDivLoss(reduction="batchmean") >> m(x(3, 4).log_softmax(1), x(3, 4).softmax(1))
-    nn.KLDivLoss(reduction="none", log_target=True) >> m(x(3, 4).log_softmax(1), x(3, 4).log_softmax(1))
+    nn.KLDivLoss(reduction="none", log_target=True)
+        >> m(x(3, 4).log_softmax(1), x(3, 4).log_softmax(1))
     nn.BCELoss() >> m(x.uniform(3, 4), x.uniform(3, 4))
     nn.BCELoss(x_weight(4), reduction="sum") >> m(x.uniform(3, 4), x.uniform(3, 4))
     nn.BCEWithLogitsLoss() >> m(x(3, 4), x.uniform(3, 4))
@@ -90,7 +93,14 @@ def test_errors(text: str) -> None:
     check(expression(text))
 
 
-ELEMENTWISE: list[Any] = [nn.L1Loss, nn.MSELoss, nn.SmoothL1Loss, nn.HuberLoss, nn.SoftMarginLoss, nn.BCEWithLogitsLoss]
+ELEMENTWISE: list[Any] = [
+    nn.L1Loss,
+    nn.MSELoss,
+    nn.SmoothL1Loss,
+    nn.HuberLoss,
+    nn.SoftMarginLoss,
+    nn.BCEWithLogitsLoss,
+]
 
 
 @given(st.sampled_from(ELEMENTWISE), st.integers(1, 4), st.integers(1, 5))
@@ -113,7 +123,9 @@ def test_cross_entropy_against_numpy(n: int, classes: int, smoothing: float) -> 
     logs = a - np.log(np.exp(a).sum(1, keepdims=True))
     soft = np.full((n, classes), smoothing / classes)
     soft[np.arange(n), to_numpy(labels)] += 1 - smoothing
-    assert_same(nn.CrossEntropyLoss(label_smoothing=smoothing)(scores, labels), -(soft * logs).sum(1).mean())
+    assert_same(
+        nn.CrossEntropyLoss(label_smoothing=smoothing)(scores, labels), -(soft * logs).sum(1).mean()
+    )
 
 
 def test_class_weights_are_buffers() -> None:
@@ -133,5 +145,9 @@ def test_words_of_old_warn() -> None:
 def test_triplets_against_numpy(n: int, m: int, p: float) -> None:
     x = ours()
     a, b, c = (x(n, m, dtype="float64") for _ in range(3))
-    near, far = (np.linalg.norm(to_numpy(a) - to_numpy(other) + 1e-6, p, axis=1) for other in (b, c))
-    assert_same(F.triplet_margin_loss(a, b, c, p=p, reduction="none"), np.maximum(near - far + 1, 0))
+    near, far = (
+        np.linalg.norm(to_numpy(a) - to_numpy(other) + 1e-6, p, axis=1) for other in (b, c)
+    )
+    assert_same(
+        F.triplet_margin_loss(a, b, c, p=p, reduction="none"), np.maximum(near - far + 1, 0)
+    )

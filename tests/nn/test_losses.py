@@ -1,4 +1,6 @@
-"""Loss functions, one_hot and cosine_similarity: side by side with PyTorch, and against plain formulas."""
+"""Loss functions, one_hot and cosine_similarity: side by side with PyTorch, and against plain
+formulas.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,8 @@ CLASSES = cases("""
     F.cross_entropy(x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), x.uniform(3)R)
     F.cross_entropy(x(4, 3), x.labels(4, classes=3), label_smoothing=0.2R)
     F.cross_entropy(x(4, 3), x.labels(4, classes=3), x.uniform(3), label_smoothing=0.2R)
-    F.cross_entropy(x(2, 3, 4), x.labels(2, 4, classes=3), x.uniform(3), ignore_index=1, label_smoothing=0.1R)
+    F.cross_entropy(x(2, 3, 4), x.labels(2, 4, classes=3), x.uniform(3), ignore_index=1,
+        label_smoothing=0.1R)
     F.cross_entropy(x(3), x.labels(classes=3), label_smoothing=1.0R)
     F.cross_entropy(x(4, 3), x.labels(4, classes=3), label_smoothing=-0.1R)
     F.cross_entropy(x(3), x.uniform(3)R)
@@ -208,7 +211,9 @@ def test_against_numpy() -> None:
         F.mse_loss(a, b): (d**2).mean(),
         F.l1_loss(a, b): np.abs(d).mean(),
         F.smooth_l1_loss(a, b): np.where(np.abs(d) < 1, d**2 / 2, np.abs(d) - 0.5).mean(),
-        F.huber_loss(a, b, delta=0.5): np.where(np.abs(d) <= 0.5, d**2 / 2, 0.5 * (np.abs(d) - 0.25)).mean(),
+        F.huber_loss(a, b, delta=0.5): np.where(
+            np.abs(d) <= 0.5, d**2 / 2, 0.5 * (np.abs(d) - 0.25)
+        ).mean(),
         F.binary_cross_entropy(p, q): -(nq * np.log(np_) + (1 - nq) * np.log(1 - np_)).mean(),
         F.binary_cross_entropy_with_logits(a, q): -(
             nq * -np.log1p(np.exp(-na)) + (1 - nq) * (-na - np.log1p(np.exp(-na)))
@@ -221,10 +226,16 @@ def test_against_numpy() -> None:
 
 @given(st.data())
 @examples(20)
-def test_cross_entropy_is_the_mean_negative_log_of_the_right_probability(data: st.DataObject) -> None:
+def test_cross_entropy_is_the_mean_negative_log_of_the_right_probability(
+    data: st.DataObject,
+) -> None:
     n, c = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
     x = ours()
-    logits, target, weight = x(n, c, dtype="float64"), x.labels(n, classes=c), x.uniform(c, dtype="float64")
+    logits, target, weight = (
+        x(n, c, dtype="float64"),
+        x.labels(n, classes=c),
+        x.uniform(c, dtype="float64"),
+    )
     t, w = to_numpy(target), to_numpy(weight)
     right = -np.log(_softmax(to_numpy(logits))[np.arange(n), t])
     np.testing.assert_allclose(F.cross_entropy(logits, target).item(), right.mean(), rtol=1e-9)
@@ -241,13 +252,19 @@ def test_one_hot_and_cosine_similarity_against_numpy() -> None:
     assert_same(F.one_hot(index, 4), np.eye(4, dtype=np.int64)[to_numpy(index)])
     a, b = x(5, 3, dtype="float64"), x(5, 3, dtype="float64")
     na, nb = to_numpy(a), to_numpy(b)
-    assert_same(F.cosine_similarity(a, b), (na * nb).sum(1) / np.linalg.norm(na, axis=1) / np.linalg.norm(nb, axis=1))
+    assert_same(
+        F.cosine_similarity(a, b),
+        (na * nb).sum(1) / np.linalg.norm(na, axis=1) / np.linalg.norm(nb, axis=1),
+    )
 
 
 def test_legacy_arguments_warn() -> None:
     a, b = internals.zeros(2), internals.ones(2)
     with pytest.warns(
-        UserWarning, match=r"size_average and reduce args will be deprecated, please use reduction='sum' instead\."
+        UserWarning,
+        match=(
+            r"size_average and reduce args will be deprecated, please use reduction='sum' instead\."
+        ),
     ):
         assert F.mse_loss(a, b, size_average=False).item() == 2
     with pytest.warns(UserWarning, match="please use reduction='none' instead"):
@@ -256,7 +273,10 @@ def test_legacy_arguments_warn() -> None:
 
 def test_sizes_that_only_broadcast_warn() -> None:
     with pytest.warns(
-        UserWarning, match=r"Using a target size \(internals.Size\(\[3\]\)\) that is different to the input size"
+        UserWarning,
+        match=(
+            r"Using a target size \(internals.Size\(\[3\]\)\) that is different to the input size"
+        ),
     ):
         F.mse_loss(internals.zeros(2, 3), internals.ones(3))
 

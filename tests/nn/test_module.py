@@ -1,4 +1,6 @@
-"""`nn.Module`: what assignment does, walking and converting the tree, printing, copying. The same code runs in PyTorch."""
+"""`nn.Module`: what assignment does, walking and converting the tree, printing, copying. The same
+code runs in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_assignment_moves_a_name_between_kinds(T: Any) -> None:
 def test_a_module_takes_the_place_of_a_parameter_only_by_deleting_it(T: Any) -> None:
     m = T.nn.Module()
     m.p = T.nn.Parameter(T.zeros(1))
-    wanted = "TypeError: cannot assign '{}' as parameter 'p' (internals.nn.Parameter or None expected)"
+    wanted = (
+        "TypeError: cannot assign '{}' as parameter 'p' (internals.nn.Parameter or None expected)"
+    )
     assert error_of(lambda: setattr(m, "p", T.zeros(1))) == wanted.format("internals.FloatTensor")
     assert error_of(lambda: setattr(m, "p", "text")) == wanted.format("str")
 
@@ -82,12 +86,20 @@ def test_what_may_be_assigned(T: Any) -> None:
         "module dot": lambda: m.register_module("a.b", T.nn.Module()),
         "module empty": lambda: m.register_module("", T.nn.Module()),
     }.items()} == {
-        "child": "TypeError: cannot assign 'int' as child module 'child' (internals.nn.Module or None expected)",
-        "buffer": "TypeError: cannot assign 'int' as buffer 'b' (internals.nn.Buffer, internals.Tensor or None expected)",
+        "child": (
+            "TypeError: cannot assign 'int' as child module 'child' (internals.nn.Module or None "
+            "expected)"
+        ),
+        "buffer": (
+            "TypeError: cannot assign 'int' as buffer 'b' (internals.nn.Buffer, internals.Tensor "
+            "or None expected)"
+        ),
         "missing": "AttributeError: 'Module' object has no attribute 'nothing'",
         "deleted": "AttributeError: 'Module' object has no attribute 'nothing'",
-        "not a parameter": "TypeError: cannot assign 'internals.FloatTensor' object to parameter 'q' "
-                           "(internals.nn.Parameter or None required)",
+        "not a parameter": (
+            "TypeError: cannot assign 'internals.FloatTensor' object to parameter 'q' "
+            "(internals.nn.Parameter or None required)"
+        ),
         "not a name": "TypeError: parameter name should be a string. Got int",
         "dot": 'KeyError: parameter name can\'t contain "."',
         "empty": 'KeyError: parameter name can\'t be empty string ""',
@@ -95,7 +107,10 @@ def test_what_may_be_assigned(T: Any) -> None:
         "buffer dot": 'KeyError: buffer name can\'t contain "."',
         "buffer empty": 'KeyError: buffer name can\'t be empty string ""',
         "buffer taken": "KeyError: attribute 'p' already exists",
-        "buffer kind": "TypeError: cannot assign 'list' object to buffer 'c' (internals Tensor or None required)",
+        "buffer kind": (
+            "TypeError: cannot assign 'list' object to buffer 'c' (internals Tensor or None "
+            "required)"
+        ),
         "buffer name": "TypeError: buffer name should be a string. Got NoneType",
         "module kind": "TypeError: int is not a Module subclass",
         "module name": "TypeError: module name should be a string. Got int",
@@ -115,16 +130,32 @@ def test_nothing_may_be_assigned_before_init(T: Any) -> None:
             pass
 
     before = "before Module.__init__() call"
-    assert error_of(lambda: Hasty(T.nn.Parameter(T.zeros(1)))) == f"AttributeError: cannot assign parameters {before}"
-    assert error_of(lambda: Hasty(T.nn.Module())) == f"AttributeError: cannot assign module {before}"
-    assert error_of(lambda: Hasty(T.nn.Buffer(T.zeros(1)))) == f"AttributeError: cannot assign buffer {before}"
-    assert error_of(lambda: Called().register_buffer("b", None)) == f"AttributeError: cannot assign buffer {before}"
-    assert error_of(lambda: Called()(1)) == "AttributeError: 'Called' object has no attribute '_backward_hooks'"
+    assert (
+        error_of(lambda: Hasty(T.nn.Parameter(T.zeros(1))))
+        == f"AttributeError: cannot assign parameters {before}"
+    )
+    assert (
+        error_of(lambda: Hasty(T.nn.Module())) == f"AttributeError: cannot assign module {before}"
+    )
+    assert (
+        error_of(lambda: Hasty(T.nn.Buffer(T.zeros(1))))
+        == f"AttributeError: cannot assign buffer {before}"
+    )
+    assert (
+        error_of(lambda: Called().register_buffer("b", None))
+        == f"AttributeError: cannot assign buffer {before}"
+    )
+    assert (
+        error_of(lambda: Called()(1))
+        == "AttributeError: 'Called' object has no attribute '_backward_hooks'"
+    )
     assert Hasty(3).x == 3
     assert error_of(lambda: T.nn.Module(3)) == (
         "TypeError: Module.__init__() takes 1 positional argument but 2 were given"
     )
-    assert error_of(lambda: T.nn.Module(a=3)) == ("TypeError: Module.__init__() got an unexpected keyword argument 'a'")
+    assert error_of(lambda: T.nn.Module(a=3)) == (
+        "TypeError: Module.__init__() got an unexpected keyword argument 'a'"
+    )
 
 
 def test_a_module_without_forward(T: Any) -> None:
@@ -172,7 +203,11 @@ def test_dir_names_members_that_can_be_written(T: Any) -> None:
     m = make_net(T)
     m.add_module("0", T.nn.Module())
     names = dir(m)
-    assert {"first", "scale", "forward", "training"} <= set(names) and "0" not in names and names == sorted(names)
+    assert (
+        {"first", "scale", "forward", "training"} <= set(names)
+        and "0" not in names
+        and names == sorted(names)
+    )
 
 
 # Walking
@@ -189,7 +224,9 @@ def test_names_of_everything(T: Any) -> None:
     own = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
     assert [name for name, _ in net.named_parameters()] == own
     again = ["x.block.inner.weight", "x.block.inner.bias"]
-    assert [n for n, _ in net.named_parameters("x", remove_duplicate=False)] == [f"x.{n}" for n in own] + again
+    assert [n for n, _ in net.named_parameters("x", remove_duplicate=False)] == [
+        f"x.{n}" for n in own
+    ] + again
     assert [name for name, _ in net.named_parameters(recurse=False)] == ["scale"]
     assert [name for name, _ in net.named_buffers("n")] == [
         "n.first.count", "n.first.scratch", "n.second.count", "n.second.scratch"
@@ -214,12 +251,16 @@ def test_finding_by_path(T: Any) -> None:
         lambda: net.get_parameter("first.count"), lambda: net.get_parameter("first.nothing"),
         lambda: net.get_buffer("first.weight"), lambda: net.get_buffer("nowhere.weight"),
         lambda: net.set_submodule("", net), lambda: net.set_submodule("first", 3),
-        lambda: net.set_submodule("scale", net.first), lambda: net.set_submodule("new", net.first, strict=True),
+        lambda: net.set_submodule("scale", net.first),
+        lambda: net.set_submodule("new", net.first, strict=True),
         lambda: net.set_submodule("nowhere.new", net.first),
     )] == [
-        "AttributeError: Block has no attribute `outer`", "AttributeError: `scale` is not an nn.Module",
-        "AttributeError: `count` is not an nn.Parameter", "AttributeError: Leaf has no attribute `nothing`",
-        "AttributeError: `weight` is not a buffer", "AttributeError: Net has no attribute `nowhere`",
+        "AttributeError: Block has no attribute `outer`",
+        "AttributeError: `scale` is not an nn.Module",
+        "AttributeError: `count` is not an nn.Parameter",
+        "AttributeError: Leaf has no attribute `nothing`",
+        "AttributeError: `weight` is not a buffer",
+        "AttributeError: Net has no attribute `nowhere`",
         "ValueError: Cannot set the submodule without a target name!",
         "ValueError: `module` is not an nn.Module, found <class 'int'>",
         "AttributeError: `scale` is not an nn.Module", "AttributeError: Net has no attribute `new`",
@@ -265,9 +306,16 @@ def test_conversion_keeps_parameters_and_replaces_buffers(T: Any) -> None:
     assert leaf.double() is leaf
     assert leaf.weight is weight and weight.dtype is T.float64 and weight.grad.dtype is T.float64
     assert weight.requires_grad and weight.is_leaf and isinstance(weight, T.nn.Parameter)
-    assert leaf.scratch is not scratch and leaf.scratch.dtype is T.float64 and leaf.count.dtype is T.int64
+    assert (
+        leaf.scratch is not scratch
+        and leaf.scratch.dtype is T.float64
+        and leaf.count.dtype is T.int64
+    )
     assert leaf.half().bias.dtype is T.float16 and leaf.float().bias.dtype is T.float32
-    assert leaf.to(T.float64).weight.dtype is T.float64 and leaf.to(T.zeros(1)).weight.dtype is T.float32
+    assert (
+        leaf.to(T.float64).weight.dtype is T.float64
+        and leaf.to(T.zeros(1)).weight.dtype is T.float32
+    )
     assert leaf.cpu().weight is weight
     leaf.weight.grad = None
     assert leaf.type(T.float64).count.dtype is T.float64
@@ -278,10 +326,15 @@ def test_device_meta(T: Any) -> None:
     leaf = make_leaf(T)()
     weight = leaf.weight
     assert leaf.to("meta") is leaf
-    assert leaf.weight is not weight and leaf.weight.is_meta and isinstance(leaf.weight, T.nn.Parameter)
+    assert (
+        leaf.weight is not weight
+        and leaf.weight.is_meta
+        and isinstance(leaf.weight, T.nn.Parameter)
+    )
     assert leaf.count.is_meta and leaf.weight.requires_grad
     assert error_of(lambda: leaf.to("cpu")).startswith(
-        "NotImplementedError: Cannot copy out of meta tensor; no data! Please use internals.nn.Module.to_empty()"
+        "NotImplementedError: Cannot copy out of meta tensor; no data! Please use "
+        "internals.nn.Module.to_empty()"
     )
     leaf.to_empty(device="cpu")
     assert not leaf.weight.is_meta and leaf.weight.shape == (2, 3) and leaf.count.dtype is T.int64
@@ -290,10 +343,16 @@ def test_device_meta(T: Any) -> None:
 def test_conversion_errors(T: Any) -> None:
     leaf = make_leaf(T)()
     assert error_of(lambda: leaf.to(T.int64)) == (
-        "TypeError: nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=internals.int64"
+        "TypeError: nn.Module.to only accepts floating point or complex dtypes, but got desired "
+        "dtype=internals.int64"
     )
-    assert error_of(lambda: leaf.to("cpu", copy=True)) == "RuntimeError: .to() does not accept copy argument"
-    assert error_of(lambda: leaf.to(1, 2, 3)).startswith("TypeError: to() received an invalid combination of arguments")
+    assert (
+        error_of(lambda: leaf.to("cpu", copy=True))
+        == "RuntimeError: .to() does not accept copy argument"
+    )
+    assert error_of(lambda: leaf.to(1, 2, 3)).startswith(
+        "TypeError: to() received an invalid combination of arguments"
+    )
 
 
 def test_memory_format_is_for_images(T: Any) -> None:
@@ -311,7 +370,8 @@ def test_repr(T: Any) -> None:
     net.nothing = net.block
     net.nothing = None
     assert repr(net) == (
-        "Net(\n  (first): Leaf(rows=2)\n  (second): Leaf(rows=1)\n  (block): Block(\n    (inner): Leaf(rows=1)\n  )\n"
+        "Net(\n  (first): Leaf(rows=2)\n  (second): Leaf(rows=1)\n  (block): Block(\n    (inner): "
+        "Leaf(rows=1)\n  )\n"
         "  (nothing): None\n)"
     )
     assert repr(T.nn.Module()) == "Module()"
@@ -328,7 +388,9 @@ def test_deepcopy_is_independent_and_keeps_sharing(T: Any) -> None:
     assert isinstance(other.scale, T.nn.Parameter) and other.scale.requires_grad
     with T.no_grad():
         other.first.weight.zero_()
-    assert net.first.weight.sum().item() == 15 and list(other.state_dict()) == list(net.state_dict())
+    assert net.first.weight.sum().item() == 15 and list(other.state_dict()) == list(
+        net.state_dict()
+    )
     shallow = copy.copy(net)
     assert shallow.scale is net.scale
 
@@ -345,7 +407,11 @@ def test_pickle_round_trip() -> None:
     m = Pickled().eval()
     m.register_forward_hook(_hook)
     back = pickle.loads(pickle.dumps(m))
-    assert type(back.weight) is nn.Parameter and back.tied is back.weight and back.weight.tolist() == [0, 1, 2]
+    assert (
+        type(back.weight) is nn.Parameter
+        and back.tied is back.weight
+        and back.weight.tolist() == [0, 1, 2]
+    )
     assert back.view.untyped_storage() is back.weight.untyped_storage() and not back.training
     assert list(back._forward_hooks.values()) == [_hook]
 
@@ -353,7 +419,9 @@ def test_pickle_round_trip() -> None:
 def _hook(module: Any, args: Any, output: Any) -> None: ...
 
 
-@pytest.mark.parametrize("method", ["float", "double", "half", "cpu", "eval", "train", "requires_grad_"])
+@pytest.mark.parametrize(
+    "method", ["float", "double", "half", "cpu", "eval", "train", "requires_grad_"]
+)
 def test_methods_return_the_module(T: Any, method: str) -> None:
     m = make_net(T)
     assert getattr(m, method)() is m

@@ -1,4 +1,6 @@
-"""Random lives of a module, in both libraries: after every step the same members, names and errors."""
+"""Random lives of a module, in both libraries: after every step the same members, names and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from tests.support import examples
 
 NAMES = st.sampled_from(["a", "b", "c", "a.b", "", "training", "forward", "0", None])
 KINDS = st.sampled_from(
-    ["parameter", "module", "tensor", "buffer", "unsaved buffer", "None", "number", "first", "itself"]
+    [
+        "parameter",
+        "module",
+        "tensor",
+        "buffer",
+        "unsaved buffer",
+        "None",
+        "number",
+        "first",
+        "itself",
+    ]
 )
 STEPS = st.lists(
     st.tuples(
@@ -50,9 +62,11 @@ class Life:
     def value(self, kind: str) -> Any:
         T = self.T
         return {
-            "parameter": lambda: T.nn.Parameter(T.zeros(2)), "module": T.nn.Module, "tensor": lambda: T.zeros(1),
-            "buffer": lambda: T.nn.Buffer(T.zeros(3)), "unsaved buffer": lambda: T.nn.Buffer(T.zeros(3), persistent=False),
-            "None": lambda: None, "number": lambda: 3, "first": lambda: self.m.first, "itself": T.nn.Module,
+            "parameter": lambda: T.nn.Parameter(T.zeros(2)), "module": T.nn.Module,
+            "tensor": lambda: T.zeros(1), "buffer": lambda: T.nn.Buffer(T.zeros(3)),
+            "unsaved buffer": lambda: T.nn.Buffer(T.zeros(3), persistent=False),
+            "None": lambda: None, "number": lambda: 3, "first": lambda: self.m.first,
+            "itself": T.nn.Module,
         }[kind]()  # fmt: skip
 
     def step(self, what: str, name: Any, kind: str) -> None:
@@ -85,18 +99,23 @@ class Life:
     def names(self) -> list[str]:
         """The attributes; none if there is one without a name, at which PyTorch's `dir` fails."""
         return (
-            [] if "" in {**self.m._parameters, **self.m._buffers, **self.m._modules, **self.m.__dict__} else dir(self.m)
+            []
+            if "" in {**self.m._parameters, **self.m._buffers, **self.m._modules, **self.m.__dict__}
+            else dir(self.m)
         )
 
     def state(self) -> Any:
         m = self.m
         everything = [n for n in m.__dict__ if not n.startswith("_")]
-        shapes = [(n, tuple(t.shape), str(t.dtype).split(".")[-1]) for n, t in m.state_dict().items()]
+        shapes = [
+            (n, tuple(t.shape), str(t.dtype).split(".")[-1]) for n, t in m.state_dict().items()
+        ]
         return (
-            everything, list(m._parameters), list(m._buffers), list(m._modules), m._non_persistent_buffers_set, shapes,
-            [n for n, _ in m.named_modules(remove_duplicate=False)], [n for n, _ in m.named_parameters()],
-            [n for n, _ in m.named_buffers()], [n for n in self.names() if len(n) == 1], repr(m),
-            getattr(m, "training", None) is True,
+            everything, list(m._parameters), list(m._buffers), list(m._modules),
+            m._non_persistent_buffers_set, shapes,
+            [n for n, _ in m.named_modules(remove_duplicate=False)],
+            [n for n, _ in m.named_parameters()], [n for n, _ in m.named_buffers()],
+            [n for n in self.names() if len(n) == 1], repr(m), getattr(m, "training", None) is True,
         )  # fmt: skip
 
 
@@ -108,5 +127,7 @@ def test_random_lives(steps: list[tuple[str, Any, str]]) -> None:
         life = Life(T)
         return [(step, life.told(*step), life.state()) for step in steps]
 
-    for ours, theirs in zip(lived(internals), answer(lived, about=steps, family="layers"), strict=True):
+    for ours, theirs in zip(
+        lived(internals), answer(lived, about=steps, family="layers"), strict=True
+    ):
         assert ours == theirs

@@ -1,4 +1,6 @@
-"""Layer, group and batch normalization, normalize and the embedding: side by side with PyTorch, and against numpy."""
+"""Layer, group and batch normalization, normalize and the embedding: side by side with PyTorch, and
+against numpy.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,10 @@ NORMS = cases("""
     F.batch_norm(x(0, 3, 4), x(3), x.uniform(3), x(3), x(3), True)
     T.native_batch_norm(x(4, 3, 5), None, None, x(3), x.uniform(3), True, 0.1, 1e-5)
     T.native_batch_norm(x(4, 3, 5), x(3), x(3), x(3), x.uniform(3), False, 0.1, 1e-5)
-    T.native_batch_norm(x(4, 3, 5), None, None, x(3), x.uniform(3), True, 0.1, 1e-5, out=(x(0), x(0), x(0)))
-    T.native_batch_norm(x(4, 3, 5), None, None, x(3), x.uniform(3), False, 0.1, 1e-5, out=(x(0), x(0), x(7)))
+    T.native_batch_norm(x(4, 3, 5), None, None, x(3), x.uniform(3), True, 0.1, 1e-5,
+        out=(x(0), x(0), x(0)))
+    T.native_batch_norm(x(4, 3, 5), None, None, x(3), x.uniform(3), False, 0.1, 1e-5,
+        out=(x(0), x(0), x(7)))
     F.normalize(x(2, 3))
     F.normalize(x(2, 3), p=1, dim=0)
     F.normalize(x(2, 3, 4), dim=(1, 2))
@@ -93,7 +97,8 @@ ERRORS = cases("""
     F.batch_norm(x(2, 3), x(3), x(3), training=True, eps=0.0)
     F.batch_norm(x(2, 3), x(3), x(3), eps=-1.0)
     F.batch_norm(x(3), x(3), x(3))
-    T.native_batch_norm(x(4, 3), None, None, x(3), x.uniform(3), False, 0.1, 1e-5, out=(x(0), x(2, 2), x(0)))
+    T.native_batch_norm(x(4, 3), None, None, x(3), x.uniform(3), False, 0.1, 1e-5,
+        out=(x(0), x(2, 2), x(0)))
     F.batch_norm(x(2, 3, dtype="int64"), x(3), x(3))
     F.batch_norm(x(2, 3, dtype="float64"), x(3), x(3))
     F.normalize(x(2, 3, dtype="int64"))
@@ -123,7 +128,9 @@ def test_errors(text: str) -> None:
 def test_running_statistics(momentum: float, dtype: str) -> None:
     def case(T: Any, x: Any) -> Any:
         mean, var = x(3, dtype=dtype), x.uniform(3, dtype=dtype)
-        out = T.nn.functional.batch_norm(x(4, 3, 5, dtype=dtype), mean, var, training=True, momentum=momentum)
+        out = T.nn.functional.batch_norm(
+            x(4, 3, 5, dtype=dtype), mean, var, training=True, momentum=momentum
+        )
         return [out, mean, var]
 
     check(case, rtol=1e-5, atol=1e-6)
@@ -133,7 +140,9 @@ def test_running_statistics(momentum: float, dtype: str) -> None:
 def test_embedding_renorm(norm_type: float) -> None:
     def case(T: Any, x: Any) -> Any:
         table = x(6, 4)
-        rows = T.nn.functional.embedding(x.labels(3, classes=4), table, max_norm=1.0, norm_type=norm_type)
+        rows = T.nn.functional.embedding(
+            x.labels(3, classes=4), table, max_norm=1.0, norm_type=norm_type
+        )
         return [rows, table]
 
     check(case)
@@ -143,7 +152,9 @@ def test_layer_norm_against_numpy() -> None:
     x = ours()
     t, w, b = x(4, 5, dtype="float64"), x(5, dtype="float64"), x(5, dtype="float64")
     a = to_numpy(t)
-    expected = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5) * to_numpy(w) + to_numpy(b)
+    expected = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5) * to_numpy(
+        w
+    ) + to_numpy(b)
     assert_same(F.layer_norm(t, (5,), w, b), expected)
 
 
@@ -190,7 +201,13 @@ def test_embedding_renorm_writes_to_the_table_and_counts_it() -> None:
 @pytest.mark.parametrize("rows", [3, 4000])  # of which numpy and machine code see to one each
 def test_the_gradient_of_a_parameter_that_layer_norm_does_not_have(T: Any, rows: int) -> None:
     g, m, w = T.ones(rows, 16), T.ones(rows, 1), T.ones(16)
-    masks = ([True, True, True], [True, False, True], [False, False, True], [False, True, False], [True, False, False])
+    masks = (
+        [True, True, True],
+        [True, False, True],
+        [False, False, True],
+        [False, True, False],
+        [True, False, False],
+    )
     for weight, bias in ((None, None), (w, None), (None, w)):
         for mask in masks:
             if mask[1] and weight is None or mask[2] and bias is None:
@@ -203,5 +220,9 @@ def test_the_gradient_of_a_parameter_that_layer_norm_does_not_have(T: Any, rows:
 
 def test_the_parameter_that_layer_norm_does_not_have_is_named() -> None:
     g, m = internals.ones(2, 3), internals.ones(2, 1)
-    with pytest.raises(RuntimeError, match=r"no gradient of bias, which is None; output_mask\[2\] has to be False"):
-        internals.ops.aten.native_layer_norm_backward(g, g, [3], m, m, internals.ones(3), None, [True, True, True])
+    with pytest.raises(
+        RuntimeError, match=r"no gradient of bias, which is None; output_mask\[2\] has to be False"
+    ):
+        internals.ops.aten.native_layer_norm_backward(
+            g, g, [3], m, m, internals.ones(3), None, [True, True, True]
+        )

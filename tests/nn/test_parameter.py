@@ -14,13 +14,19 @@ from tests.nn.support import error_of, text
 def test_parameter_is_a_tensor_on_the_same_memory(T: Any) -> None:
     t = T.arange(3.0)
     p = T.nn.Parameter(t)
-    assert isinstance(p, T.Tensor) and isinstance(p, T.nn.Parameter) and not isinstance(t, T.nn.Parameter)
+    assert (
+        isinstance(p, T.Tensor)
+        and isinstance(p, T.nn.Parameter)
+        and not isinstance(t, T.nn.Parameter)
+    )
     assert p.requires_grad and p.is_leaf and not t.requires_grad and p.data_ptr() == t.data_ptr()
     with T.no_grad():
         p.add_(1)
     assert t.tolist() == [1, 2, 3] and t._version == p._version == 1 and p._base is None
     assert type(p.data) is T.Tensor and type(p.detach()) is T.Tensor
-    assert T.nn.Parameter().shape == (0,) and not T.nn.Parameter(t, requires_grad=False).requires_grad
+    assert (
+        T.nn.Parameter().shape == (0,) and not T.nn.Parameter(t, requires_grad=False).requires_grad
+    )
     assert T.nn.Parameter(p).data_ptr() == p.data_ptr()
     with T.no_grad():
         assert T.nn.Parameter(t).requires_grad
@@ -28,10 +34,18 @@ def test_parameter_is_a_tensor_on_the_same_memory(T: Any) -> None:
 
 def test_parameter_repr_and_copies(T: Any) -> None:
     p = T.nn.Parameter(T.tensor([[1.0, 2.5]], dtype=T.float64))
-    assert text(p) == "Parameter containing:\ntensor([[1.0000, 2.5000]], dtype=internals.float64, requires_grad=True)"
+    assert text(p) == (
+        "Parameter containing:\ntensor([[1.0000, 2.5000]], dtype=internals.float64, "
+        "requires_grad=True)"
+    )
     p.grad, p.note = T.ones(1, 2, dtype=T.float64), "x"
     for q in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
-        assert type(q) is T.nn.Parameter and q.requires_grad and q.grad is None and q.tolist() == p.tolist()
+        assert (
+            type(q) is T.nn.Parameter
+            and q.requires_grad
+            and q.grad is None
+            and q.tolist() == p.tolist()
+        )
         assert q.data_ptr() != p.data_ptr()
     assert pickle.loads(pickle.dumps(p)).note == "x"
     memo: dict[int, Any] = {}
@@ -39,7 +53,10 @@ def test_parameter_repr_and_copies(T: Any) -> None:
 
 
 def test_parameter_errors(T: Any) -> None:
-    assert error_of(lambda: T.nn.Parameter([1.0])) == "AttributeError: 'list' object has no attribute 'detach'"
+    assert (
+        error_of(lambda: T.nn.Parameter([1.0]))
+        == "AttributeError: 'list' object has no attribute 'detach'"
+    )
     assert error_of(lambda: T.nn.Parameter(T.tensor([1]))) == (
         "RuntimeError: Only Tensors of floating point and complex dtype can require gradients"
     )
@@ -59,7 +76,9 @@ def test_buffer_is_a_marked_tensor(T: Any) -> None:
 def test_parameters_of_a_result_are_refused() -> None:
     """The message; what makes a result is autograd's business."""
     p = nn.Parameter(internals.zeros(1))
-    p.__class__ = type("Odd", (nn.Parameter,), {"__slots__": (), "grad_fn": property(lambda self: "something")})
+    p.__class__ = type(
+        "Odd", (nn.Parameter,), {"__slots__": (), "grad_fn": property(lambda self: "something")}
+    )
     assert error_of(lambda: nn.Module().register_parameter("p", p)).startswith(
         "ValueError: Cannot assign non-leaf Tensor to parameter 'p'."
     )

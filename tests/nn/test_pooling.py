@@ -1,4 +1,6 @@
-"""Pooling, padding, resampling and unfolding against their definitions in numpy (test_nn_windows compares with PyTorch)."""
+"""Pooling, padding, resampling and unfolding against their definitions in numpy (test_nn_windows
+compares with PyTorch).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def windows(draw: Any) -> tuple[tuple[int, ...], tuple[int, int], tuple[int, int
     kernel = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     stride = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     padding = draw(st.integers(0, kernel[0] // 2)), draw(st.integers(0, kernel[1] // 2))
-    sizes = draw(st.integers(1, 2)), draw(st.integers(1, 2)), draw(st.integers(3, 7)), draw(st.integers(3, 7))
+    sizes = (
+        draw(st.integers(1, 2)),
+        draw(st.integers(1, 2)),
+        draw(st.integers(3, 7)),
+        draw(st.integers(3, 7)),
+    )
     return sizes, kernel, stride, padding
 
 
@@ -30,7 +37,12 @@ def each_window(a: Any, kernel: Any, stride: Any, padding: Any, fill: float) -> 
     rows, columns = ((n - k) // s + 1 for n, k, s in zip(a.shape[2:], kernel, stride))
     out = [
         [
-            a[:, :, i * stride[0] : i * stride[0] + kernel[0], j * stride[1] : j * stride[1] + kernel[1]]
+            a[
+                :,
+                :,
+                i * stride[0] : i * stride[0] + kernel[0],
+                j * stride[1] : j * stride[1] + kernel[1],
+            ]
             for j in range(columns)
         ]
         for i in range(rows)
@@ -77,7 +89,11 @@ def test_adaptive_avg_pool(h: int, w: int, rows: int, columns: int) -> None:
     a = to_numpy(t)
     expected = [
         [
-            a[:, i * h // rows : -(-(i + 1) * h // rows), j * w // columns : -(-(j + 1) * w // columns)].mean((1, 2))
+            a[
+                :,
+                i * h // rows : -(-(i + 1) * h // rows),
+                j * w // columns : -(-(j + 1) * w // columns),
+            ].mean((1, 2))
             for j in range(columns)
         ]
         for i in range(rows)
@@ -85,7 +101,9 @@ def test_adaptive_avg_pool(h: int, w: int, rows: int, columns: int) -> None:
     assert_same(F.adaptive_avg_pool2d(t, (rows, columns)), np.moveaxis(np.array(expected), 2, 0))
 
 
-@pytest.mark.parametrize("mode, numpy_mode", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+@pytest.mark.parametrize(
+    "mode, numpy_mode", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+)
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4))
 @examples(15)
 def test_pad_modes(mode: str, numpy_mode: Any, amounts: list[int]) -> None:
@@ -100,9 +118,14 @@ def test_pad_modes(mode: str, numpy_mode: Any, amounts: list[int]) -> None:
 def test_constant_pad(amounts: list[int], value: float) -> None:
     t = ours()(3, 4)
     left, right, top, bottom = amounts
-    a = np.pad(to_numpy(t), [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))], constant_values=value)
+    a = np.pad(
+        to_numpy(t),
+        [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))],
+        constant_values=value,
+    )
     rows, columns = (
-        slice(max(-x, 0), n - max(-y, 0)) for x, y, n in ((top, bottom, a.shape[0]), (left, right, a.shape[1]))
+        slice(max(-x, 0), n - max(-y, 0))
+        for x, y, n in ((top, bottom, a.shape[0]), (left, right, a.shape[1]))
     )
     assert_same(F.pad(t, amounts, value=value), a[rows, columns])
 
@@ -117,7 +140,9 @@ def test_nearest_repeats_and_bilinear_mixes() -> None:
         [[[0, 0.25, 0.5, 0.75, 1]]]
     ]
     assert F.interpolate(row, size=(1, 4), mode="bilinear").tolist() == [[[[0, 0.25, 0.75, 1]]]]
-    assert_same(F.interpolate(t, size=(1, 2), mode="area"), a.reshape(1, 2, 1, 3, 2, 2).mean((3, 5)))
+    assert_same(
+        F.interpolate(t, size=(1, 2), mode="area"), a.reshape(1, 2, 1, 3, 2, 2).mean((3, 5))
+    )
 
 
 @given(windows())
@@ -139,10 +164,21 @@ def test_the_gradient_of_an_empty_batch() -> None:
 @pytest.mark.parametrize(
     ("sizes", "dtype", "window", "words"),
     [
-        ((1, 1, 2, 2), "float32", ([0, 3],), "stride should not be zero"),  # which is the kernel's size if none is given
+        # which is the kernel's size if none is given
+        ((1, 1, 2, 2), "float32", ([0, 3],), "stride should not be zero"),
         ((3, 3), "bool", ([2, 2],), "non-empty 3D or 4D (batch mode) tensor expected for input"),
-        ((1, 1, 2, 2), "bool", ([3, 3],), "Given input size: (1x2x2). Calculated output size: (1x0x0)."),
-        ((1, 2, 2, 2), "float32", ([0, 2, 1], [3, 1, 1]), "kernel size should be greater than zero, but got kT: 0 kH: 2 kW: 1"),
+        (
+            (1, 1, 2, 2),
+            "bool",
+            ([3, 3],),
+            "Given input size: (1x2x2). Calculated output size: (1x0x0).",
+        ),
+        (
+            (1, 2, 2, 2),
+            "float32",
+            ([0, 2, 1], [3, 1, 1]),
+            "kernel size should be greater than zero, but got kT: 0 kH: 2 kW: 1",
+        ),
         (
             (1, 2, 2, 2),
             "float32",
@@ -151,7 +187,9 @@ def test_the_gradient_of_an_empty_batch() -> None:
         ),
     ],
 )
-def test_images_and_volumes_are_checked_in_one_order(sizes: Any, dtype: str, window: Any, words: str) -> None:
+def test_images_and_volumes_are_checked_in_one_order(
+    sizes: Any, dtype: str, window: Any, words: str
+) -> None:
     pool = F.max_pool2d if len(window[0]) == 2 else F.max_pool3d
     with pytest.raises(RuntimeError) as raised:
         pool(internals.ones(sizes, dtype=getattr(internals, dtype)), *window)

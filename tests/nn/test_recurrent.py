@@ -37,7 +37,8 @@ CASES = cases("""
     nn.LSTM(3, 4, 2, False, True, 0.4, True) >> m(x(2, 5, 3))
     nn.LSTM(3, 4, 3, dropout=0.5) >> m(x(5, 2, 3))
     nn.LSTM(3, 4, 2, proj_size=2) >> m(x(5, 2, 3))
-    nn.LSTM(3, 4, 2, bias=False, bidirectional=True, proj_size=3) >> m(x(5, 2, 3), (x(4, 2, 3), x(4, 2, 4)))
+    nn.LSTM(3, 4, 2, bias=False, bidirectional=True, proj_size=3)
+        >> m(x(5, 2, 3), (x(4, 2, 3), x(4, 2, 4)))
     nn.LSTM(3, 4, 1, dtype=T.float64) >> m(x(5, 2, 3, dtype="float64"))
     nn.LSTM(3, 4, batch_first=True) >> m(x(5, 3))
     nn.GRU(3, 4) >> m(x(5, 2, 3))
@@ -61,12 +62,25 @@ test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
 )
 @examples(25)
 def test_any_network_as_pytorch(
-    kind: str, hidden: int, layers: int, steps: int, bias: bool, batch_first: bool, bidirectional: bool, batched: bool
+    kind: str,
+    hidden: int,
+    layers: int,
+    steps: int,
+    bias: bool,
+    batch_first: bool,
+    bidirectional: bool,
+    batched: bool,
 ) -> None:
     dropout = 0.4 if layers > 1 else 0
-    options = f"bias={bias}, batch_first={batch_first}, dropout={dropout}, bidirectional={bidirectional}"
+    options = (
+        f"bias={bias}, batch_first={batch_first}, dropout={dropout}, bidirectional={bidirectional}"
+    )
     sizes = f"{steps}, 2" if not batched else f"3, {steps}, 2" if batch_first else f"{steps}, 3, 2"
-    compare(f"nn.{kind}(2, {hidden}, {layers}, {options}) >> m(x({sizes}))", training=True, gradients=True)
+    compare(
+        f"nn.{kind}(2, {hidden}, {layers}, {options}) >> m(x({sizes}))",
+        training=True,
+        gradients=True,
+    )
 
 
 ERRORS = cases("""
@@ -118,7 +132,9 @@ def test_errors(text: str) -> None:
 
 
 def test_dropout_of_a_single_layer_warns() -> None:
-    with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
+    with pytest.warns(
+        UserWarning, match="dropout option adds dropout after all but last recurrent layer"
+    ):
         nn.LSTM(3, 4, dropout=0.5)
 
 
@@ -129,7 +145,9 @@ NETWORKS: list[Any] = [(nn.RNN, nn.RNNCell), (nn.GRU, nn.GRUCell), (nn.LSTM, nn.
 @examples(20)
 def test_a_layer_is_its_cell_in_a_loop(kinds: Any, steps: int, batch: int, bias: bool) -> None:
     layer, cell = kinds[0](3, 4, bias=bias), kinds[1](3, 4, bias)
-    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
+    cell.load_state_dict(
+        {name.removesuffix("_l0"): value for name, value in layer.state_dict().items()}
+    )
     x = ours()(steps, batch, 3)
     state, outputs = None, []
     for step in x:
@@ -137,11 +155,18 @@ def test_a_layer_is_its_cell_in_a_loop(kinds: Any, steps: int, batch: int, bias:
         outputs.append(state[0] if isinstance(state, tuple) else state)
     result, last = layer(x)
     assert_same(result, np.stack([to_numpy(h) for h in outputs]))
-    for a, b in zip(last if isinstance(last, tuple) else [last], state if isinstance(state, tuple) else [state]):
+    for a, b in zip(
+        last if isinstance(last, tuple) else [last], state if isinstance(state, tuple) else [state]
+    ):
         assert_same(a, to_numpy(b)[None])
 
 
-@given(st.sampled_from([nn.RNN, nn.GRU, nn.LSTM]), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2))
+@given(
+    st.sampled_from([nn.RNN, nn.GRU, nn.LSTM]),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 2),
+)
 @examples(20)
 def test_directions_layouts_and_batches(kind: Any, steps: int, batch: int, layers: int) -> None:
     both = kind(3, 4, layers, bidirectional=True)
@@ -168,7 +193,12 @@ def test_lstm_cell_against_numpy(n: int, features: int, hidden: int) -> None:
     x = ours()
     inputs, h, c = (x(n, size, dtype="float64") for size in (features, hidden, hidden))
     w = {name: to_numpy(p) for name, p in cell.named_parameters()}
-    gates = to_numpy(inputs) @ w["weight_ih"].T + w["bias_ih"] + to_numpy(h) @ w["weight_hh"].T + w["bias_hh"]
+    gates = (
+        to_numpy(inputs) @ w["weight_ih"].T
+        + w["bias_ih"]
+        + to_numpy(h) @ w["weight_hh"].T
+        + w["bias_hh"]
+    )
     i, f, g, o = np.split(gates, 4, 1)
     new_c = sigmoid(f) * to_numpy(c) + sigmoid(i) * np.tanh(g)
     new_h, result_c = cell(inputs, (h, c))
@@ -186,7 +216,9 @@ def test_dropout_lies_between_layers_only_in_training() -> None:
     internals.manual_seed(0)
     weights = layer.all_weights[1]
     zeros = internals.zeros(5, 2, 4)
-    upper, _ = _recurrent.gru(zeros, internals.zeros(1, 2, 4), weights, True, 1, 0.0, True, False, False)
+    upper, _ = _recurrent.gru(
+        zeros, internals.zeros(1, 2, 4), weights, True, 1, 0.0, True, False, False
+    )
     assert_same(layer(x)[0], to_numpy(upper))  # everything below is dropped
     assert not np.allclose(to_numpy(layer.eval()(x)[0]), to_numpy(upper))
 

@@ -1,4 +1,6 @@
-"""Names where PyTorch has them: programs also import from the files of `torch.nn`, `torch.optim` and `torch.utils.data`."""
+"""Names where PyTorch has them: programs also import from the files of `torch.nn`, `torch.optim`
+and `torch.utils.data`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`state_dict` and `load_state_dict`: keys, what is shared, every complaint. The same code runs in PyTorch."""
+"""`state_dict` and `load_state_dict`: keys, what is shared, every complaint. The same code runs in
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def test_keys_and_metadata(T: Any) -> None:
     net = make_net(T)
     state = net.state_dict()
     assert list(state) == [
-        "scale", "first.weight", "first.bias", "first.count", "second.weight", "second.bias", "second.count",
-        "block.inner.weight", "block.inner.bias", "block.inner.count",
+        "scale", "first.weight", "first.bias", "first.count", "second.weight", "second.bias",
+        "second.count", "block.inner.weight", "block.inner.bias", "block.inner.count",
     ]  # fmt: skip
     assert list(state._metadata) == ["", "first", "second", "block", "block.inner"]
     assert state._metadata["first"] == {"version": 1} and type(state) is OrderedDict
@@ -74,7 +76,9 @@ def test_loading_copies_in_place(T: Any) -> None:
 
 def test_loading_casts_to_the_module(T: Any) -> None:
     leaf = make_leaf(T)()
-    state = {k: v.double() if v.is_floating_point() else v.int() for k, v in leaf.state_dict().items()}
+    state = {
+        k: v.double() if v.is_floating_point() else v.int() for k, v in leaf.state_dict().items()
+    }
     leaf.load_state_dict(state)
     assert leaf.weight.dtype is T.float32 and leaf.count.dtype is T.int64
 
@@ -83,11 +87,21 @@ def test_assign_puts_the_tensors_in_place(T: Any) -> None:
     leaf = make_leaf(T)()
     leaf.bias.requires_grad_(False)
     old = leaf.weight
-    state = {"weight": T.ones(2, 3, dtype=T.float64), "bias": T.nn.Parameter(T.ones(2)), "count": T.tensor(1)}
+    state = {
+        "weight": T.ones(2, 3, dtype=T.float64),
+        "bias": T.nn.Parameter(T.ones(2)),
+        "count": T.tensor(1),
+    }
     leaf.load_state_dict(state, assign=True)
-    assert leaf.weight is not old and type(leaf.weight) is T.nn.Parameter and leaf.weight.dtype is T.float64
+    assert (
+        leaf.weight is not old
+        and type(leaf.weight) is T.nn.Parameter
+        and leaf.weight.dtype is T.float64
+    )
     assert leaf.weight.data_ptr() == state["weight"].data_ptr() and leaf.weight.requires_grad
-    assert leaf.bias is state["bias"] and not leaf.bias.requires_grad and leaf.count is state["count"]
+    assert (
+        leaf.bias is state["bias"] and not leaf.bias.requires_grad and leaf.count is state["count"]
+    )
 
 
 def test_a_single_number_may_have_a_dimension(T: Any) -> None:
@@ -108,10 +122,10 @@ def test_every_complaint_at_once(T: Any) -> None:
         "RuntimeError: Error(s) in loading state_dict for Net:",
         '\tMissing key(s) in state_dict: "scale", "first.bias". ',
         '\tUnexpected key(s) in state_dict: "odd", "nowhere.odd", "first.odd", "first.bias.odd". ',
-        "\tsize mismatch for first.weight: copying a param with shape internals.Size([3, 2]) from checkpoint, the shape in "
-        "current model is internals.Size([2, 3]).",
-        '\tWhile copying the parameter named "second.bias", expected internals.Tensor or Tensor-like object from checkpoint but '
-        "received <class 'int'>",
+        "\tsize mismatch for first.weight: copying a param with shape internals.Size([3, 2]) from "
+        "checkpoint, the shape in current model is internals.Size([2, 3]).",
+        '\tWhile copying the parameter named "second.bias", expected internals.Tensor or '
+        "Tensor-like object from checkpoint but received <class 'int'>",
     ]
     assert net.second.weight.tolist() == [[0, 1, 2]]  # what fits was loaded nevertheless
 
@@ -125,7 +139,9 @@ def test_not_strict(T: Any) -> None:
     assert repr(result) == "_IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['odd'])"
     assert result.missing_keys == ["bias"] and result.unexpected_keys == ["odd"]
     state["weight"] = T.zeros(1)
-    assert "size mismatch for weight" in error_of(lambda: net.first.load_state_dict(state, strict=False))
+    assert "size mismatch for weight" in error_of(
+        lambda: net.first.load_state_dict(state, strict=False)
+    )
     wrong = error_of(lambda: net.load_state_dict([1]))
     assert wrong == "TypeError: Expected state_dict to be dict-like, got <class 'list'>."
 
@@ -134,7 +150,10 @@ def test_an_exception_while_copying_is_reported(T: Any) -> None:
     m = T.nn.Module()
     m.p = T.nn.Parameter(T.zeros(1, 3).expand(2, 3), requires_grad=False)
     message = error_of(lambda: m.load_state_dict({"p": T.zeros(2, 3)}))
-    assert 'While copying the parameter named "p", whose dimensions in the model are internals.Size([2, 3])' in message
+    assert (
+        'While copying the parameter named "p", whose dimensions in the model are '
+        "internals.Size([2, 3])" in message
+    )
     assert "an exception occurred : ('unsupported operation: more than one element" in message
 
 
@@ -142,7 +161,9 @@ def test_loading_into_meta_warns(T: Any, recwarn: Any) -> None:
     leaf = make_leaf(T)().to("meta")
     leaf.load_state_dict(make_leaf(T)().state_dict())
     assert leaf.weight.is_meta
-    assert "copying from a non-meta parameter in the checkpoint to a meta parameter" in str(recwarn[0].message)
+    assert "copying from a non-meta parameter in the checkpoint to a meta parameter" in str(
+        recwarn[0].message
+    )
     leaf.load_state_dict(make_leaf(T)().state_dict(), assign=True)
     assert not leaf.weight.is_meta
 
@@ -165,7 +186,9 @@ def test_extra_state(T: Any) -> None:
     assert dict(m.state_dict()) == {"e._extra_state": "begin"}
     m.load_state_dict({"e._extra_state": "end"})
     assert m.e.saved == "end"
-    assert 'Missing key(s) in state_dict: "e._extra_state"' in error_of(lambda: m.load_state_dict({}))
+    assert 'Missing key(s) in state_dict: "e._extra_state"' in error_of(
+        lambda: m.load_state_dict({})
+    )
     assert 'Unexpected key(s) in state_dict: "_extra_state"' in error_of(
         lambda: T.nn.Module().load_state_dict({"_extra_state": 1})
     )
@@ -185,7 +208,9 @@ def test_a_version_reads_what_an_earlier_one_wrote(T: Any) -> None:
             super().__init__()
             self.p = T.nn.Parameter(T.zeros(1))
 
-        def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        def _load_from_state_dict(
+            self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+        ) -> None:
             if local_metadata.get("version", 1) < 2:
                 state_dict[prefix + "p"] = state_dict.pop(prefix + "old")
             super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -201,8 +226,12 @@ def test_a_version_reads_what_an_earlier_one_wrote(T: Any) -> None:
 def test_hooks_around_saving(T: Any) -> None:
     net = make_net(T)
     seen: list[Any] = []
-    pre = net.first.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append((prefix, keep)))
-    post = net.first.register_state_dict_post_hook(lambda m, state, prefix, meta: state.__delitem__(prefix + "bias"))
+    pre = net.first.register_state_dict_pre_hook(
+        lambda m, prefix, keep: seen.append((prefix, keep))
+    )
+    post = net.first.register_state_dict_post_hook(
+        lambda m, state, prefix, meta: state.__delitem__(prefix + "bias")
+    )
     with net._register_state_dict_hook(lambda m, state, prefix, meta: {"only": len(state)}):
         assert net.state_dict() == {"only": 9}
     assert seen == [("first.", False)]
@@ -210,7 +239,10 @@ def test_hooks_around_saving(T: Any) -> None:
     post.remove()
     assert len(net.state_dict()) == 10 and len(seen) == 1
     with net.register_state_dict_post_hook(lambda m, state, prefix, meta: state):
-        assert error_of(lambda: net.state_dict()) == "RuntimeError: state_dict post-hook must return None"
+        assert (
+            error_of(lambda: net.state_dict())
+            == "RuntimeError: state_dict post-hook must return None"
+        )
 
     def hook(*args: Any) -> None: ...
 
@@ -234,7 +266,10 @@ def test_hooks_around_loading(T: Any) -> None:
     state = net.state_dict()
     state["first.beta"] = state.pop("first.bias")
     del state["scale"]
-    with net.first.register_load_state_dict_pre_hook(rename), net.register_load_state_dict_post_hook(forgive):
+    with (
+        net.first.register_load_state_dict_pre_hook(rename),
+        net.register_load_state_dict_post_hook(forgive),
+    ):
         assert net.load_state_dict(state) == ([], [])
     assert seen == [(True, "first.")]
     with net.register_load_state_dict_post_hook(lambda m, keys: keys):
@@ -247,7 +282,9 @@ def test_positional_arguments_are_deprecated(T: Any, recwarn: Any) -> None:
     leaf = make_leaf(T)()
     mine: dict[str, Any] = {}
     assert leaf.state_dict(mine, "a.") is mine and list(mine) == ["a.weight", "a.bias", "a.count"]
-    assert recwarn[0].category is FutureWarning and "Positional args are being deprecated" in str(recwarn[0].message)
+    assert recwarn[0].category is FutureWarning and "Positional args are being deprecated" in str(
+        recwarn[0].message
+    )
 
 
 def test_a_state_dict_can_be_pickled(T: Any) -> None:

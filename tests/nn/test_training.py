@@ -1,4 +1,6 @@
-"""Modules and autograd together: a small residual network, trained from the same seed, has the same losses in PyTorch."""
+"""Modules and autograd together: a small residual network, trained from the same seed, has the same
+losses in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def train(T: Any) -> tuple[list[float], Any]:
             super().__init__()
             self.stem = nn.Conv2d(1, 4, 3)
             self.blocks = nn.ModuleList([Block(4) for _ in range(2)])
-            self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(4), nn.Linear(4, 3))
+            self.head = nn.Sequential(
+                nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(4), nn.Linear(4, 3)
+            )
 
         def forward(self, x: Any) -> Any:
             x = self.stem(x)
@@ -89,7 +93,10 @@ def test_a_copy_has_gradients_of_its_own(T: Any) -> None:
     other = copy.deepcopy(leaf)
     assert not any(p.grad is not None for p in other.parameters())
     other(T.ones(3)).sum().backward()
-    assert other.weight.grad.tolist() == leaf.weight.grad.tolist() and other.weight.grad is not leaf.weight.grad
+    assert (
+        other.weight.grad.tolist() == leaf.weight.grad.tolist()
+        and other.weight.grad is not leaf.weight.grad
+    )
 
 
 def test_loading_and_initializing_leave_no_history(T: Any) -> None:

@@ -1,4 +1,6 @@
-"""Attention and transformers as layers: side by side with PyTorch, and by what must hold of them."""
+"""Attention and transformers as layers: side by side with PyTorch, and by what must hold of
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,38 +22,56 @@ CASES = cases("""
     nn.MultiheadAttention(8, 2) >> (lambda q: m(q, q, q))(x(5, 3, 8))
     nn.MultiheadAttention(8, 2) >> (lambda q, k: m(q, k, k))(x(5, 3, 8), x(4, 3, 8))
     nn.MultiheadAttention(8, 2) >> (lambda q: m(q, q, q))(x(5, 8))
-    nn.MultiheadAttention(8, 4, batch_first=True) >> (lambda q: m(q, q, q, average_attn_weights=False))(x(3, 5, 8))
-    nn.MultiheadAttention(8, 4, batch_first=True) >> (lambda q: m(q, q, q, need_weights=False))(x(3, 5, 8))
-    nn.MultiheadAttention(8, 2, bias=False) >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), need_weights=False)
+    nn.MultiheadAttention(8, 4, batch_first=True)
+        >> (lambda q: m(q, q, q, average_attn_weights=False))(x(3, 5, 8))
+    nn.MultiheadAttention(8, 4, batch_first=True)
+        >> (lambda q: m(q, q, q, need_weights=False))(x(3, 5, 8))
+    nn.MultiheadAttention(8, 2, bias=False)
+        >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), need_weights=False)
     nn.MultiheadAttention(8, 2, kdim=6, vdim=7) >> m(x(5, 3, 8), x(4, 3, 6), x(4, 3, 7))
     nn.MultiheadAttention(8, 2, kdim=6, bias=False) >> m(x(5, 8), x(4, 6), x(4, 8))
     nn.MultiheadAttention(8, 2, add_bias_kv=True) >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8))
     nn.MultiheadAttention(8, 2, add_zero_attn=True) >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8))
-    nn.MultiheadAttention(8, 2, 0, True, True, True) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), padding(2, 4), attn_mask=mask(5, 4))
+    nn.MultiheadAttention(8, 2, 0, True, True, True)
+        >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), padding(2, 4), attn_mask=mask(5, 4))
     nn.MultiheadAttention(8, 2, 0.3) >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8))
     nn.MultiheadAttention(8, 2, 0.3) >> m(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), need_weights=False)
-    nn.MultiheadAttention(8, 2) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), key_padding_mask=padding(2, 4))
+    nn.MultiheadAttention(8, 2)
+        >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), key_padding_mask=padding(2, 4))
     nn.MultiheadAttention(8, 2) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), padding(2, 4), False)
     nn.MultiheadAttention(8, 2) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), attn_mask=mask(5, 4))
-    nn.MultiheadAttention(8, 2) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), attn_mask=mask(4, 5, 4).float())
-    nn.MultiheadAttention(8, 2) >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), padding(2, 4), False, mask(4, 5, 4))
-    nn.MultiheadAttention(8, 2) >> m(x(5, 8), x(4, 8), x(4, 8), padding(1, 4)[0], attn_mask=mask(2, 5, 4))
-    nn.MultiheadAttention(8, 2) >> (lambda q: m(q, q, q, attn_mask=causal(5), is_causal=True, need_weights=False))(x(5, 2, 8))
-    nn.MultiheadAttention(8, 2) >> (lambda q: m(q, q, q, attn_mask=causal(5), is_causal=True))(x(5, 2, 8))
-    nn.MultiheadAttention(8, 1, dtype=T.float64) >> (lambda q: m(q, q, q))(x(5, 3, 8, dtype="float64"))
+    nn.MultiheadAttention(8, 2)
+        >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), attn_mask=mask(4, 5, 4).float())
+    nn.MultiheadAttention(8, 2)
+        >> m(x(5, 2, 8), x(4, 2, 8), x(4, 2, 8), padding(2, 4), False, mask(4, 5, 4))
+    nn.MultiheadAttention(8, 2)
+        >> m(x(5, 8), x(4, 8), x(4, 8), padding(1, 4)[0], attn_mask=mask(2, 5, 4))
+    nn.MultiheadAttention(8, 2) >> (lambda q: m(q, q, q, attn_mask=causal(5), is_causal=True,
+        need_weights=False))(x(5, 2, 8))
+    nn.MultiheadAttention(8, 2)
+        >> (lambda q: m(q, q, q, attn_mask=causal(5), is_causal=True))(x(5, 2, 8))
+    nn.MultiheadAttention(8, 1, dtype=T.float64)
+        >> (lambda q: m(q, q, q))(x(5, 3, 8, dtype="float64"))
     nn.TransformerEncoderLayer(8, 2, 12) >> m(x(5, 3, 8))
     nn.TransformerEncoderLayer(8, 2, 12, 0.0, "gelu", 1e-3, True, True, False) >> m(x(3, 5, 8))
-    nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True) >> m(x(2, 5, 8), src_key_padding_mask=padding(2, 5))
+    nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True)
+        >> m(x(2, 5, 8), src_key_padding_mask=padding(2, 5))
     nn.TransformerEncoderLayer(8, 2, 12, 0.0) >> m(x(5, 2, 8), causal(5), is_causal=True)
     nn.TransformerEncoderLayer(8, 4, 12, 0.3, F.gelu) >> m(x(5, 8), mask(5, 5))
-    nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12), 2, enable_nested_tensor=False) >> m(x(5, 3, 8))
-    nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12, 0.0), 2, nn.LayerNorm(8), False) >> m(x(5, 2, 8), causal(5))
+    nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12), 2, enable_nested_tensor=False)
+        >> m(x(5, 3, 8))
+    nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12, 0.0), 2, nn.LayerNorm(8), False)
+        >> m(x(5, 2, 8), causal(5))
     nn.TransformerDecoderLayer(8, 2, 12, 0.1) >> m(x(5, 3, 8), x(4, 3, 8))
-    nn.TransformerDecoderLayer(8, 2, 12, 0.0, "gelu", 1e-5, True, True) >> m(x(2, 5, 8), x(2, 4, 8), causal(5), mask(5, 4))
-    nn.TransformerDecoderLayer(8, 2, 12, 0.0) >> m(x(5, 2, 8), x(4, 2, 8), memory_key_padding_mask=padding(2, 4))
-    nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 12), 2, nn.LayerNorm(8)) >> m(x(5, 3, 8), x(4, 3, 8), causal(5))
+    nn.TransformerDecoderLayer(8, 2, 12, 0.0, "gelu", 1e-5, True, True)
+        >> m(x(2, 5, 8), x(2, 4, 8), causal(5), mask(5, 4))
+    nn.TransformerDecoderLayer(8, 2, 12, 0.0)
+        >> m(x(5, 2, 8), x(4, 2, 8), memory_key_padding_mask=padding(2, 4))
+    nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 12), 2, nn.LayerNorm(8))
+        >> m(x(5, 3, 8), x(4, 3, 8), causal(5))
     nn.Transformer(8, 2, 1, 2, 12, 0.1) >> m(x(4, 3, 8), x(5, 3, 8), tgt_mask=causal(5))
-    nn.Transformer(8, 2, 1, 1, 12, 0.0, "gelu", batch_first=True, bias=False) >> m(x(3, 4, 8), x(3, 5, 8))
+    nn.Transformer(8, 2, 1, 1, 12, 0.0, "gelu", batch_first=True, bias=False)
+        >> m(x(3, 4, 8), x(3, 5, 8))
 """)
 test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
 
@@ -60,9 +80,15 @@ test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
 @examples(25)
 def test_any_attention_as_pytorch(heads: int, kdim: int | None, flags: tuple[bool, ...]) -> None:
     bias, bias_kv, zero, batch_first, weights, average, masked, padded = flags
-    build = f"nn.MultiheadAttention(4, {heads}, 0.2, {bias}, {bias_kv}, {zero}, {kdim}, {kdim}, {batch_first})"
+    build = (
+        f"nn.MultiheadAttention(4, {heads}, 0.2, {bias}, {bias_kv}, {zero}, {kdim}, {kdim}, "
+        f"{batch_first})"
+    )
     key = f"{'2, 5' if batch_first else '5, 2'}, {kdim or 4}"
-    call = f"x({'2, 3' if batch_first else '3, 2'}, 4), x({key}), x({key}), {'padding(2, 5)' if padded else None}"
+    call = (
+        f"x({'2, 3' if batch_first else '3, 2'}, 4), x({key}), x({key}), "
+        f"{'padding(2, 5)' if padded else None}"
+    )
     call += f", {weights}, {'mask(3, 5)' if masked else None}, {average}"
     compare(f"{build} >> m({call})", training=True, gradients=True)
 
@@ -86,7 +112,8 @@ ERRORS = cases("""
     T.nn.MultiheadAttention(8, 2)(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), attn_mask=x(5, 5))
     T.nn.MultiheadAttention(8, 2)(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), attn_mask=x(3, 5, 4))
     T.nn.MultiheadAttention(8, 2)(x(5, 8), x(4, 8), x(4, 8), attn_mask=x(3, 5, 4))
-    T.nn.MultiheadAttention(8, 2)(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), attn_mask=x(5, 4, dtype="int64"))
+    T.nn.MultiheadAttention(8, 2)(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8),
+        attn_mask=x(5, 4, dtype="int64"))
     T.nn.MultiheadAttention(8, 2)(x(5, 3, 8), x(4, 3, 8), x(4, 3, 8), is_causal=True)
     T.nn.TransformerEncoderLayer(8, 2, activation="tanh")
     T.nn.TransformerDecoderLayer(8, 2, activation="tanh")
@@ -133,9 +160,15 @@ def split(a: np.ndarray, heads: int) -> np.ndarray:
 
 @given(st.integers(2, 5), st.integers(1, 3), st.booleans())
 @examples(15)
-def test_the_same_with_and_without_weights_and_projected_together(length: int, batch: int, batch_first: bool) -> None:
+def test_the_same_with_and_without_weights_and_projected_together(
+    length: int, batch: int, batch_first: bool
+) -> None:
     layer = nn.MultiheadAttention(8, 2, batch_first=batch_first, dtype=internals.float64)
-    q = ours()(batch, length, 8, dtype="float64") if batch_first else ours()(length, batch, 8, dtype="float64")
+    q = (
+        ours()(batch, length, 8, dtype="float64")
+        if batch_first
+        else ours()(length, batch, 8, dtype="float64")
+    )
     together, weights = layer(q, q, q)
     assert weights.shape == (batch, length, length)
     np.testing.assert_allclose(to_numpy(weights).sum(-1), 1)
@@ -151,7 +184,9 @@ def test_the_same_with_and_without_weights_and_projected_together(length: int, b
 @examples(15)
 def test_nobody_sees_the_future(length: int, norm_first: bool) -> None:
     encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(8, 2, 12, norm_first=norm_first, batch_first=True), 2, enable_nested_tensor=False
+        nn.TransformerEncoderLayer(8, 2, 12, norm_first=norm_first, batch_first=True),
+        2,
+        enable_nested_tensor=False,
     ).eval()
     x = ours()
     a, b = x(1, length, 8), x(1, length, 8)
@@ -160,7 +195,8 @@ def test_nobody_sees_the_future(length: int, norm_first: bool) -> None:
     before, after = (to_numpy(encoder(t, mask)) for t in (a, b))
     np.testing.assert_allclose(before[:, :-1], after[:, :-1], rtol=1e-5, atol=1e-6)
     assert not np.allclose(before[:, -1], after[:, -1])
-    assert not np.allclose(to_numpy(encoder(a))[:, 0], to_numpy(encoder(b))[:, 0])  # unmasked, everybody does
+    # unmasked, everybody does
+    assert not np.allclose(to_numpy(encoder(a))[:, 0], to_numpy(encoder(b))[:, 0])
 
 
 def test_nobody_sees_padding() -> None:
@@ -178,11 +214,16 @@ def test_the_causal_mask() -> None:
     mask = nn.Transformer.generate_square_subsequent_mask(3)
     inf = np.inf
     assert to_numpy(mask).tolist() == [[0, -inf, -inf], [0, 0, -inf], [0, 0, 0]]
-    assert nn.Transformer.generate_square_subsequent_mask(2, dtype=internals.float64).dtype is internals.float64
+    assert (
+        nn.Transformer.generate_square_subsequent_mask(2, dtype=internals.float64).dtype
+        is internals.float64
+    )
 
 
 def test_layers_of_a_stack_start_alike_and_are_their_own() -> None:
-    encoder: Any = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12), 2, enable_nested_tensor=False)
+    encoder: Any = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 12), 2, enable_nested_tensor=False
+    )
     first, second = encoder.layers
     assert_same(first.linear1.weight, to_numpy(second.linear1.weight))
     assert first.linear1.weight.data_ptr() != second.linear1.weight.data_ptr()
@@ -198,8 +239,8 @@ def test_projected_keys_can_be_given() -> None:
 
     def attend(**static: Any) -> Any:
         return F.multi_head_attention_forward(
-            q, k, k, 4, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0, layer.out_proj.weight,
-            layer.out_proj.bias, **static,
+            q, k, k, 4, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
+            layer.out_proj.weight, layer.out_proj.bias, **static,
         )[0]  # fmt: skip
 
     assert_same(attend(static_k=static_k, static_v=static_v), to_numpy(layer(q, k, k)[0]))

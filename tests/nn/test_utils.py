@@ -37,8 +37,12 @@ def test_a_fused_layer_does_both(T: Any, text: str, sizes: tuple[int, ...]) -> N
     layer.eval(), bn.eval()
     fused = T.nn.utils.fuse_linear_bn_eval(layer, bn) if "Linear" in text else None
     fused = fused or T.nn.utils.fuse_conv_bn_eval(layer, bn, "Transpose" in text)
-    assert T.allclose(fused(x), bn(layer(x)), atol=1e-6) and fused.bias.requires_grad is ("bias" not in text)
-    assert "Fusion only for eval!" in error_of(lambda: T.nn.utils.fuse_conv_bn_eval(layer.train(), bn))
+    assert T.allclose(fused(x), bn(layer(x)), atol=1e-6) and fused.bias.requires_grad is (
+        "bias" not in text
+    )
+    assert "Fusion only for eval!" in error_of(
+        lambda: T.nn.utils.fuse_conv_bn_eval(layer.train(), bn)
+    )
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -75,14 +79,23 @@ def test_spectral_norm(T: Any, layer: str) -> None:
     x = T.arange(36.0).sin().reshape({2: (12, 3), 3: (1, 2, 18), 4: (1, 2, 6, 3)}[original.dim()])
     layer(x).sum().backward()
     assert T.allclose(layer.weight * largest, original, atol=1e-3) and layer.weight.requires_grad
-    along = (original.grad * original).sum()  # a weight that is divided by its length does not grow longer
+    # a weight that is divided by its length does not grow longer
+    along = (original.grad * original).sum()
     assert abs(along.item()) < 1e-3
     layer.eval()
     before = layer.weight_u.clone()
     y = layer(x)
-    assert T.equal(layer.weight_u, before) and "Cannot register two" in error_of(lambda: norm(layer))
-    assert remove(layer) is layer and T.allclose(layer(x), y) and list(layer.state_dict()) == ["bias", "weight"]
-    assert "not found" in error_of(lambda: remove(layer)) and "positive" in error_of(lambda: norm(layer, "bias", 0))
+    assert T.equal(layer.weight_u, before) and "Cannot register two" in error_of(
+        lambda: norm(layer)
+    )
+    assert (
+        remove(layer) is layer
+        and T.allclose(layer(x), y)
+        and list(layer.state_dict()) == ["bias", "weight"]
+    )
+    assert "not found" in error_of(lambda: remove(layer)) and "positive" in error_of(
+        lambda: norm(layer, "bias", 0)
+    )
     assert "is None" in error_of(lambda: norm(T.nn.Linear(3, 2, bias=False), "bias"))
 
 
@@ -96,12 +109,18 @@ def test_spectral_norm_beside_pytorch() -> None:
             optimizer.step()
         return [layer.weight_orig, layer.weight_u, layer.weight]
 
-    assert_same([t.detach() for t in weights(internals)], answer(weights, family="layers"), rtol=1e-4)
+    assert_same(
+        [t.detach() for t in weights(internals)], answer(weights, family="layers"), rtol=1e-4
+    )
 
 
 def test_skip_init(T: Any) -> None:
     layer = T.nn.utils.skip_init(T.nn.Linear, 3, 2, dtype=T.float64)
-    assert layer.weight.shape == (2, 3) and layer.weight.dtype is T.float64 and layer.weight.device.type == "cpu"
+    assert (
+        layer.weight.shape == (2, 3)
+        and layer.weight.dtype is T.float64
+        and layer.weight.device.type == "cpu"
+    )
     assert "'device' arg" in error_of(lambda: T.nn.utils.skip_init(T.nn.ReLU))
 
 
@@ -111,7 +130,11 @@ def test_clip_grad_norm(T: Any) -> None:
     grad = a.grad
     assert clip([a, b, c], 10.0).item() == 5 and a.grad.tolist() == [3, 0]
     assert clip((p for p in (a, b, c)), 1.0).item() == 5
-    assert a.grad is grad and T.allclose(a.grad, T.tensor([0.6, 0.0])) and T.allclose(c.grad, T.tensor([0.0, 0.8]))
+    assert (
+        a.grad is grad
+        and T.allclose(a.grad, T.tensor([0.6, 0.0]))
+        and T.allclose(c.grad, T.tensor([0.0, 0.8]))
+    )
     (a,) = with_gradients(T, [3.0, -4.0])
     assert clip(a, 2.0, norm_type="inf").item() == 4 and T.allclose(a.grad, T.tensor([1.5, -2.0]))
     assert abs(clip([a], 7.0, norm_type=1).item() - 3.5) < 1e-5
@@ -122,12 +145,17 @@ def test_clip_grad_norm(T: Any) -> None:
 
 def test_clip_grad_norm_of_no_finite_number(T: Any) -> None:
     parameters = with_gradients(T, [float("inf"), 1.0])
-    assert error_of(lambda: T.nn.utils.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)) == (
-        "RuntimeError: The total norm of order 2.0 for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-        "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+    assert error_of(
+        lambda: T.nn.utils.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)
+    ) == (
+        "RuntimeError: The total norm of order 2.0 for gradients from `parameters` is non-finite, "
+        "so it cannot be clipped. To disable this error and scale the gradients by the non-finite "
+        "norm anyway, set `error_if_nonfinite=False`"
     )
     assert T.nn.utils.clip_grad_norm_(parameters, 1.0).item() == float("inf")
-    assert parameters[0].grad.isnan().tolist() == [True, False] and parameters[0].grad[1].item() == 0
+    assert (
+        parameters[0].grad.isnan().tolist() == [True, False] and parameters[0].grad[1].item() == 0
+    )
 
 
 def test_the_two_halves_of_clipping(T: Any) -> None:
@@ -152,7 +180,11 @@ def test_parameters_as_a_vector(T: Any) -> None:
     assert vector.shape == (6,) and T.equal(vector[4:], model.bias)
     weight = model.weight
     T.nn.utils.vector_to_parameters(T.arange(6.0), model.parameters())
-    assert model.weight is weight and weight.tolist() == [[0, 1], [2, 3]] and model.bias.tolist() == [4, 5]
+    assert (
+        model.weight is weight
+        and weight.tolist() == [[0, 1], [2, 3]]
+        and model.bias.tolist() == [4, 5]
+    )
     assert weight.requires_grad and weight.is_leaf
     assert error_of(lambda: T.nn.utils.vector_to_parameters([1.0], model.parameters())) == (
         "TypeError: expected internals.Tensor, but got: list"

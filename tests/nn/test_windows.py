@@ -1,4 +1,6 @@
-"""Everything that slides a window over an image, one expression a line: the same in real PyTorch, errors included."""
+"""Everything that slides a window over an image, one expression a line: the same in real PyTorch,
+errors included.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The learning rate schedules that the tests try, and how to run one.
 
-`run` and `settings` see what a schedule does to an optimizer of either library, `rates` the learning rates of ours.
+`run` and `settings` see what a schedule does to an optimizer of either library, `rates` the
+learning rates of ours.
 """
 
 from __future__ import annotations
@@ -43,29 +44,45 @@ SCHEDULES: dict[str, Schedule] = {
     "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 5),
     "restarts, longer": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, T_mult=2, eta_min=1e-3),
     "one cycle": lambda s, o: s.OneCycleLR(o, max_lr=0.5, total_steps=EPOCHS + 1),
-    "one cycle, linear": lambda s, o: s.OneCycleLR(o, 0.5, epochs=8, steps_per_epoch=4, anneal_strategy="linear"),
+    "one cycle, linear": lambda s, o: s.OneCycleLR(
+        o, 0.5, epochs=8, steps_per_epoch=4, anneal_strategy="linear"
+    ),
     "one cycle, three phases": lambda s, o: s.OneCycleLR(
         o, [0.5, 0.1], total_steps=40, three_phase=True, pct_start=0.4
     ),
-    "one cycle, no momentum": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=50, cycle_momentum=False, div_factor=3.0),
+    "one cycle, no momentum": lambda s, o: s.OneCycleLR(
+        o, 0.5, total_steps=50, cycle_momentum=False, div_factor=3.0
+    ),
     "cyclic": lambda s, o: s.CyclicLR(o, base_lr=0.01, max_lr=0.1, step_size_up=5),
     "cyclic, halving": lambda s, o: s.CyclicLR(o, [0.01, 0.02], 0.1, 4, 3, mode="triangular2"),
-    "cyclic, exponential": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 5, mode="exp_range", gamma=0.98, cycle_momentum=False),
-    "cyclic, own": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 5, scale_fn=Decay(0.9), scale_mode="iterations"),
+    "cyclic, exponential": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.1, 5, mode="exp_range", gamma=0.98, cycle_momentum=False
+    ),
+    "cyclic, own": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.1, 5, scale_fn=Decay(0.9), scale_mode="iterations"
+    ),
     "sequential": lambda s, o: s.SequentialLR(
         o, [s.ConstantLR(o, 0.1, 5), s.ExponentialLR(o, 0.9), s.StepLR(o, 3)], [5, 20]
     ),
     "sequential, warm-up": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.01, 1.0, 6), s.CosineAnnealingLR(o, 24)], [6]
     ),
-    "chained": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9), s.StepLR(o, 7)]),
+    "chained": lambda s, o: s.ChainedScheduler(
+        [s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9), s.StepLR(o, 7)]
+    ),
     "sequential of chained": lambda s, o: s.SequentialLR(
-        o, [s.ChainedScheduler([s.LinearLR(o, 0.5), s.ExponentialLR(o, 0.9)]), s.PolynomialLR(o, 9)], [10]
+        o,
+        [s.ChainedScheduler([s.LinearLR(o, 0.5), s.ExponentialLR(o, 0.9)]), s.PolynomialLR(o, 9)],
+        [10],
     ),
 }
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
-    "SGD": lambda t: t.optim.SGD([{"params": [t.ones(1)]}, {"params": [t.ones(2)], "lr": 0.03}], lr=0.1, momentum=0.9),
-    "Adam": lambda t: t.optim.Adam([{"params": [t.ones(1)], "lr": t.tensor(0.5)}, {"params": [t.ones(2)]}], lr=0.01),
+    "SGD": lambda t: t.optim.SGD(
+        [{"params": [t.ones(1)]}, {"params": [t.ones(2)], "lr": 0.03}], lr=0.1, momentum=0.9
+    ),
+    "Adam": lambda t: t.optim.Adam(
+        [{"params": [t.ones(1)], "lr": t.tensor(0.5)}, {"params": [t.ones(2)]}], lr=0.01
+    ),
 }
 
 

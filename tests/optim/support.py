@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 SHAPES = [(3, 4), (5,), ()]
-KINDS = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam", "RAdam", "Adamax", "Adadelta", "Rprop", "ASGD"]
+KINDS = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "RMSprop",
+    "Adagrad",
+    "NAdam",
+    "RAdam",
+    "Adamax",
+    "Adadelta",
+    "Rprop",
+    "ASGD",
+]
 
 
 def parameters(library: Any, dtype: str, seed: int = 0) -> list[Any]:

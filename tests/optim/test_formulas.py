@@ -1,4 +1,6 @@
-"""Optimizers by their formulas, and around them: state, copies, hooks, closures, what users build on them."""
+"""Optimizers by their formulas, and around them: state, copies, hooks, closures, what users build
+on them.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ def test_a_state_dict_continues_where_it_was(name: str) -> None:
         set_gradients(T, params, 2)
         o.step()
     for p, q in zip(ours, copied):
-        rounded = name == "NAdam"  # whose product was a float32, and is as exact as the parameters once it was loaded
+        # whose product was a float32, and is as exact as the parameters once it was loaded
+        rounded = name == "NAdam"
         assert T.allclose(p, q, rtol=1e-6) if rounded else T.equal(p, q)
 
 
@@ -108,7 +111,9 @@ def test_old_state_dicts_lack_options_and_count_in_numbers() -> None:
     optimizer.load_state_dict({"state": {7: {"step": 3, **zeros}}, "param_groups": [group]})
     p.grad = T.ones(1)
     optimizer.step()
-    assert optimizer.state[p]["step"].item() == 4.0 and optimizer.param_groups[0]["amsgrad"] is False
+    assert (
+        optimizer.state[p]["step"].item() == 4.0 and optimizer.param_groups[0]["amsgrad"] is False
+    )
 
 
 def test_deepcopy_and_pickle_take_the_parameters_along() -> None:
@@ -164,8 +169,12 @@ def test_hooks_run_around_the_step() -> None:
     p.grad = T.ones(1)
     optimizer = T.optim.SGD([p], lr=1.0)
     seen: list[Any] = []
-    before = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("before", p.item(), args, kwargs)))
-    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("after", p.item(), args, kwargs)))
+    before = optimizer.register_step_pre_hook(
+        lambda o, args, kwargs: seen.append(("before", p.item(), args, kwargs))
+    )
+    optimizer.register_step_post_hook(
+        lambda o, args, kwargs: seen.append(("after", p.item(), args, kwargs))
+    )
     everywhere = T.optim.register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append(o))
     optimizer.step()
     assert seen == [("before", 1.0, (optimizer,), {}), ("after", 0.0, (optimizer,), {}), optimizer]
@@ -230,7 +239,11 @@ def test_state_dict_hooks() -> None:
     optimizer.register_load_state_dict_pre_hook(faster)
     optimizer.register_load_state_dict_post_hook(lambda o: order.append("loaded"))
     optimizer.load_state_dict(saved)
-    assert optimizer.param_groups[0]["lr"] == 2.0 and order[-1] == "loaded" and saved["param_groups"][0]["lr"] == 0.5
+    assert (
+        optimizer.param_groups[0]["lr"] == 2.0
+        and order[-1] == "loaded"
+        and saved["param_groups"][0]["lr"] == 0.5
+    )
 
 
 def test_names_are_kept_and_saved() -> None:
@@ -265,7 +278,9 @@ def test_a_differentiable_step_of_sgd_has_a_history_and_others_refuse() -> None:
     p.backward()
     assert x.grad.item() == 1 - 0.5 * 3
     for name in ("Adam", "AdamW", "RMSprop", "Adagrad"):
-        with pytest.raises(NotImplementedError, match="differentiable=True is not implemented; SGD has it"):
+        with pytest.raises(
+            NotImplementedError, match="differentiable=True is not implemented; SGD has it"
+        ):
             getattr(T.optim, name)([T.ones(1)], differentiable=True)
 
 
@@ -279,4 +294,6 @@ def test_steps_are_counted_in_double_when_that_is_the_default() -> None:
         optimizer.step()
     finally:
         T.set_default_dtype(was)
-    assert optimizer.state[p]["step"].dtype is T.float64 and math.isclose(optimizer.state[p]["step"].item(), 1)
+    assert optimizer.state[p]["step"].dtype is T.float64 and math.isclose(
+        optimizer.state[p]["step"].item(), 1
+    )

@@ -35,7 +35,14 @@ def walk(library: Any, loss: Any, dtype: str, steps: int = 3, **options: Any) ->
     for _ in range(steps):
         seen += [optimizer.step(closure).item(), *p.tolist()]
     state = optimizer.state_dict()["state"][0]
-    return [seen, state["func_evals"], state["n_iter"], len(state.get("old_dirs", [])), sorted(state), repr(optimizer)]
+    return [
+        seen,
+        state["func_evals"],
+        state["n_iter"],
+        len(state.get("old_dirs", [])),
+        sorted(state),
+        repr(optimizer),
+    ]
 
 
 @pytest.mark.parametrize("loss", [rosenbrock, waves])
@@ -65,7 +72,10 @@ def test_the_valley_s_end_is_found() -> None:
 
 
 def test_complex_parameters_and_missing_gradients(T: Any) -> None:
-    z, unused = T.zeros(2, dtype=T.complex128, requires_grad=True), T.ones(3, dtype=T.float64, requires_grad=True)
+    z, unused = (
+        T.zeros(2, dtype=T.complex128, requires_grad=True),
+        T.ones(3, dtype=T.float64, requires_grad=True),
+    )
     goal = T.tensor([1 + 2j, -3j], dtype=T.complex128)
     optimizer = T.optim.LBFGS([z, unused], line_search_fn="strong_wolfe")
 

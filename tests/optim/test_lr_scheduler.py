@@ -12,12 +12,22 @@ import pytest
 
 import internals as T
 from tests.answers import answer
-from tests.optim.lr_schedules import EPOCHS, OPTIMIZERS, SCHEDULES, Decay, Schedule, rates, run, settings
+from tests.optim.lr_schedules import (
+    EPOCHS,
+    OPTIMIZERS,
+    SCHEDULES,
+    Decay,
+    Schedule,
+    rates,
+    run,
+    settings,
+)
 from tests.support import assert_same_outcome
 
 # Side by side with PyTorch
 
-# Inside a combination a schedule may be stepped when it is made; PyTorch warns of that order, and so do we.
+# Inside a combination a schedule may be stepped when it is made; PyTorch warns of that order, and
+# so do we.
 early = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
 
 
@@ -64,7 +74,8 @@ def test_state_dicts_have_the_same_entries(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["step", "multistep", "constant", "linear", "exponential", "polynomial", "cosine", "lambda"]
+    "name",
+    ["step", "multistep", "constant", "linear", "exponential", "polynomial", "cosine", "lambda"],
 )
 @pytest.mark.filterwarnings("ignore:The epoch parameter")
 def test_jumping_to_an_epoch_agrees(name: str) -> None:
@@ -149,7 +160,11 @@ def test_plateaus_agree(options: dict[str, Any]) -> None:
 def chained_from_two(s: Any, o: Any, method: str) -> Any:
     other = type(o)(o.param_groups[0]["params"], lr=0.1)
     schedulers = [s.StepLR(o, 2), s.StepLR(other, 2)]
-    return s.ChainedScheduler(schedulers) if method == "chained" else s.SequentialLR(o, schedulers, [3])
+    return (
+        s.ChainedScheduler(schedulers)
+        if method == "chained"
+        else s.SequentialLR(o, schedulers, [3])
+    )
 
 
 BAD: dict[str, Schedule] = {
@@ -221,14 +236,19 @@ def test_without_momentum_none_can_cycle(kind: str) -> None:
         (lambda s, o: s.LinearLR(o, 0.5, 1.0, 10), lambda e: 0.5 + 0.05 * min(e, 10)),
         (lambda s, o: s.PolynomialLR(o, 10, 2.0), lambda e: (1 - min(e, 10) / 10) ** 2),
         (lambda s, o: s.CosineAnnealingLR(o, 10), lambda e: (1 + math.cos(math.pi * e / 10)) / 2),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 10), lambda e: (1 + math.cos(math.pi * (e % 10) / 10)) / 2),
+        (
+            lambda s, o: s.CosineAnnealingWarmRestarts(o, 10),
+            lambda e: (1 + math.cos(math.pi * (e % 10) / 10)) / 2,
+        ),
         (lambda s, o: s.LambdaLR(o, lambda e: 1 / (e + 1)), lambda e: 1 / (e + 1)),
         (lambda s, o: s.MultiplicativeLR(o, lambda e: 0.5), lambda e: 0.5**e),
         (lambda s, o: s.CyclicLR(o, 0.0, 1.0, 5, 5), lambda e: 1 - abs(e % 10 - 5) / 5),
     ],
 )
 def test_closed_forms(schedule: Schedule, expected: Callable[[int], float]) -> None:
-    assert rates(schedule) == pytest.approx([expected(e) for e in range(EPOCHS)], rel=1e-9, abs=1e-12)
+    assert rates(schedule) == pytest.approx(
+        [expected(e) for e in range(EPOCHS)], rel=1e-9, abs=1e-12
+    )
 
 
 def test_one_cycle_goes_up_and_down_and_the_momentum_down_and_up() -> None:
@@ -241,7 +261,9 @@ def test_one_cycle_goes_up_and_down_and_the_momentum_down_and_up() -> None:
         optimizer.step()
         scheduler.step()
     top = lrs.index(max(lrs))
-    assert 28 <= top <= 31 and lrs[0] == pytest.approx(1 / 25) and lrs[-1] == pytest.approx(1 / 25e4)
+    assert (
+        28 <= top <= 31 and lrs[0] == pytest.approx(1 / 25) and lrs[-1] == pytest.approx(1 / 25e4)
+    )
     assert lrs[:top] == sorted(lrs[:top]) and lrs[top:] == sorted(lrs[top:], reverse=True)
     assert momentums.index(min(momentums)) == top and (momentums[0], min(momentums)) == (
         0.95,
@@ -251,7 +273,9 @@ def test_one_cycle_goes_up_and_down_and_the_momentum_down_and_up() -> None:
 
 def test_a_plateau_halves_the_rate_and_cools_down() -> None:
     optimizer = T.optim.SGD([T.ones(1)], lr=1.0)
-    scheduler = T.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=2)
+    scheduler = T.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, factor=0.5, patience=1, cooldown=2
+    )
     seen = []
     for metric in [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 1.0, 1.0]:
         scheduler.step(metric)
@@ -284,7 +308,9 @@ def test_a_saved_schedule_continues_where_it_was(name: str) -> None:
 def test_stepping_in_the_wrong_order_warns_once() -> None:
     optimizer = T.optim.SGD([T.ones(1)], lr=1.0)
     scheduler = T.optim.lr_scheduler.StepLR(optimizer, 2)
-    with pytest.warns(UserWarning, match="`lr_scheduler.step..` before `optimizer.step..`") as caught:
+    with pytest.warns(
+        UserWarning, match="`lr_scheduler.step..` before `optimizer.step..`"
+    ) as caught:
         scheduler.step()
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -302,7 +328,9 @@ def test_a_replaced_step_warns() -> None:
     optimizer = T.optim.SGD([T.ones(1)], lr=1.0)
     scheduler = T.optim.lr_scheduler.StepLR(optimizer, 2)
     optimizer.step = lambda: None  # type: ignore[method-assign]
-    with pytest.warns(UserWarning, match="has been overridden after learning rate scheduler initialization"):
+    with pytest.warns(
+        UserWarning, match="has been overridden after learning rate scheduler initialization"
+    ):
         scheduler.step()
 
 

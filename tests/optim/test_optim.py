@@ -1,4 +1,6 @@
-"""Optimizers beside PyTorch's: steps, state and words. What needs no PyTorch is in `test_optim_formulas`."""
+"""Optimizers beside PyTorch's: steps, state and words. What needs no PyTorch is in
+`test_optim_formulas`.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ CONFIGURATIONS = [
     ("Adadelta", {}),
     ("Adadelta", {"lr": 0.1, "rho": 0.5, "weight_decay": 0.1, "maximize": True}),
     ("ASGD", {}),
-    ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 3, "weight_decay": 0.1, "maximize": True}),
+    (
+        "ASGD",
+        {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 3, "weight_decay": 0.1, "maximize": True},
+    ),
     ("Rprop", {}),
     ("Rprop", {"lr": 0.1, "etas": (0.3, 2.0), "step_sizes": (0.05, 0.15), "maximize": True}),
 ]
@@ -103,7 +108,8 @@ def test_a_state_dict_of_pytorch_goes_on_here(name: str, options: dict[str, Any]
         half = steps(torch, first, params, range(3))[-1]
         saved = copy.deepcopy(first.state_dict())
         second = getattr(torch.optim, name)(params)
-        second.load_state_dict(first.state_dict())  # which makes NAdam's product as exact as the parameters
+        # which makes NAdam's product as exact as the parameters
+        second.load_state_dict(first.state_dict())
         return half, saved, steps(torch, second, params, range(3, 6))
 
     half, saved, theirs = answer(walk, family="optim")
@@ -186,7 +192,9 @@ BAD_PARAMETERS = [
     lambda t: t.optim.SGD([("a", t.ones(2))]).add_param_group({"params": [t.ones(2)]}),
     lambda t: t.optim.SGD([t.ones(2)]).add_param_group({"params": [("a", t.ones(2))]}),
     lambda t: t.optim.Optimizer([t.ones(2)], {}).step(),
-    lambda t: t.optim.Optimizer([t.ones(2)], {"lr": import_module(f"{t.__name__}.optim.optimizer").required}),
+    lambda t: t.optim.Optimizer(
+        [t.ones(2)], {"lr": import_module(f"{t.__name__}.optim.optimizer").required}
+    ),
     twice,
     mixed_groups,
     more_groups,
@@ -225,4 +233,6 @@ def test_complex_parameters_agree() -> None:
         return p
 
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
-        assert_same(walk(T, name), answer(lambda torch, name=name: walk(torch, name), family="optim"))
+        assert_same(
+            walk(T, name), answer(lambda torch, name=name: walk(torch, name), family="optim")
+        )

@@ -53,13 +53,23 @@ def test_averages_agree(case: int) -> None:
 
 def test_all_count_alike_or_the_latest_most(T: Any) -> None:
     model, swa = T.nn.Linear(1, 1, bias=False), T.optim.swa_utils
-    alike, latest = swa.AveragedModel(model), swa.AveragedModel(model, multi_avg_fn=swa.get_ema_multi_avg_fn(0.5))
+    alike, latest = (
+        swa.AveragedModel(model),
+        swa.AveragedModel(model, multi_avg_fn=swa.get_ema_multi_avg_fn(0.5)),
+    )
     for value in (1.0, 2.0, 6.0):
         T.nn.init.constant_(model.weight, value)
         alike.update_parameters(model)
         latest.update_parameters(model)
-    assert alike.module.weight.item() == 3 and latest.module.weight.item() == 3.75 and alike.n_averaged.item() == 3
-    assert alike(T.ones(1, 1)).item() == 3 and list(alike.state_dict()) == ["n_averaged", "module.weight"]
+    assert (
+        alike.module.weight.item() == 3
+        and latest.module.weight.item() == 3.75
+        and alike.n_averaged.item() == 3
+    )
+    assert alike(T.ones(1, 1)).item() == 3 and list(alike.state_dict()) == [
+        "n_averaged",
+        "module.weight",
+    ]
 
 
 def test_statistics_are_computed_anew(T: Any) -> None:
@@ -69,12 +79,21 @@ def test_statistics_are_computed_anew(T: Any) -> None:
     T.optim.swa_utils.update_bn(batches, model)
     means = [model[0](b[0] if isinstance(b, tuple) else b).mean(0) for b in batches]
     assert T.allclose(model[1].running_mean, (means[0] + means[1]) / 2, atol=1e-6)
-    assert model[1].momentum == 0.1 and not model.training and model[1].num_batches_tracked.item() == 2
+    assert (
+        model[1].momentum == 0.1 and not model.training and model[1].num_batches_tracked.item() == 2
+    )
 
 
 def test_refusals(T: Any) -> None:
     swa = T.optim.swa_utils
-    with pytest.raises(ValueError, match=r"Invalid decay value 1.5 provided. Please provide a value in \[0,1\] range."):
+    with pytest.raises(
+        ValueError,
+        match=r"Invalid decay value 1.5 provided. Please provide a value in \[0,1\] range.",
+    ):
         swa.get_ema_multi_avg_fn(1.5)
-    with pytest.raises(AssertionError, match="Only one of avg_fn and multi_avg_fn should be provided"):
-        swa.AveragedModel(T.nn.ReLU(), avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())
+    with pytest.raises(
+        AssertionError, match="Only one of avg_fn and multi_avg_fn should be provided"
+    ):
+        swa.AveragedModel(
+            T.nn.ReLU(), avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn()
+        )

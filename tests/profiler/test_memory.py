@@ -40,7 +40,8 @@ def test_a_call_is_charged_with_what_it_takes_and_its_caller_with_that_too() -> 
         kept.append(internals.ones(100))
         kept.append(internals.ones(5))
     outer, first, second = (e for e in prof.events() if e.name in ("outer", "aten::ones"))
-    assert (first.cpu_memory_usage, second.cpu_memory_usage) == (448, 64)  # size classes of 400 and 20 bytes
+    # size classes of 400 and 20 bytes
+    assert (first.cpu_memory_usage, second.cpu_memory_usage) == (448, 64)
     assert outer.cpu_memory_usage == 512 and outer.self_cpu_memory_usage == 0
     assert internals.cpu.memory_snapshot() and first.bytes_freed == 0
 

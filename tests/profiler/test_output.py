@@ -47,14 +47,17 @@ def test_the_columns_are_pytorchs(options: dict[str, bool]) -> None:
     def layout(prof: Any, sort_by: str | None) -> Any:
         table = prof.key_averages(group_by_input_shape=shapes).table(sort_by=sort_by, row_limit=5)
         lines = table.splitlines()
-        widths = [len(line) for line in lines[:2]] if not shapes else None  # shapes are as long as they are
+        # shapes are as long as they are
+        widths = [len(line) for line in lines[:2]] if not shapes else None
         return headings(table), len(lines), widths, lines[-1].partition(":")[0]
 
     def layouts(prof: Any) -> list[Any]:
         return [layout(prof, sort_by) for sort_by in (None, "cpu_time_total", "count")]
 
     def ask(torch: Any) -> list[Any]:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **options) as prof:
+        with torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU], **options
+        ) as prof:
             program(torch)
         return layouts(prof)
 
@@ -63,7 +66,12 @@ def test_the_columns_are_pytorchs(options: dict[str, bool]) -> None:
 
 def test_calls_shapes_and_flops_are_pytorchs() -> None:
     def calls(lib: Any, profiler: Any) -> dict[str, Any]:
-        x, y, image, weight = lib.ones(3, 4), lib.ones(4, 5), lib.ones(2, 3, 8, 8), lib.ones(4, 3, 3, 3)
+        x, y, image, weight = (
+            lib.ones(3, 4),
+            lib.ones(4, 5),
+            lib.ones(2, 3, 8, 8),
+            lib.ones(4, 3, 3, 3),
+        )
         with profiler.profile(record_shapes=True, with_flops=True) as prof:
             x @ y
             x * x
@@ -71,11 +79,26 @@ def test_calls_shapes_and_flops_are_pytorchs() -> None:
             lib.bmm(lib.ones(2, 3, 4), lib.ones(2, 4, 5))
             lib.addmm(lib.ones(5), x, y)
             lib.nn.functional.conv2d(image, weight, stride=2, padding=1)
-        wanted = ("aten::mm", "aten::mul", "aten::add", "aten::bmm", "aten::addmm", "aten::conv2d", "aten::matmul")
-        return {e.key: (e.count, e.flops, e.input_shapes) for e in prof.key_averages(True) if e.key in wanted}
+        wanted = (
+            "aten::mm",
+            "aten::mul",
+            "aten::add",
+            "aten::bmm",
+            "aten::addmm",
+            "aten::conv2d",
+            "aten::matmul",
+        )
+        return {
+            e.key: (e.count, e.flops, e.input_shapes)
+            for e in prof.key_averages(True)
+            if e.key in wanted
+        }
 
     ours = calls(internals, internals.profiler)
-    assert ours == answer(lambda torch: calls(torch, torch.profiler), family="programs") and len(ours) == 7
+    assert (
+        ours == answer(lambda torch: calls(torch, torch.profiler), family="programs")
+        and len(ours) == 7
+    )
 
 
 def test_errors_are_pytorchs() -> None:
@@ -118,7 +141,10 @@ def test_formats_are_pytorchs() -> None:
 
 
 def test_a_table_without_times_is_the_same_every_time() -> None:
-    tables = {taken(record_shapes=True, profile_memory=True).key_averages(True).table(times=False) for _ in range(3)}
+    tables = {
+        taken(record_shapes=True, profile_memory=True).key_averages(True).table(times=False)
+        for _ in range(3)
+    }
     (table,) = tables
     assert headings(table) == ["Name", "CPU Mem", "Self CPU Mem", "# of Calls", "Input Shapes"]
     assert "us" not in table.split("Calls in total")[1]
@@ -134,7 +160,11 @@ def test_rows_can_be_sorted_cut_and_labelled() -> None:
     assert len(averages.table(row_limit=2).splitlines()) == len(rows) + 5 - (len(rows) - 2)
     assert averages.table(header="What it took").splitlines()[1] == "What it took"
     only = taken().events().table(top_level_events_only=True, time_unit="ms")
-    assert "This report only display top-level ops statistics" in only and "label" in only and "aten::mm" not in only
+    assert (
+        "This report only display top-level ops statistics" in only
+        and "label" in only
+        and "aten::mm" not in only
+    )
     assert only.splitlines()[5].split()[2].endswith("ms")
 
 
@@ -154,18 +184,30 @@ def test_the_chrome_trace_nests_as_the_calls_do(tmp_path: Path) -> None:
         if e.cpu_parent is not None:
             inner, outer = by_id[e.id], by_id[e.cpu_parent.id]
             assert outer["ts"] <= inner["ts"]
-            assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.002  # written to a nanosecond
+            # written to a nanosecond
+            assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.002
     assert {s["name"] for s in spans if s["cat"] == "user_annotation"} == {"label"}
     assert {s["cat"] for s in spans} == {"user_annotation", "cpu_op"}
     product = next(s for s in spans if s["name"] == "aten::matmul")
-    assert product["args"]["Input Dims"] == [[3, 4], [4, 2]] and product["args"]["Input type"] == ["float32", "float32"]
+    assert product["args"]["Input Dims"] == [[3, 4], [4, 2]] and product["args"]["Input type"] == [
+        "float32",
+        "float32",
+    ]
     arrows = [e for e in trace["traceEvents"] if e.get("cat") == "fwdbwd"]
     assert [a["ph"] for a in arrows] == ["s", "f"] * 2
     nodes = {s["ts"]: s["name"] for s in spans}
-    assert [nodes[a["ts"]] for a in arrows] == ["aten::sum", "SumBackward0", "aten::mm", "MmBackward0"]
+    assert [nodes[a["ts"]] for a in arrows] == [
+        "aten::sum",
+        "SumBackward0",
+        "aten::mm",
+        "MmBackward0",
+    ]
     changes = [e["args"] for e in trace["traceEvents"] if e["ph"] == "i"]
     assert sum(c["Bytes"] for c in changes) == sum(e.self_cpu_memory_usage for e in prof.events())
-    assert all(b["Total Allocated"] - a["Total Allocated"] == b["Bytes"] for a, b in zip(changes, changes[1:]))
+    assert all(
+        b["Total Allocated"] - a["Total Allocated"] == b["Bytes"]
+        for a, b in zip(changes, changes[1:])
+    )
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
@@ -176,7 +218,9 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
         prof.export_chrome_trace(tmp_path / "trace.json")
     with pytest.raises(FileNotFoundError):
         taken().export_chrome_trace(tmp_path / "no folder" / "trace.json")
-    assert [(p.name, p.read_text(encoding="utf-8")) for p in tmp_path.iterdir()] == [("trace.json", "old")]
+    assert [(p.name, p.read_text(encoding="utf-8")) for p in tmp_path.iterdir()] == [
+        ("trace.json", "old")
+    ]
 
 
 def test_stacks(tmp_path: Path) -> None:
@@ -243,7 +287,11 @@ def test_a_script_is_profiled(tmp_path: Path) -> None:
 def test_a_function_is_profiled(tmp_path: Path) -> None:
     done = command(tmp_path, "--trace", "t.json", "--no-modules", "work:function", "4", "some text")
     assert done.returncode == 0, done.stderr
-    assert "called 4 some text" in done.stdout and "aten::ones" in done.stdout and (tmp_path / "t.json").exists()
+    assert (
+        "called 4 some text" in done.stdout
+        and "aten::ones" in done.stdout
+        and (tmp_path / "t.json").exists()
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,7 +306,9 @@ def test_a_function_is_profiled(tmp_path: Path) -> None:
         (["--sort-by", "x", "work.py"], 2, "invalid choice"),
     ],
 )
-def test_a_program_that_cannot_be_run(tmp_path: Path, arguments: list[str], status: int, complaint: str) -> None:
+def test_a_program_that_cannot_be_run(
+    tmp_path: Path, arguments: list[str], status: int, complaint: str
+) -> None:
     done = command(tmp_path, *arguments)
     assert done.returncode == status and complaint in done.stderr
     assert ("trace:" in done.stdout) == (status == 1)  # what ran before it failed is shown

@@ -25,7 +25,10 @@ from tests.support import examples, outcome
 def test_operators_lie_in_the_operators_that_call_them() -> None:
     x, w, b = internals.ones(3, 4), internals.ones(2, 4), internals.ones(2)
     prof = recorded(lambda: nn.functional.linear(x, w, b) + 1)
-    assert tree(prof.events().roots()) == [("aten::linear", ["aten::t", "aten::addmm"]), "aten::add"]
+    assert tree(prof.events().roots()) == [
+        ("aten::linear", ["aten::t", "aten::addmm"]),
+        "aten::add",
+    ]
     addmm = prof.events()[2]
     assert addmm.cpu_parent.name == "aten::linear" and addmm.cpu_parent.cpu_children[1] is addmm
     assert [e.id for e in prof.events()] == [1, 2, 3, 4]
@@ -40,10 +43,17 @@ def test_arithmetic_that_takes_short_cuts_is_recorded_too() -> None:
         g * g - 2.0
         a[1:]
 
-    assert [e.name for e in recorded(program).events()] == ["aten::add", "aten::mul", "aten::sub", "aten::slice"]
+    assert [e.name for e in recorded(program).events()] == [
+        "aten::add",
+        "aten::mul",
+        "aten::sub",
+        "aten::slice",
+    ]
 
 
-@pytest.mark.parametrize("options", [{}, {"profile_memory": True}, {"record_shapes": True, "with_stack": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"profile_memory": True}, {"record_shapes": True, "with_stack": True}]
+)
 def test_results_are_those_without_a_profiler(options: dict[str, Any]) -> None:
     internals.manual_seed(3)
     model, x = mlp(), internals.randn(5, 4)
@@ -90,7 +100,9 @@ def test_nodes_of_the_graph_are_ranges_tied_to_the_forward_call() -> None:
     assert node.cpu_parent.name == "autograd::engine::evaluate_function: MmBackward0"
     assert node.scope == profiler.Scope.BACKWARD_FUNCTION
     assert {child.name for child in node.cpu_children} == {"aten::t", "aten::mm"}
-    forward = [e for e in prof.events() if e.name == "aten::mm" and e.cpu_parent.name == "aten::matmul"]
+    forward = [
+        e for e in prof.events() if e.name == "aten::mm" and e.cpu_parent.name == "aten::matmul"
+    ]
     assert [e.sequence_nr for e in forward] == [node.sequence_nr]
     assert "torch::autograd::AccumulateGrad" in events
     assert_nothing_left()
@@ -113,7 +125,8 @@ def test_modules_and_optimizers_are_ranges() -> None:
 
     names = [e.name for e in recorded(step, with_modules=True).events()]
     assert [n for n in names if n.startswith("nn.Module")] == [
-        "nn.Module: Sequential_0", "nn.Module: Linear_0", "nn.Module: ReLU_0", "nn.Module: Linear_1",
+        "nn.Module: Sequential_0", "nn.Module: Linear_0", "nn.Module: ReLU_0",
+        "nn.Module: Linear_1",
     ]  # fmt: skip
     assert names.count("Optimizer.step#SGD.step") == 1
     assert not [e.name for e in recorded(step).events() if e.name.startswith("nn.Module")]
@@ -167,7 +180,10 @@ def test_shapes_and_arguments() -> None:
     x = internals.ones(2, 3)
     prof = recorded(lambda: internals.cat([x, x], 0), record_shapes=True)
     (event,) = prof.events()
-    assert event.input_shapes == [[[2, 3], [2, 3]], []] and event.input_dtypes == ["TensorList", "Scalar"]
+    assert event.input_shapes == [[[2, 3], [2, 3]], []] and event.input_dtypes == [
+        "TensorList",
+        "Scalar",
+    ]
     assert event.concrete_inputs == ["", "0"]
     assert recorded(lambda: x + x).events()[0].input_shapes == []
 
@@ -175,7 +191,8 @@ def test_shapes_and_arguments() -> None:
 @pytest.mark.parametrize("op", [op for op in OPS if is_leaf(op)], ids=lambda op: op.name)
 def test_what_is_called_a_leaf_calls_no_operator(op: OperatorHandle) -> None:
     """Short cuts are open below a leaf: an operator that it called would not be recorded."""
-    if op.name.removeprefix("aten::") in NOT_CALLED or op.schema.name in NOT_CALLED:  # nobody makes arguments for it
+    if op.name.removeprefix("aten::") in NOT_CALLED or op.schema.name in NOT_CALLED:
+        # nobody makes arguments for it
         assert not mentions_operators(op.kernels[DispatchKey.CPU].function(), set())
         return
     stream = np.random.default_rng(7)
@@ -194,13 +211,18 @@ def test_what_is_called_a_leaf_calls_no_operator(op: OperatorHandle) -> None:
 
 
 def mentions_operators(function: Any, seen: set[Any]) -> bool:
-    """Whether the code of a function, or of those of our own that it calls by name, mentions `ops`."""
+    """Whether the code of a function, or of those of our own that it calls by name, mentions
+    `ops`.
+    """
     code = getattr(function, "__code__", None)
     if code is None or code in seen or not function.__module__.startswith("internals."):
         return False
     seen.add(code)
-    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}  # not attributes of that name
-    return "ops" in names or any(mentions_operators(function.__globals__.get(name), seen) for name in names)
+    # not attributes of that name
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return "ops" in names or any(
+        mentions_operators(function.__globals__.get(name), seen) for name in names
+    )
 
 
 PROGRAMS = st.recursive(

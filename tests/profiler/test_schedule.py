@@ -47,11 +47,15 @@ def test_schedules_are_pytorchs() -> None:
     def plans(lib: Any) -> list[str]:
         """Of each step the first letters of its action."""
         return [
-            " ".join(quiet_schedule(lib, **dict(zip(names, numbers)))(n).name[:8] for n in range(25))
+            " ".join(
+                quiet_schedule(lib, **dict(zip(names, numbers)))(n).name[:8] for n in range(25)
+            )
             for numbers in choices
         ]
 
-    for ours, theirs, numbers in zip(plans(internals), answer(plans, family="programs"), choices, strict=True):
+    for ours, theirs, numbers in zip(
+        plans(internals), answer(plans, family="programs"), choices, strict=True
+    ):
         assert ours == theirs, numbers
 
 
@@ -60,7 +64,11 @@ def test_only_active_steps_are_recorded() -> None:
 
     def ready(prof: Any) -> None:
         seen.append(
-            (prof.step_num, [e.input_shapes for e in prof.events() if e.name == "aten::ones"], len(prof.events()))
+            (
+                prof.step_num,
+                [e.input_shapes for e in prof.events() if e.name == "aten::ones"],
+                len(prof.events()),
+            )
         )
 
     prof = profile(schedule=schedule(wait=1, warmup=1, active=2, repeat=2), on_trace_ready=ready)
@@ -69,18 +77,28 @@ def test_only_active_steps_are_recorded() -> None:
     assert [e.name for e in prof.events()] == ["ProfilerStep*", "aten::ones"] * 2
     names = [e["name"] for e in prof.chrome_trace()["traceEvents"] if e["ph"] == "X"]
     assert names == ["ProfilerStep#6", "aten::ones", "ProfilerStep#7", "aten::ones"]
-    assert [(a.key, a.count) for a in prof.key_averages()] == [("ProfilerStep*", 2), ("aten::ones", 2)]
+    assert [(a.key, a.count) for a in prof.key_averages()] == [
+        ("ProfilerStep*", 2),
+        ("aten::ones", 2),
+    ]
 
 
 def test_earlier_cycles_can_be_kept() -> None:
     prof = profile(schedule=schedule(wait=1, warmup=1, active=1, repeat=2), acc_events=True)
     steps(prof, 8)
-    assert [e.trace_name for e in prof.events() if e.is_user_annotation] == ["ProfilerStep#2", "ProfilerStep#5"]
+    assert [e.trace_name for e in prof.events() if e.is_user_annotation] == [
+        "ProfilerStep#2",
+        "ProfilerStep#5",
+    ]
 
 
 @pytest.mark.parametrize("count", range(10))
-@pytest.mark.parametrize("numbers", [(0, 0, 1, 0), (1, 1, 2, 0), (2, 0, 2, 1), (0, 1, 3, 2), (0, 2, 1, 0)])
-def test_whenever_it_ends_traces_are_pytorchs(count: int, numbers: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize(
+    "numbers", [(0, 0, 1, 0), (1, 1, 2, 0), (2, 0, 2, 1), (0, 1, 3, 2), (0, 2, 1, 0)]
+)
+def test_whenever_it_ends_traces_are_pytorchs(
+    count: int, numbers: tuple[int, int, int, int]
+) -> None:
     wait, warmup, active, repeat = numbers
 
     def traces(lib: Any, **options: Any) -> list[Any]:
@@ -105,7 +123,10 @@ def test_whenever_it_ends_traces_are_pytorchs(count: int, numbers: tuple[int, in
 
 def test_an_exception_in_a_recorded_step_still_hands_over_the_trace() -> None:
     seen: list[int] = []
-    prof = profile(schedule=schedule(wait=0, warmup=1, active=5), on_trace_ready=lambda p: seen.append(len(p.events())))
+    prof = profile(
+        schedule=schedule(wait=0, warmup=1, active=5),
+        on_trace_ready=lambda p: seen.append(len(p.events())),
+    )
     with pytest.raises(ZeroDivisionError), prof:
         prof.step()
         internals.ones(1)
@@ -120,9 +141,12 @@ def test_a_folder_of_traces(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     steps(
         profile(
-            schedule=schedule(wait=0, warmup=1, active=1), on_trace_ready=tensorboard_trace_handler(str(folder), "w")
+            schedule=schedule(wait=0, warmup=1, active=1),
+            on_trace_ready=tensorboard_trace_handler(str(folder), "w"),
         ),
         4,
     )
     names = [p.name for p in folder.iterdir()]
-    assert len(names) == 2 and all(n.startswith("w.") and n.endswith(".pt.trace.json") for n in names)
+    assert len(names) == 2 and all(
+        n.startswith("w.") and n.endswith(".pt.trace.json") for n in names
+    )

@@ -1,4 +1,6 @@
-"""When the profiler begins and ends: code that fails under it, one profile at a time, other threads, and others who watch."""
+"""When the profiler begins and ends: code that fails under it, one profile at a time, other
+threads, and others who watch.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,12 @@ def test_what_fails_is_recorded_and_the_rest_goes_on() -> None:
     assert tree([failing]) == [
         (
             "failing",
-            [("nn.Module: Sequential_0", [("nn.Module: Linear_0", [("aten::linear", ["aten::t", "aten::addmm"])])])],
+            [
+                (
+                    "nn.Module: Sequential_0",
+                    [("nn.Module: Linear_0", [("aten::linear", ["aten::t", "aten::addmm"])])],
+                )
+            ],
         )
     ]
     assert after.name == "aten::ones"
@@ -73,9 +80,15 @@ def test_a_failing_node_does_not_confuse_the_nesting() -> None:
 
 def test_one_profile_at_a_time() -> None:
     with profile() as outer:
-        with pytest.raises(RuntimeError, match="Profiler is already enabled on this thread"), profile():
+        with (
+            pytest.raises(RuntimeError, match="Profiler is already enabled on this thread"),
+            profile(),
+        ):
             pass
-        with pytest.raises(RuntimeError, match="already enabled"), internals.autograd.profiler.profile():
+        with (
+            pytest.raises(RuntimeError, match="already enabled"),
+            internals.autograd.profiler.profile(),
+        ):
             pass
         internals.ones(1)
     assert [e.name for e in outer.events()] == ["aten::ones"]
@@ -135,7 +148,11 @@ def test_before_and_after() -> None:
 def test_others_may_watch_at_the_same_time() -> None:
     seen: list[str] = []
     a = internals.ones(2)
-    with observe_calls(lambda op, args: seen.append(op.name)), profile() as outer, internals._dispatch_trace() as steps:
+    with (
+        observe_calls(lambda op, args: seen.append(op.name)),
+        profile() as outer,
+        internals._dispatch_trace() as steps,
+    ):
         a + a
     with profile() as inner, observe_calls(lambda op, args: seen.append(op.name)):
         a * a

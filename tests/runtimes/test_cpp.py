@@ -1,7 +1,8 @@
-"""The C++ runtime: it runs archives of ours and of PyTorch, notices what is wrong, and survives what is damaged.
+"""The C++ runtime: it runs archives of ours and of PyTorch, notices what is wrong, and survives
+what is damaged.
 
-The programs are built once, with the address and undefined-behaviour sanitizers where there are such, so that reading outside
-of a buffer ends the program with a status that no test accepts.
+The programs are built once, with the address and undefined-behaviour sanitizers where there are
+such, so that reading outside of a buffer ends the program with a status that no test accepts.
 """
 
 from __future__ import annotations
@@ -28,13 +29,22 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "runtimes" / "cpp"
 BUILT = ROOT / "build" / "runtimes" / "cpp_tests"
 ARCHIVES = Path(__file__).parents[1] / "archives" / "torchscript"
-HAS_COMPILER = shutil.which(os.environ.get("CXX", "g++")) is not None and shutil.which("make") is not None
+HAS_COMPILER = (
+    shutil.which(os.environ.get("CXX", "g++")) is not None and shutil.which("make") is not None
+)
 CRASHED = 99  # what a sanitizer ends the program with
 
-pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="no C++ compiler and make; CXX names another than g++")
+pytestmark = pytest.mark.skipif(
+    not HAS_COMPILER, reason="no C++ compiler and make; CXX names another than g++"
+)
 
-# What PyTorch's own archives hold that this runtime does not have; each must be an error, not a wrong result.
-ABSENT = {"constants": "complex", "dtypes": "HalfStorage", "old_operators": "means something else since version"}
+# What PyTorch's own archives hold that this runtime does not have; each must be an error, not a
+# wrong result.
+ABSENT = {
+    "constants": "complex",
+    "dtypes": "HalfStorage",
+    "old_operators": "means something else since version",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,14 @@ def check() -> Path:
     """The program `check`."""
     for name, flags in (("sanitized", SANITIZERS), ("plain", "-O0")):
         out = BUILT / name
-        command = ["make", "-C", str(SOURCES), f"OUT={out}", f"CXXFLAGS={flags}", str(out / "check")]
+        command = [
+            "make",
+            "-C",
+            str(SOURCES),
+            f"OUT={out}",
+            f"CXXFLAGS={flags}",
+            str(out / "check"),
+        ]
         made = subprocess.run(command, text=True, capture_output=True)
         if made.returncode == 0:
             assert "warning" not in made.stderr, made.stderr
@@ -56,7 +73,11 @@ def run(check: Path, *arguments: str | Path) -> tuple[int, str]:
         "UBSAN_OPTIONS": f"exitcode={CRASHED}",
     }
     process = subprocess.run(
-        [check, *arguments], text=True, capture_output=True, env={**os.environ, **options}, errors="replace"
+        [check, *arguments],
+        text=True,
+        capture_output=True,
+        env={**os.environ, **options},
+        errors="replace",
     )
     assert process.returncode in (0, 1), process.stderr[-3000:]
     return process.returncode, process.stdout
@@ -142,7 +163,9 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
-        return torch.tensor(decoded(value["tensor"]), dtype=getattr(torch, value["dtype"])).reshape(value["sizes"])
+        return torch.tensor(decoded(value["tensor"]), dtype=getattr(torch, value["dtype"])).reshape(
+            value["sizes"]
+        )
     if "tuple" in value:
         return tuple(decoded(v) for v in value["tuple"])
     if "complex" in value:
@@ -164,7 +187,9 @@ def test_archives_of_pytorch(check: Path, tmp_path: Path, name: str) -> None:
             entry["expected"] = decoded(call["returns"])
         else:  # what Python says about a call is not what C++ says
             missing = "missing value for argument"
-            entry["raises"] = missing if missing in call["raises"] else call["raises"].split(": ", 1)[-1]
+            entry["raises"] = (
+                missing if missing in call["raises"] else call["raises"].split(": ", 1)[-1]
+            )
         calls.append(entry)
     write_case(path, calls)
     status, output = run(check, path)
@@ -181,8 +206,12 @@ def test_places_of_the_largest_in_windows_of_several_sizes(check: Path, tmp_path
     def pool(T: Any, x: Any) -> Any:
         return T.nn.functional.adaptive_max_pool2d(x, (3, 2), return_indices=True)
 
-    expected = tuple(torch.tensor(t.numpy()) for t in answer(lambda real: pool(real, real.from_numpy(x.numpy()))))
-    torch.jit.trace(torch.nn.AdaptiveMaxPool2d((3, 2), return_indices=True), x).save(str(tmp_path / "pool.pt"))
+    expected = tuple(
+        torch.tensor(t.numpy()) for t in answer(lambda real: pool(real, real.from_numpy(x.numpy())))
+    )
+    torch.jit.trace(torch.nn.AdaptiveMaxPool2d((3, 2), return_indices=True), x).save(
+        str(tmp_path / "pool.pt")
+    )
     write_case(tmp_path / "pool.pt", [{"method": "forward", "inputs": [x], "expected": expected}])
     assert run(check, tmp_path / "pool.pt") == (0, "ok pool\n1 passed, 0 failed\n")
 
@@ -210,11 +239,17 @@ def test_a_missing_record_is_named(check: Path, mlp: Path, record: str) -> None:
     damaged = mlp.with_name("damaged.pt")
     with zipfile.ZipFile(mlp) as old, zipfile.ZipFile(damaged, "w") as new:
         for entry in old.infolist():
-            if entry.filename.split("/")[1] != record and not entry.filename.endswith("/.data/" + record):
+            if entry.filename.split("/")[1] != record and not entry.filename.endswith(
+                "/.data/" + record
+            ):
                 new.writestr(entry, old.read(entry))
     shutil.copy(mlp.with_suffix(".case.pt"), damaged.with_suffix(".case.pt"))
     status, output = run(check, damaged)
-    assert status == 1 and "FAILED damaged" in output and ("not found" in output or "a class of the archive" in output)
+    assert (
+        status == 1
+        and "FAILED damaged" in output
+        and ("not found" in output or "a class of the archive" in output)
+    )
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -235,7 +270,9 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.sampled(1 / 4)
-def test_damaged_archives_are_errors_and_nothing_worse(check: Path, mlp: Path, tmp_path: Path) -> None:
+def test_damaged_archives_are_errors_and_nothing_worse(
+    check: Path, mlp: Path, tmp_path: Path
+) -> None:
     """Bytes of the file, and bytes of single records in an archive that is in order otherwise."""
     rng = random.Random(5)
     folder = tmp_path / "damaged"
@@ -247,38 +284,61 @@ def test_damaged_archives_are_errors_and_nothing_worse(check: Path, mlp: Path, t
             to.write_bytes(mutated(data, rng))
         else:
             prefix = rng.choice(["data.pkl", "constants.pkl", "code/", "data/", "version"])
-            rewritten(mlp, to, lambda name, old, prefix=prefix: mutated(old, rng) if name.startswith(prefix) else old)
+            rewritten(
+                mlp,
+                to,
+                lambda name, old, prefix=prefix: (
+                    mutated(old, rng) if name.startswith(prefix) else old
+                ),
+            )
         shutil.copy(mlp.with_suffix(".case.pt"), to.with_suffix(".case.pt"))
     _, output = run(check, folder)
-    # One verdict a file. What is wrong may be a name with a line break in it, which then goes on in the next line.
+    # One verdict a file. What is wrong may be a name with a line break in it, which then goes on in
+    # the next line.
     verdicts = re.findall(r"^(?:ok|FAILED) (\d+)(?::|$)", output, re.MULTILINE)
     assert sorted(map(int, verdicts)) == list(range(400))
     assert len(re.findall(r"^FAILED \d+: ", output, re.MULTILINE)) > 200
 
 
 def test_headers_stand_alone() -> None:
-    """Nothing but the standard library, no lock, and every header says what the real one does otherwise."""
+    """Nothing but the standard library, no lock, and every header says what the real one does
+    otherwise.
+    """
     for header in sorted((SOURCES / "include" / "torchscript").glob("*.h")):
         text = header.read_text()
         assert "// How the real one differs:" in text and "#pragma once" in text, header.name
         assert "mutex" not in text, header.name
         for line in text.splitlines():
             if line.startswith("#include <"):
-                system = line in ("#include <fcntl.h>", "#include <unistd.h>") or line.startswith("#include <sys/")
+                system = line in ("#include <fcntl.h>", "#include <unistd.h>") or line.startswith(
+                    "#include <sys/"
+                )
                 assert "." not in line or system, line
 
 
 def test_the_example_of_the_talk_has_the_talks_lines() -> None:
-    """`example.cpp` and `libtorch/main.cpp` differ in names only where the talk's program speaks."""
-    ours, real = (SOURCES / "example.cpp").read_text(), (SOURCES / "libtorch" / "main.cpp").read_text()
+    """`example.cpp` and `libtorch/main.cpp` differ in names only where the talk's program
+    speaks.
+    """
+    ours, real = (
+        (SOURCES / "example.cpp").read_text(),
+        (SOURCES / "libtorch" / "main.cpp").read_text(),
+    )
     assert "torchscript::Tensor output = module.forward(inputs).toTensor();" in ours
     assert "at::Tensor output = module.forward(inputs).toTensor();" in real
-    assert "auto module = torchscript::load(argv[1]);" in ours and "auto module = torch::jit::load(argv[1]);" in real
+    assert (
+        "auto module = torchscript::load(argv[1]);" in ours
+        and "auto module = torch::jit::load(argv[1]);" in real
+    )
 
 
 @pytest.mark.sampled(1 / 8)
-def test_any_call_of_an_operator_is_answered_or_refused(check: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A few for each; `make runtimes-test ARGS=--full` makes many more. None may end the program, or give another number."""
+def test_any_call_of_an_operator_is_answered_or_refused(
+    check: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A few for each; `make runtimes-test ARGS=--full` makes many more. None may end the program,
+    or give another number.
+    """
     assert runtime_calls.main([str(check), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]
 
 
@@ -288,8 +348,16 @@ HOSTILE: list[tuple[str, list[Any], str]] = [
         [torch.zeros(3, 4), 1, torch.zeros(3, 4, dtype=torch.int64), torch.ones(2)],
         "dimensions as src",
     ),
-    ("aten::scatter_", [torch.zeros(3), 0, torch.zeros(3, dtype=torch.int64), torch.ones(2)], "no larger than src"),
-    ("aten::lstm_cell", [torch.zeros(2, 3), [], torch.zeros(8, 3), torch.zeros(8, 2)], "two hidden states"),
+    (
+        "aten::scatter_",
+        [torch.zeros(3), 0, torch.zeros(3, dtype=torch.int64), torch.ones(2)],
+        "no larger than src",
+    ),
+    (
+        "aten::lstm_cell",
+        [torch.zeros(2, 3), [], torch.zeros(8, 3), torch.zeros(8, 2)],
+        "two hidden states",
+    ),
     (
         "aten::lstm",
         [torch.ones(1, 1, 1), [torch.ones(1, 1, 1)] * 2, [], True, 2**62, 0.0, False, False, False],
@@ -300,7 +368,11 @@ HOSTILE: list[tuple[str, list[Any], str]] = [
     ("aten::hstack", [[]], "non-empty"),
     ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), None, [2.0]], "two sizes"),
     ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), [2, 2, 2], None], "two sizes"),
-    ("aten::upsample_nearest2d", [torch.zeros(1, 1, 2, 2), None, [float("inf"), -1.0]], "greater than 0"),
+    (
+        "aten::upsample_nearest2d",
+        [torch.zeros(1, 1, 2, 2), None, [float("inf"), -1.0]],
+        "greater than 0",
+    ),
     ("aten::ljust", ["a", 5, ""], "exactly one character"),
     ("aten::rjust", ["a", 2**62, " "], "more than the"),
     ("aten::mul", [[1, 2], 2**62], "more than the"),
@@ -323,12 +395,16 @@ HOSTILE: list[tuple[str, list[Any], str]] = [
 
 def said(check: Path, path: Path, calls: list[tuple[str, list[Any]]]) -> list[str]:
     """What the runtime says to each of these calls."""
-    torch.save({"calls": [{"operator": o, "inputs": i, "keywords": []} for o, i in calls]}, str(path))
+    torch.save(
+        {"calls": [{"operator": o, "inputs": i, "keywords": []} for o, i in calls]}, str(path)
+    )
     return [line for _, line in runtime_calls.verdicts([str(check)], path, len(calls))]
 
 
 def test_hostile_calls_are_refused_in_words(check: Path, tmp_path: Path) -> None:
-    lines = said(check, tmp_path / "calls.pt", [(operator, inputs) for operator, inputs, _ in HOSTILE])
+    lines = said(
+        check, tmp_path / "calls.pt", [(operator, inputs) for operator, inputs, _ in HOSTILE]
+    )
     for (operator, _, words), line in zip(HOSTILE, lines):
         assert line.startswith("refused: ") and words in line, f"{operator}: {line}"
 
@@ -341,7 +417,11 @@ def test_ints_wrap_and_windows_are_as_large_as_their_input(check: Path, tmp_path
         ("aten::__lshift__", [1, 64], 1),
         ("aten::__range_length", [-(2**63), 2**63 - 1, 2**62], 4),
         ("aten::slice", [torch.arange(5), 0, 1, 2**63 - 1, 2**62], torch.tensor([1])),
-        ("aten::max_pool2d", [image, [2**31 - 1] * 2, [1, 1], [2**30 - 1] * 2, [1, 1]], torch.full((1, 1, 4, 4), 15.0)),
+        (
+            "aten::max_pool2d",
+            [image, [2**31 - 1] * 2, [1, 1], [2**30 - 1] * 2, [1, 1]],
+            torch.full((1, 1, 4, 4), 15.0),
+        ),
         ("aten::equal", [image, image], True),
         ("aten::find", ["abcabc", "abc", 1, 4], -1),
         (
@@ -351,11 +431,19 @@ def test_ints_wrap_and_windows_are_as_large_as_their_input(check: Path, tmp_path
         ),
     ]
     entries = [
-        {"operator": o, "inputs": i, "keywords": ["beta", "alpha"] if o == "aten::addmm" else [], "expected": e}
+        {
+            "operator": o,
+            "inputs": i,
+            "keywords": ["beta", "alpha"] if o == "aten::addmm" else [],
+            "expected": e,
+        }
         for o, i, e in calls
     ]
     torch.save({"calls": entries}, str(tmp_path / "calls.pt"))
-    lines = [line for _, line in runtime_calls.verdicts([str(check)], tmp_path / "calls.pt", len(entries))]
+    lines = [
+        line
+        for _, line in runtime_calls.verdicts([str(check)], tmp_path / "calls.pt", len(entries))
+    ]
     assert lines == ["same"] * len(entries)
 
 
@@ -368,7 +456,9 @@ def nested(n: int) -> int:
 
 
 def with_code(path: Path, to: Path, change: Any) -> Path:
-    rewritten(path, to, lambda name, old: change(old.decode()).encode() if name.endswith(".py") else old)
+    rewritten(
+        path, to, lambda name, old: change(old.decode()).encode() if name.endswith(".py") else old
+    )
     shutil.copy(path.with_suffix(".case.pt"), to.with_suffix(".case.pt"))
     return to
 
@@ -377,7 +467,10 @@ def with_code(path: Path, to: Path, change: Any) -> Path:
     ("body", "why"),
     [
         ("x = [n]\n{0}for i in range(200000):\n{0}  x = [x]\n{0}return 3", "ok hostile"),
-        ("x = [n]\n{0}_0 = torch.append(x, x)\n{0}return torch.len(torch.str(x))", "nested too deeply"),
+        (
+            "x = [n]\n{0}_0 = torch.append(x, x)\n{0}return torch.len(torch.str(x))",
+            "nested too deeply",
+        ),
         ("def f():\n{0}  return fork(f)\n{0}return fork(f)", "without end"),
         ("return self.forward(n)", "without end"),
         ("return " + "torch.add(" * 300 + "1" + ", 1)" * 300, "is 301 instead of 3"),
@@ -392,7 +485,9 @@ def test_code_that_was_made_to_harm(check: Path, tmp_path: Path, body: str, why:
     write_case(path, [{"method": "forward", "inputs": [3], "expected": 3}])
     head = "def forward(self,\n    n: int) -> int:\n"
     code = "  " + head + "    " + body.format("    ") + "\n"
-    hostile = with_code(path, tmp_path / "hostile.pt", lambda text: text[: text.index("  def forward")] + code)
+    hostile = with_code(
+        path, tmp_path / "hostile.pt", lambda text: text[: text.index("  def forward")] + code
+    )
     assert why in run(check, hostile)[1]
 
 

@@ -1,4 +1,6 @@
-"""The JavaScript runtime (`runtimes/node`): archives made here and by real PyTorch give the same numbers without Python."""
+"""The JavaScript runtime (`runtimes/node`): archives made here and by real PyTorch give the same
+numbers without Python.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,17 @@ FUZZ = """
 const fs = require("fs");
 const { ScriptModule } = require(process.argv[1]);
 let seed = 1;
-const random = (n) => Math.floor(((seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) / 2 ** 32) * n);
+const random = (n) => {
+  seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+  return Math.floor((seed / 2 ** 32) * n);
+};
 const count = { loaded: 0, refused: 0 };
 for (const file of process.argv.slice(2)) {
   const whole = fs.readFileSync(file);
   for (let i = 0; i < 150; i++) {
     const bytes = new Uint8Array(i % 10 ? whole : whole.subarray(0, random(whole.length)));
-    for (let k = 1 + random(4); k > 0 && i % 10; k--) bytes[random(bytes.length)] = [random(256), 255, 0][random(3)];
+    for (let k = 1 + random(4); k > 0 && i % 10; k--)
+      bytes[random(bytes.length)] = [random(256), 255, 0][random(3)];
     try {
       const module = new ScriptModule(bytes);
       for (const t of module.tensors().values()) t.data;
@@ -60,7 +66,12 @@ console.log(JSON.stringify(count));
 def node(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     assert NODE is not None
     return subprocess.run(
-        [NODE, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False, cwd=ROOT
+        [NODE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=ROOT,
     )
 
 
@@ -73,12 +84,17 @@ def mlp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small network and a case, saved by internals."""
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("node")
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)
+    ).eval()
     x = torch.randn(2, 4)
     with torch.no_grad():
         expected = model(x)
     torch.jit.save(torch.jit.script(model), str(folder / "mlp.pt"))
-    torch.save({"calls": [{"method": "forward", "inputs": [x], "expected": expected}]}, str(folder / "mlp.case.pt"))
+    torch.save(
+        {"calls": [{"method": "forward", "inputs": [x], "expected": expected}]},
+        str(folder / "mlp.case.pt"),
+    )
     return folder / "mlp.pt"
 
 
@@ -99,7 +115,8 @@ console.log(output);
 """
     done = node("-e", program, RUNTIME, mlp)
     assert done.stdout == (
-        "Tensor[Type=Variable[CPUFloatType], Size=[2, 4]\nTensor[Type=Variable[CPUFloatType], Size=[2, 3]\n"
+        "Tensor[Type=Variable[CPUFloatType], Size=[2, 4]\nTensor[Type=Variable[CPUFloatType], "
+        "Size=[2, 3]\n"
     ), done.stderr
 
 
@@ -141,7 +158,10 @@ def supported_calls(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_is_not_known_is_refused_by_name(name: str) -> None:
     done = node(
-        "-e", "new (require(process.argv[1]).ScriptModule)(process.argv[2]).graph()", RUNTIME, FOLDER / f"{name}.pt"
+        "-e",
+        "new (require(process.argv[1]).ScriptModule)(process.argv[2]).graph()",
+        RUNTIME,
+        FOLDER / f"{name}.pt",
     )
     assert done.returncode != 0 and "ArchiveError" in done.stderr and UNKNOWN[name] in done.stderr
 
@@ -172,7 +192,8 @@ def test_an_operator_that_is_missing_is_named(tmp_path: Path) -> None:
     torch.jit.save(torch.jit.trace(program, (torch.ones(2),)), str(tmp_path / "f.pt"))
     done = node(
         "-e",
-        "const t = require(process.argv[1]); new t.ScriptModule(process.argv[2]).forward(t.ones([2]))",
+        "const t = require(process.argv[1]); new "
+        "t.ScriptModule(process.argv[2]).forward(t.ones([2]))",
         RUNTIME,
         tmp_path / "f.pt",
     )
@@ -188,8 +209,12 @@ def test_damaged_archives_are_refused_or_load(mlp: Path) -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_any_call_of_an_operator_is_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A few for each; `make runtimes-test ARGS=--full` makes many more. Whatever goes wrong is a ScriptError."""
-    assert runtime_calls.main(["node", str(RUNTIME / "check.js"), "--calls", "4"]) == 0, capsys.readouterr().out[-5000:]
+    """A few for each; `make runtimes-test ARGS=--full` makes many more. Whatever goes wrong is a
+    ScriptError.
+    """
+    assert runtime_calls.main(["node", str(RUNTIME / "check.js"), "--calls", "4"]) == 0, (
+        capsys.readouterr().out[-5000:]
+    )
 
 
 def test_records_that_inflate_too_far_are_refused(mlp: Path, tmp_path: Path) -> None:
@@ -199,7 +224,10 @@ def test_records_that_inflate_too_far_are_refused(mlp: Path, tmp_path: Path) -> 
             new.writestr(entry, old.read(entry))
         new.writestr(old.namelist()[0].partition("/")[0] + "/data/bomb", b"\0" * (64 << 20))
     done = node("-e", "new (require(process.argv[1]).ScriptModule)(process.argv[2])", RUNTIME, bomb)
-    assert "ArchiveError" in done.stderr and "8 times the file and 16 MiB): a compression bomb" in done.stderr
+    assert (
+        "ArchiveError" in done.stderr
+        and "8 times the file and 16 MiB): a compression bomb" in done.stderr
+    )
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -232,7 +260,9 @@ def rendered(url: str, profile: Path) -> str:
         "--virtual-time-budget=20000",
         "--dump-dom",
     ]
-    return subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=300, check=True).stdout
+    return subprocess.run(
+        [CHROMIUM, *options, url], capture_output=True, text=True, timeout=300, check=True
+    ).stdout
 
 
 @pytest.mark.sampled(1 / 4)
@@ -259,4 +289,6 @@ def test_the_bundled_page_needs_no_server(tmp_path: Path) -> None:
     app = "loader.run(loader.resolve('app.js', document.baseURI))"
     said = f"<script>document.title = 'ready ' + typeof {app}.open</script></body>"
     (tmp_path / "demo.html").write_text(page.replace("</body>", said))
-    assert "<title>ready function</title>" in rendered((tmp_path / "demo.html").as_uri(), tmp_path / "profile")
+    assert "<title>ready function</title>" in rendered(
+        (tmp_path / "demo.html").as_uri(), tmp_path / "profile"
+    )

@@ -1,4 +1,6 @@
-"""What the tests of `jit.save` share: archives taken apart, compared record by record, and run by real PyTorch."""
+"""What the tests of `jit.save` share: archives taken apart, compared record by record, and run by
+real PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -30,28 +32,42 @@ def saved(m: Any, **options: Any) -> bytes:
 
 
 def records(data: bytes) -> dict[str, bytes]:
-    """Record name, without the top folder, → content; in the archive's order. PyTorch's tables of source ranges are left out."""
-    return {name: content for name, content in all_records(data).items() if not name.endswith(".debug_pkl")}
+    """Record name, without the top folder, → content; in the archive's order. PyTorch's tables of
+    source ranges are left out.
+    """
+    return {
+        name: content
+        for name, content in all_records(data).items()
+        if not name.endswith(".debug_pkl")
+    }
 
 
 def code(data: bytes) -> str:
     """All code records, one behind the other."""
-    return "".join(text.decode() for name, text in records(data).items() if name.startswith("code/"))
+    return "".join(
+        text.decode() for name, text in records(data).items() if name.startswith("code/")
+    )
 
 
 def comparable(data: bytes | dict[str, bytes], values: bool = False) -> dict[str, Any]:
     """The records of an archive, or these records, so that they can be compared.
 
-    Without the numbers of mangled names; of storages only the names unless `values`; constants of classes
-    in order of their names, since PyTorch's come out of a hash table.
+    Without the numbers of mangled names; of storages only the names unless `values`; constants of
+    classes in order of their names, since PyTorch's come out of a hash table.
     """
     found: dict[str, Any] = {}
     for name, content in (records(data) if isinstance(data, bytes) else data).items():
         name = re.sub(r"/?___torch_mangle_\d+", "", name)
-        if name.startswith((".data/serialization_id", "traced_inputs/")) or not values and re.search(r"/\d+$", name):
+        if (
+            name.startswith((".data/serialization_id", "traced_inputs/"))
+            or not values
+            and re.search(r"/\d+$", name)
+        ):
             found[name] = len(content) if name.startswith("traced_inputs/") else b""
         elif name.endswith(".py"):
-            found[name] = found.get(name, []) + _constants_sorted(_without_mangling(content).decode().split("\n"))
+            found[name] = found.get(name, []) + _constants_sorted(
+                _without_mangling(content).decode().split("\n")
+            )
         else:
             found[name] = _without_mangling(content)
     return found
@@ -67,12 +83,18 @@ def _constants_sorted(lines: list[str]) -> list[str]:
 
 
 def assert_alike(ours: bytes, theirs: dict[str, Any], values: bool = False) -> None:
-    """The same records in the same order as those of `comparable(theirs)`, pickles and code byte for byte."""
+    """The same records in the same order as those of `comparable(theirs)`, pickles and code byte
+    for byte.
+    """
     found = comparable(ours, values)
     assert list(found) == list(theirs)
     recorded = not HAS_TORCH and b"torch_mangle" in ours  # and names had other lengths then
     for name in found:
-        same = signature(found[name]) == signature(theirs[name]) if recorded else found[name] == theirs[name]
+        same = (
+            signature(found[name]) == signature(theirs[name])
+            if recorded
+            else found[name] == theirs[name]
+        )
         assert same, f"{name}: {found[name]!r} against {theirs[name]!r}"
 
 
@@ -88,8 +110,8 @@ def archive_of(parts: dict[str, bytes]) -> bytes:
 def saved_by_pytorch(ask: Callable[[Any], tuple[bytes | None, Any]]) -> tuple[Any, Any]:
     """An archive that real PyTorch saved, or None, and what else it says.
 
-    The tables of source ranges, which name files of a machine, are read here and then left out. Which
-    numbers the names of classes have depends on what was compiled before.
+    The tables of source ranges, which name files of a machine, are read here and then left out.
+    Which numbers the names of classes have depends on what was compiled before.
     """
 
     def keep(torch: Any) -> Any:
@@ -113,8 +135,8 @@ WORDS = re.compile(r"""[\w.]+\(|"[^"]*"|'[^']*'|(?<![\w.%])\d[\w.]*|==|[-+*/<>!@
 
 
 def signature(parts: Any) -> Any:
-    """Of code only the calls, literals and operators, sorted: with names of other lengths, lines are broken otherwise.
-    Of a pickle only the words, as it also has their lengths.
+    """Of code only the calls, literals and operators, sorted: with names of other lengths, lines
+    are broken otherwise. Of a pickle only the words, as it also has their lengths.
 
     Names are longer where a class of that name had been compiled before, in another test.
     """
@@ -150,7 +172,9 @@ def programs(torch: Any) -> dict[str, Program]:
 
 
 def traced(torch: Any, program: Program, function: Any) -> tuple[Any, list[int]]:
-    """The trace of a program as it is saved, and the numbers of the arguments it takes: those with tensors in them."""
+    """The trace of a program as it is saved, and the numbers of the arguments it takes: those with
+    tensors in them.
+    """
     args = program.arguments(torch)
     moving = [i for i, a in enumerate(args) if program.module or any(True for _ in tensors_in(a))]
 
@@ -170,10 +194,14 @@ def traced(torch: Any, program: Program, function: Any) -> tuple[Any, list[int]]
 # Modules given as text
 
 
-def module_of(case: ModuleCase, T: Any, folder: Path, name: str = "__main__") -> tuple[Any, tuple[Any, ...]]:
-    """The module of a case as one of the module `name`, so that it is called the same in both libraries, and its inputs.
+def module_of(
+    case: ModuleCase, T: Any, folder: Path, name: str = "__main__"
+) -> tuple[Any, tuple[Any, ...]]:
+    """The module of a case as one of the module `name`, so that it is called the same in both
+    libraries, and its inputs.
 
-    Functions that are compiled twice by one name have a longer one the second time, and other line breaks.
+    Functions that are compiled twice by one name have a longer one the second time, and other line
+    breaks.
     """
     path = folder / f"{T.__name__}.py"
     path.write_text(case.source)

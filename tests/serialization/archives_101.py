@@ -1,4 +1,6 @@
-"""What the tests of the layout of PyTorch 1.0.1 share: archives made by the real one, archives built by hand, values compared."""
+"""What the tests of the layout of PyTorch 1.0.1 share: archives made by the real one, archives
+built by hand, values compared.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def value(stored: Any) -> Any:
         kind = getattr(internals, stored["dtype"])
         return internals.tensor(stored["values"], dtype=kind).reshape(stored["sizes"])
     if isinstance(stored, dict):
-        return tuple(map(value, stored["tuple"])) if "tuple" in stored else list(map(value, stored["list"]))
+        return (
+            tuple(map(value, stored["tuple"]))
+            if "tuple" in stored
+            else list(map(value, stored["list"]))
+        )
     return stored
 
 
@@ -32,7 +38,10 @@ def assert_equal(ours: Any, expected: Any) -> None:
     """Up to rounding; masks were bytes in 1.0.1."""
     if isinstance(expected, TensorImpl):
         assert isinstance(ours, TensorImpl) and ours.shape == expected.shape
-        assert ours.dtype is expected.dtype or {ours.dtype, expected.dtype} == {internals.bool, internals.uint8}
+        assert ours.dtype is expected.dtype or {ours.dtype, expected.dtype} == {
+            internals.bool,
+            internals.uint8,
+        }
         a, b = (np.asarray(t.detach().double().tolist()) for t in (ours, expected))
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     elif isinstance(expected, (list, tuple)):
@@ -51,12 +60,18 @@ def records(archive: bytes | Path) -> dict[str, bytes]:
         return {name.partition("/")[2]: z.read(name) for name in z.namelist()}
 
 
-def archive(parts: dict[str, bytes | str | Any], top: str = "net", compression: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive as Python's own zipfile writes it: nothing is aligned. What is neither bytes nor text becomes JSON."""
+def archive(
+    parts: dict[str, bytes | str | Any], top: str = "net", compression: int = zipfile.ZIP_STORED
+) -> bytes:
+    """An archive as Python's own zipfile writes it: nothing is aligned. What is neither bytes nor
+    text becomes JSON.
+    """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as z:
         for name, data in parts.items():
-            z.writestr(f"{top}/{name}", data if isinstance(data, (bytes, str)) else json.dumps(data))
+            z.writestr(
+                f"{top}/{name}", data if isinstance(data, (bytes, str)) else json.dumps(data)
+            )
     return out.getvalue()
 
 
@@ -64,7 +79,9 @@ def floats(*numbers: float) -> bytes:
     return struct.pack(f"<{len(numbers)}f", *numbers)
 
 
-def tensor_def(record: str, *sizes: int, strides: tuple[int, ...] | None = None, **rest: Any) -> dict[str, Any]:
+def tensor_def(
+    record: str, *sizes: int, strides: tuple[int, ...] | None = None, **rest: Any
+) -> dict[str, Any]:
     """A TensorDef of floats."""
     if strides is None:
         strides = tuple(int(np.prod(sizes[i + 1 :])) for i in range(len(sizes)))

@@ -1,4 +1,6 @@
-"""The archives that real PyTorch made, and what it computed with them (`tests/archives/torchscript`)."""
+"""The archives that real PyTorch made, and what it computed with them
+(`tests/archives/torchscript`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def decoded(value: Any, torch: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
-        return torch.tensor(decoded(value["tensor"], torch), dtype=getattr(torch, value["dtype"])).reshape(value["sizes"])
+        return torch.tensor(
+            decoded(value["tensor"], torch), dtype=getattr(torch, value["dtype"])
+        ).reshape(value["sizes"])
     if "tuple" in value:
         return tuple(decoded(v, torch) for v in value["tuple"])
     if "complex" in value:
@@ -31,7 +35,9 @@ def assert_same(ours: Any, theirs: Any) -> None:
     """Equal structure, types, dtypes and sizes; numbers that are close."""
     if hasattr(theirs, "tolist"):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-        np.testing.assert_allclose(np.array(ours.tolist()), np.array(theirs.tolist()), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            np.array(ours.tolist()), np.array(theirs.tolist()), rtol=1e-5, atol=1e-6
+        )
     elif isinstance(theirs, (list, tuple)):
         assert isinstance(ours, type(theirs)) and len(ours) == len(theirs)
         for mine, other in zip(ours, theirs):

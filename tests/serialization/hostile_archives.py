@@ -1,4 +1,6 @@
-"""Small archives around code or JSON that is made to harm, and a process of their own to load them in."""
+"""Small archives around code or JSON that is made to harm, and a process of their own to load them
+in.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,19 @@ from typing import Any
 from tests.serialization.archives_101 import archive as archive_101, one_function
 
 PT2 = Path(__file__).parents[1] / "archives" / "pt2"
-CLASS = "class A(Module):\n  training : bool\n  def forward(self: __torch__.A, x: Tensor) -> Tensor:\n"
+CLASS = (
+    "class A(Module):\n  training : bool\n  def forward(self: __torch__.A, x: Tensor) -> Tensor:\n"
+)
 MODULE = b"\x80\x02c__torch__\nA\n)\x81}X\x08\x00\x00\x00training\x88sb."
 
 
 def script(body: str, definitions: str = "", data: bytes = MODULE) -> bytes:
-    """An archive of today: a module whose `forward(x)` has these lines; `definitions` follow in the record."""
+    """An archive of today: a module whose `forward(x)` has these lines; `definitions` follow in the
+    record.
+    """
     lines = textwrap.indent(body, "    ") + "\n"
-    return zipped({"data.pkl": data, "code/__torch__.py": CLASS + lines + definitions, "constants.pkl": b"\x80\x02).",
+    code = CLASS + lines + definitions
+    return zipped({"data.pkl": data, "code/__torch__.py": code, "constants.pkl": b"\x80\x02).",
                    "version": "3\n"})  # fmt: skip
 
 
@@ -58,7 +65,11 @@ data = io.BytesIO(sys.stdin.buffer.read())
 
 
 def in_a_process(program: str, data: bytes, seconds: int = 60) -> str:
-    """What `program` prints, a process of its own with `data`, 2 GiB and so many seconds; it fails if that is not enough."""
-    run = subprocess.run([sys.executable, "-c", BEFORE + program], input=data, capture_output=True, timeout=seconds)
+    """What `program` prints, a process of its own with `data`, 2 GiB and so many seconds; it fails
+    if that is not enough.
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", BEFORE + program], input=data, capture_output=True, timeout=seconds
+    )
     assert run.returncode == 0, run.stderr.decode()[-2000:]
     return run.stdout.decode()

@@ -1,4 +1,6 @@
-"""What the tests of `inspect` share: and others that look at all committed archives: which there are, and the report on bytes."""
+"""What the tests of `inspect` share: and others that look at all committed archives: which there
+are, and the report on bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the tests of saving and loading share: comparing objects with tensors in them, and writing pickles byte by byte."""
+"""What the tests of saving and loading share: comparing objects with tensors in them, and writing
+pickles byte by byte.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ CONTAINERS = (list, tuple, dict, OrderedDict, Counter, set)
 class Comparison:
     """Walks through two objects, of ours or of real PyTorch's, and asserts that they are alike.
 
-    Alike are: types, values, dtypes, sizes, strides, offsets, `requires_grad`, attributes, the bytes of the storages, and which
-    things are the same thing: what is shared in one object must be shared in the other.
+    Alike are: types, values, dtypes, sizes, strides, offsets, `requires_grad`, attributes, the
+    bytes of the storages, and which things are the same thing: what is shared in one object must be
+    shared in the other.
     """
 
     def __init__(self) -> None:
@@ -32,7 +35,9 @@ class Comparison:
         """Whether the pair has been met before. Both or none must have been."""
         self.kept += [a, b]
         key_a, key_b = identity(a), identity(b)
-        assert (key_a in self.partner) == (("b", key_b) in self.partner), f"{place}: shared in one of them only"
+        assert (key_a in self.partner) == (("b", key_b) in self.partner), (
+            f"{place}: shared in one of them only"
+        )
         if key_a in self.partner:
             assert self.partner[key_a] == key_b, f"{place}: shared with different things"
             return True
@@ -54,22 +59,30 @@ class Comparison:
     def containers(self, a: Any, b: Any, place: str) -> list[Any]:
         assert len(a) == len(b), f"{place}: lengths {len(a)} and {len(b)}"
         if isinstance(a, dict):
-            assert [described(k) for k in a] == [described(k) for k in b], f"{place}: keys {list(a)} and {list(b)}"
+            assert [described(k) for k in a] == [described(k) for k in b], (
+                f"{place}: keys {list(a)} and {list(b)}"
+            )
             pairs = [(x, y, f"{place}[{k!r}]") for k, x, y in zip(a, a.values(), b.values())]
-            return pairs + ([(vars(a), vars(b), f"{place}.__dict__")] if isinstance(a, OrderedDict) else [])
+            return pairs + (
+                [(vars(a), vars(b), f"{place}.__dict__")] if isinstance(a, OrderedDict) else []
+            )
         if isinstance(a, set):
             assert a == b, place
             return []
         return [(x, y, f"{place}[{i}]") for i, (x, y) in enumerate(zip(a, b))]
 
     def tensors(self, a: Any, b: Any, place: str) -> list[Any]:
-        assert is_tensor(a) and is_tensor(b) and type(a).__name__ == type(b).__name__, f"{place}: {type(a)}, {type(b)}"
+        assert is_tensor(a) and is_tensor(b) and type(a).__name__ == type(b).__name__, (
+            f"{place}: {type(a)}, {type(b)}"
+        )
         if self.same_identity(a, b, place):
             return []
         for name in ("dtype", "device", "shape", "requires_grad"):
             x, y = getattr(a, name), getattr(b, name)
             assert described(x) == described(y), f"{place}: {name} {x} and {y}"
-        assert tuple(a.stride()) == tuple(b.stride()), f"{place}: strides {a.stride()} and {b.stride()}"
+        assert tuple(a.stride()) == tuple(b.stride()), (
+            f"{place}: strides {a.stride()} and {b.stride()}"
+        )
         assert a.storage_offset() == b.storage_offset(), f"{place}: offsets"
         if a.device.type != "meta":
             if a.numel():
@@ -83,7 +96,11 @@ def assert_alike(a: Any, b: Any) -> None:
 
 
 def is_tensor(x: Any) -> bool:
-    return isinstance(x, TensorImpl) or type(x).__module__.startswith("torch") and hasattr(x, "untyped_storage")
+    return (
+        isinstance(x, TensorImpl)
+        or type(x).__module__.startswith("torch")
+        and hasattr(x, "untyped_storage")
+    )
 
 
 def identity(x: Any) -> int:
@@ -102,7 +119,9 @@ def storage_bytes(t: Any) -> bytes:
 
 
 def described(x: Any) -> Any:
-    """A value so that ours and theirs are equal: type and repr, which tells -0.0 from 0.0 and nan from nothing."""
+    """A value so that ours and theirs are equal: type and repr, which tells -0.0 from 0.0 and nan
+    from nothing.
+    """
     return type(x).__name__, repr(x).replace("torch.", "internals.")
 
 
@@ -151,18 +170,31 @@ def call(function: bytes, *args: bytes) -> bytes:
     return function + tup(*args) + REDUCE
 
 
-def storage(key: str = "0", numel: int = 4, kind: str = "FloatStorage", location: str = "cpu") -> bytes:
-    return tup(text("storage"), name("torch", kind), text(key), text(location), integer(numel)) + PERSID
+def storage(
+    key: str = "0", numel: int = 4, kind: str = "FloatStorage", location: str = "cpu"
+) -> bytes:
+    return (
+        tup(text("storage"), name("torch", kind), text(key), text(location), integer(numel))
+        + PERSID
+    )
 
 
 def sizes(*values: int) -> bytes:
     return tup(*map(integer, values))
 
 
-def tensor(where: bytes, offset: int, shape: bytes, strides: bytes, requires_grad: bytes = FALSE) -> bytes:
+def tensor(
+    where: bytes, offset: int, shape: bytes, strides: bytes, requires_grad: bytes = FALSE
+) -> bytes:
     hooks = name("collections", "OrderedDict") + EMPTY_TUPLE + REDUCE
     return call(
-        name("torch._utils", "_rebuild_tensor_v2"), where, integer(offset), shape, strides, requires_grad, hooks
+        name("torch._utils", "_rebuild_tensor_v2"),
+        where,
+        integer(offset),
+        shape,
+        strides,
+        requires_grad,
+        hooks,
     )
 
 

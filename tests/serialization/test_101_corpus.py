@@ -1,7 +1,9 @@
-"""The programs of `jit_corpus`, saved in the layout of PyTorch 1.0.1 and loaded again: what could be said then gives the same.
+"""The programs of `jit_corpus`, saved in the layout of PyTorch 1.0.1 and loaded again: what could
+be said then gives the same.
 
-All that is written here was also loaded in the real 1.0.1, once, and gave the same results there, but for three scripts that mix
-dtypes, which it did not promote: promotion, made_in_place, to_other_dtypes.
+All that is written here was also loaded in the real 1.0.1, once, and gave the same results there,
+but for three scripts that mix dtypes, which it did not promote: promotion, made_in_place,
+to_other_dtypes.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ PROGRAMS = load(torch)
 PROMOTES = {"promotion"}
 # Those that call what there was not.
 REFUSED_SCRIPTS = """
-amax_and_amin builtin_functions cross_entropy dict_argument dict_literal dict_methods dict_result enumerated_and_zipped
-formatted indexed_by_mask indexed_by_tensor integers interpolated like_another list_methods logic math_functions
-no_gradient_inside norms not_a_number python_numbers_out_of_a_tensor range_with_step sorted_and_reversed strings swapped_axes
+amax_and_amin builtin_functions cross_entropy dict_argument dict_literal dict_methods dict_result
+enumerated_and_zipped formatted indexed_by_mask indexed_by_tensor integers interpolated like_another
+list_methods logic math_functions no_gradient_inside norms not_a_number
+python_numbers_out_of_a_tensor range_with_step sorted_and_reversed strings swapped_axes
 """.split()
 REFUSED_TRACES = """
-amax_and_amin cosine cross_entropy dict_result indexed_by_mask indexed_by_tensor integers interpolated layer_norm
-like_another logic norms not_a_number several_results shape_arithmetic swapped_axes
+amax_and_amin cosine cross_entropy dict_result indexed_by_mask indexed_by_tensor integers
+interpolated layer_norm like_another logic norms not_a_number several_results shape_arithmetic
+swapped_axes
 """.split()
 
 

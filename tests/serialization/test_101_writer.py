@@ -1,6 +1,8 @@
-"""Archives in the layout of PyTorch 1.0.1: the same code, the same model.json and the same bytes as the real one wrote.
+"""Archives in the layout of PyTorch 1.0.1: the same code, the same model.json and the same bytes as
+the real one wrote.
 
-The real one also loaded and ran what is written here; `tests/archives/v101/make.py` says where its archives are from.
+The real one also loaded and ran what is written here; `tests/archives/v101/make.py` says where its
+archives are from.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def golden_function(x, n):  # type: ignore[no-untyped-def]
 
 
 def without_dates(data: bytes) -> bytes:
-    """An archive with the time and date of each entry zeroed, in the local headers and in the central directory."""
+    """An archive with the time and date of each entry zeroed, in the local headers and in the
+    central directory.
+    """
     out = bytearray(data)
     count, _, start = struct.unpack_from("<HII", data, data.rindex(b"PK\5\6") + 10)
     for _ in range(count):
@@ -94,7 +98,9 @@ def test_the_same_bytes_as_1_0_1(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_the_listing_of_the_talk(tmp_path: Path) -> None:
-    """`resnet/version`, `resnet/code/resnet.py`, `resnet/model.json`, `resnet/tensors/0`, and the excerpts of two of them."""
+    """`resnet/version`, `resnet/code/resnet.py`, `resnet/model.json`, `resnet/tensors/0`, and the
+    excerpts of two of them.
+    """
     model = resnet18().eval()
     traced = jit.trace(model, torch.rand(1, 3, 64, 64), check_trace=False)
     traced.save(tmp_path / "resnet.pt", format="1.0.1")
@@ -103,13 +109,21 @@ def test_the_listing_of_the_talk(tmp_path: Path) -> None:
     assert list(found) == ["version", "code/resnet.py", *tensors, "model.json"]
     assert tensors == [f"tensors/{i}" for i in range(len(model.state_dict()))]
     lines = found["code/resnet.py"].decode().splitlines()
-    assert lines[:3] == ["op_version_set = 0", "def forward(self,", "    input_1: Tensor) -> Tensor:"]
+    assert lines[:3] == [
+        "op_version_set = 0",
+        "def forward(self,",
+        "    input_1: Tensor) -> Tensor:",
+    ]
     assert lines[3].startswith("  input_2 = torch._convolution(input_1, self.conv1.weight, ")
     assert lines[4].startswith(
-        "  input_3 = torch.batch_norm(input_2, self.bn1.weight, self.bn1.bias, self.bn1.running_mean, self.bn1.running_var, "
+        "  input_3 = torch.batch_norm(input_2, self.bn1.weight, self.bn1.bias, "
+        "self.bn1.running_mean, self.bn1.running_var, "
     )
     text = found["model.json"].decode()
-    assert '{"parameters":[{"isBuffer":false,"tensorId":"0","name":"weight"}],"name":"conv1","optimize":true}' in text
+    assert (
+        '{"parameters":[{"isBuffer":false,"tensorId":"0","name":"weight"}],"name":"conv1","optimize":true}'
+        in text
+    )
     assert (
         '{"isBuffer":true,"tensorId":"3","name":"running_mean"},{"isBuffer":true,"tensorId":"4","name":"running_var"}'
         in text
@@ -174,7 +188,10 @@ class Fork(nn.Module):
 def test_a_fork_calls_a_method_that_gets_the_tensors() -> None:
     code = code_of(jit.script(Fork()))
     assert "  f = fork(self.__forked_function, x, 2, self.w)\n" in code
-    assert "\n\n\ndef __forked_function(self,\n    x_1: Tensor,\n    _0: int,\n    _1: Tensor) -> Tensor:\n" in code
+    assert (
+        "\n\n\ndef __forked_function(self,\n    x_1: Tensor,\n    _0: int,\n    _1: Tensor) -> "
+        "Tensor:\n" in code
+    )
     assert_equal(round_trip(jit.script(Fork()))(torch.ones(2)), torch.tensor([6.0, 6.0]))
 
 
@@ -200,7 +217,8 @@ def test_attributes_that_are_no_tensors_are_constants_and_decide_branches() -> N
     assert "for i in range(3):" in code and "torch.mul(i, 0.5)" in code.replace(
         "torch.mul(0.5, i)", "torch.mul(i, 0.5)"
     )
-    assert "100" not in code and "training" not in code and "RaiseException" in code  # a wrong dimension still raises
+    # a wrong dimension still raises
+    assert "100" not in code and "training" not in code and "RaiseException" in code
     x = torch.randn(3, 2)
     assert_equal(round_trip(m)(x, None), m(x))
     assert_equal(round_trip(m)(x, x), m(x, x))
@@ -224,7 +242,10 @@ def test_storages_are_written_once_and_views_stay_views() -> None:
 
     m = jit.script(Shared())
     found = saved(m)
-    tensors = {p["name"]: p["tensorId"] for p in json.loads(found["model.json"])["mainModule"]["parameters"]}
+    tensors = {
+        p["name"]: p["tensorId"]
+        for p in json.loads(found["model.json"])["mainModule"]["parameters"]
+    }
     table = json.loads(found["model.json"])["tensors"]
     evens, last = table[int(tensors["evens"])], table[int(tensors["last"])]
     assert evens["data"] == last["data"] == table[int(tensors["whole"])]["data"]
@@ -261,7 +282,10 @@ def test_a_write_is_not_moved_behind_a_long_expression() -> None:
     @jit.script
     def f(x: Tensor, y: Tensor) -> Tensor:
         return torch.cat(
-            [x.add_(1), torch.add(torch.mul(torch.add(x, y), torch.add(x, 2)), torch.exp(torch.mul(y, 0)))]
+            [
+                x.add_(1),
+                torch.add(torch.mul(torch.add(x, y), torch.add(x, 2)), torch.exp(torch.mul(y, 0))),
+            ]
         )
 
     assert_equal(round_trip(f)(torch.ones(1), torch.ones(1)), f(torch.ones(1), torch.ones(1)))
@@ -352,7 +376,10 @@ def calls_python(x: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("m", "message"),
     [
-        (Counter(), "the attribute 'n' is set by a method; modules of PyTorch 1.0.1 had tensors only"),
+        (
+            Counter(),
+            "the attribute 'n' is set by a method; modules of PyTorch 1.0.1 had tensors only",
+        ),
         (WithMask(), "PyTorch 1.0.1 had no tensors of internals.bool, such as 'mask'"),
         (a_dict, "PyTorch 1.0.1 had no operator prim::DictConstruct"),
         (a_bool_tensor, "PyTorch 1.0.1 had no internals.bool, which aten::to asks for"),
@@ -361,7 +388,9 @@ def calls_python(x: Tensor) -> Tensor:
         (calls_python, "could not export python function call python"),
     ],
 )
-def test_what_1_0_1_could_not_hold_is_refused_and_leaves_no_file(m: Any, message: str, tmp_path: Path) -> None:
+def test_what_1_0_1_could_not_hold_is_refused_and_leaves_no_file(
+    m: Any, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "m.pt").write_bytes(b"old")
     with pytest.raises(RuntimeError) as refused:
         save_101(jit.script(m), tmp_path / "m.pt")
@@ -370,5 +399,7 @@ def test_what_1_0_1_could_not_hold_is_refused_and_leaves_no_file(m: Any, message
 
 
 def test_only_what_is_compiled_can_be_saved() -> None:
-    with pytest.raises(TypeError, match="only compiled modules and functions can be saved, not a Linear"):
+    with pytest.raises(
+        TypeError, match="only compiled modules and functions can be saved, not a Linear"
+    ):
         save_101(nn.Linear(1, 1), io.BytesIO())

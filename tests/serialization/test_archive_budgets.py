@@ -1,6 +1,8 @@
-"""A small archive takes little time and memory to load and to compile, whatever its code says: too much is refused, or put off.
+"""A small archive takes little time and memory to load and to compile, whatever its code says: too
+much is refused, or put off.
 
-One process loads them all; it has 2 GiB and four minutes, and without the budgets it would need more.
+One process loads them all; it has 2 GiB and four minutes, and without the budgets it would need
+more.
 """
 
 from __future__ import annotations
@@ -25,14 +27,21 @@ PAIRS = "".join(
     for i, each in enumerate(["int", *(f"__torch__.T{i}" for i in range(39))])
 )
 CALLS = "def f0(x: Tensor) -> Tensor:\n  return torch.add(x, 1)\n" + "".join(
-    f"def f{i + 1}(x: Tensor) -> Tensor:\n  return __torch__.f{i}(__torch__.f{i}(x, ), )\n" for i in range(40)
+    f"def f{i + 1}(x: Tensor) -> Tensor:\n  return __torch__.f{i}(__torch__.f{i}(x, ), )\n"
+    for i in range(40)
 )
 TUPLES = "t0 = (x, x)\n" + "".join(f"t{i + 1} = (t{i}, t{i})\n" for i in range(40))
-LOOPS = "t = (1, 2, 3, 4, 5, 6, 7, 8)\n" + "".join("  " * i + f"for i{i} in t:\n" for i in range(20))
+LOOPS = "t = (1, 2, 3, 4, 5, 6, 7, 8)\n" + "".join(
+    "  " * i + f"for i{i} in t:\n" for i in range(20)
+)
 
 
 def archive(data: bytes, code: str) -> bytes:
-    records = {"data.pkl": b"\x80\x02" + data + b".", "code/__torch__.py": code, "constants.pkl": b"\x80\x02)."}
+    records = {
+        "data.pkl": b"\x80\x02" + data + b".",
+        "code/__torch__.py": code,
+        "constants.pkl": b"\x80\x02).",
+    }
     return zipped(records | {"version": "3\n"})
 
 
@@ -46,10 +55,18 @@ def shared_modules(n: int) -> bytes:
 
     def made(i: int) -> bytes:
         inside = string("a") + made(i - 1) + string("b") + b"h" + bytes([i - 1]) if i else b""
-        return b"c__torch__\nM%d\n)\x81}(" % i + string("training") + b"\x88" + inside + b"ubq" + bytes([i])
+        return (
+            b"c__torch__\nM%d\n)\x81}(" % i
+            + string("training")
+            + b"\x88"
+            + inside
+            + b"ubq"
+            + bytes([i])
+        )
 
     code = "class M0(Module):\n  training : bool\n" + "".join(
-        f"class M{i + 1}(Module):\n  training : bool\n  a : __torch__.M{i}\n  b : __torch__.M{i}\n" for i in range(n)
+        f"class M{i + 1}(Module):\n  training : bool\n  a : __torch__.M{i}\n  b : __torch__.M{i}\n"
+        for i in range(n)
     )
     return archive(made(n), code)
 
@@ -61,7 +78,9 @@ def shared_lists(n: int) -> bytes:
         return b"](" + (made(i - 1) + b"h" + bytes([i - 1]) if i else b"K\x01") + b"eq" + bytes([i])
 
     data = b"c__torch__\nA\n)\x81}(" + string("training") + b"\x88" + string("xs") + made(n) + b"ub"
-    return archive(data, f"class A(Module):\n  training : bool\n  xs : {'List[' * (n + 1)}int{']' * (n + 1)}\n")
+    return archive(
+        data, f"class A(Module):\n  training : bool\n  xs : {'List[' * (n + 1)}int{']' * (n + 1)}\n"
+    )
 
 
 # Archives, and what is said of them.
@@ -71,18 +90,35 @@ REFUSED = {
         "record 'code/__torch__.py': a type of 32767 parts, written out; the largest has 16384",
     ),
     "tuples": (script(TUPLES + "return x"), "a type of 32767 parts, written out"),
-    "calls": (script("return __torch__.f40(x, )", CALLS), "inlining makes too many nodes, at a call of 'f1."),
-    "loops over tuples": (script(LOOPS + "  " * 20 + "x = torch.add(x, 1)\nreturn x"), "unrolled, into 1024 values at"),
-    "modules": (shared_modules(40), "'data.pkl': the module has more than .* counted as often as they are reached"),
-    "lists": (shared_lists(40), "'data.pkl': the module has more than .* counted as often as they are reached"),
-    "deflated code": (script("x = torch.add(x, 1)\n" * 8000 + "return x"), "more text to be parsed than"),
+    "calls": (
+        script("return __torch__.f40(x, )", CALLS),
+        "inlining makes too many nodes, at a call of 'f1.",
+    ),
+    "loops over tuples": (
+        script(LOOPS + "  " * 20 + "x = torch.add(x, 1)\nreturn x"),
+        "unrolled, into 1024 values at",
+    ),
+    "modules": (
+        shared_modules(40),
+        "'data.pkl': the module has more than .* counted as often as they are reached",
+    ),
+    "lists": (
+        shared_lists(40),
+        "'data.pkl': the module has more than .* counted as often as they are reached",
+    ),
+    "deflated code": (
+        script("x = torch.add(x, 1)\n" * 8000 + "return x"),
+        "more text to be parsed than",
+    ),
 }
 # What would be a constant, if it were not too large. None of it is ever run.
 CONSTANTS = {
     "a string": 's = "12345678"\n' + "s = torch.add(s, s)\n" * 40,
     "a list": "s = [1, 2]\n" + "s = torch.add(s, s)\n" * 40,
     "a list of lists": "s = [[1, 2]]\n" + "s = torch.add(s, s)\n" * 40,
-    "lists in lists": "s0 = [1, 2]\n" + "".join(f"s{i + 1} = [s{i}, s{i}]\n" for i in range(40)) + "s = s40",
+    "lists in lists": "s0 = [1, 2]\n"
+    + "".join(f"s{i + 1} = [s{i}, s{i}]\n" for i in range(40))
+    + "s = s40",
     "a list many times": "s = torch.mul([1], 1099511627776)",
     "a filled string": 's = torch.ljust("a", 100000000000, " ")',
     "a string with tabs": 's = torch.expandtabs("\\t\\t", 100000000000)',
@@ -94,15 +130,23 @@ CONSTANTS = {
     "many numbers": "s = torch.arange(0, 1, 0.00000000001)",
     "joined tensors": "s = torch.ones([4])\n" + "s = torch.cat([s, s])\n" * 40,
     "repeated": "s = torch.repeat(torch.ones([4]), [100000, 100000])",
-    "a copy of what was expanded": "s = torch.clone(torch.expand(torch.ones([1]), [100000, 100000]))",
-    "a sum of what was expanded": "s = torch.unsqueeze(torch.sum(torch.expand(torch.ones([1]), [1000000, 100000])), 0)",
+    "a copy of what was expanded": (
+        "s = torch.clone(torch.expand(torch.ones([1]), [100000, 100000]))"
+    ),
+    "a sum of what was expanded": (
+        "s = torch.unsqueeze(torch.sum(torch.expand(torch.ones([1]), [1000000, 100000])), 0)"
+    ),
     "a diagonal": "s = torch.diag_embed(torch.ones([100000]))",
     "an identity": "s = torch.eye(100000)",
     "ones": "s = torch.one_hot(torch.full([3], 10000000000, dtype=4), -1)",
     "all with all": "s = torch.ones([100000])\ns = torch.add(s, torch.unsqueeze(s, 1))",
-    "a convolution": "s = torch.ones([1, 1, 500, 500])\ns = torch.conv2d(s, s, None, [1, 1], [250, 250])",
+    "a convolution": (
+        "s = torch.ones([1, 1, 500, 500])\ns = torch.conv2d(s, s, None, [1, 1], [250, 250])"
+    ),
     "products": "s = torch.ones([500, 500])\n" + "s = torch.mm(s, s)\n" * 60,
-    "steps": "s = torch.special_legendre_polynomial_p(1, torch.full([2], 4611686018427387904, dtype=4))",
+    "steps": (
+        "s = torch.special_legendre_polynomial_p(1, torch.full([2], 4611686018427387904, dtype=4))"
+    ),
     "a shape": "s = torch.mul(torch.ones([4]), 2)\ns = torch.repeat(s, [100000, 100000])",
     "an int": "n = 9999999\n" + "n = torch.mul(n, n)\n" * 60 + "s = [n]",
 }
@@ -110,14 +154,25 @@ CONSTANTS = {
 
 def never(body: str) -> str:
     """The lines under a condition that is false for a short x."""
-    return f"if torch.gt(torch.size(x, 0), 100):\n{textwrap.indent(body, '  ')}\n  x = torch.add(x, torch.len(s))\nreturn x"
+    return (
+        f"if torch.gt(torch.size(x, 0), 100):\n{textwrap.indent(body, '  ')}\n  x = torch.add(x, "
+        "torch.len(s))\nreturn x"
+    )
 
 
 LOADED = {
     **{name: script(never(body)) for name, body in CONSTANTS.items()},
-    "a branch of 1.0.1": script_101("n = 1\n" + "n = torch.add(n, n)\n" * 60 + "if torch.gt(n, 3):\n  x = x + 1\nreturn x"),
-    "returns": script("n = torch.size(x, 0)\n" + "if torch.gt(n, 9):\n  return x\nn = torch.sub(n, 1)\n" * 150 + "return x"),
-    "loops": script("n = torch.size(x, 0)\n" + "for i in range(n):\n  x = torch.add(x, i)\n" * 200 + "return x"),
+    "a branch of 1.0.1": script_101(
+        "n = 1\n" + "n = torch.add(n, n)\n" * 60 + "if torch.gt(n, 3):\n  x = x + 1\nreturn x"
+    ),
+    "returns": script(
+        "n = torch.size(x, 0)\n"
+        + "if torch.gt(n, 9):\n  return x\nn = torch.sub(n, 1)\n" * 150
+        + "return x"
+    ),
+    "loops": script(
+        "n = torch.size(x, 0)\n" + "for i in range(n):\n  x = torch.add(x, i)\n" * 200 + "return x"
+    ),
 }
 PROGRAM = """
 import base64, json, traceback
@@ -158,8 +213,14 @@ def test_constants_that_are_too_much_are_left_to_run_time(name: str) -> None:
 
 def test_constants_of_moderate_size_are_computed_in_advance() -> None:
     """Masks, positions, weights in another order: what networks compute of constants."""
-    body = 's = torch.ljust("abc", 10, "-")\nm = torch.tril(torch.ones([64, 64]))\ny = torch.add(torch.mul(m, 2), torch.t(m))'
-    used = f"{body}\nif torch.eq(torch.len(s), 10):\n  x = torch.mm(torch.add(y, torch.eye(64)), x)\nreturn x"
+    body = (
+        's = torch.ljust("abc", 10, "-")\nm = torch.tril(torch.ones([64, 64]))\ny = '
+        "torch.add(torch.mul(m, 2), torch.t(m))"
+    )
+    used = (
+        f"{body}\nif torch.eq(torch.len(s), 10):\n  x = torch.mm(torch.add(y, torch.eye(64)), "
+        "x)\nreturn x"
+    )
     m = jit.load(io.BytesIO(script(used)))
     x = torch.ones(64, 1)
     kinds = {node.kind() for node in m.forward.graph_for(x).nodes()}
@@ -171,21 +232,37 @@ def test_types_have_a_size_and_a_depth() -> None:
     for _ in range(13):
         t = TupleType([t, t])
     assert t.size == 2**14 - 1 and t.depth == 14
-    with pytest.raises(RuntimeError, match="a type of 32767 parts, written out; the largest has 16384"):
+    with pytest.raises(
+        RuntimeError, match="a type of 32767 parts, written out; the largest has 16384"
+    ):
         TupleType([t, t])
     t = IntType.get()
     for _ in range(99):
         t = ListType(t)
-    with pytest.raises(RuntimeError, match="a type of 101 types inside each other; the deepest has 100"):
+    with pytest.raises(
+        RuntimeError, match="a type of 101 types inside each other; the deepest has 100"
+    ):
         ListType(t)
 
 
 def test_a_list_that_is_written_to_after_it_was_given_to_a_module() -> None:
     """It was checked when it was given; then it got other elements."""
-    nested = b"c__torch__\nB\n)\x81}(" + string("a") + b"c__torch__\nA\n)\x81}(" + string("xs") + b"](K\x01eq\1ub"
+    nested = (
+        b"c__torch__\nB\n)\x81}("
+        + string("a")
+        + b"c__torch__\nA\n)\x81}("
+        + string("xs")
+        + b"](K\x01eq\1ub"
+    )
     nested += string("ys") + b"h\1" + string("no int") + b"a" + b"ub"
-    code = "class A(Module):\n  xs : List[int]\nclass B(Module):\n  a : __torch__.A\n  ys : List[Any]\n"
-    with pytest.raises(ArchiveError, match=r"'xs' of __torch__.A\[1\] is declared to be of type int, but is 'no int'"):
+    code = (
+        "class A(Module):\n  xs : List[int]\nclass B(Module):\n  a : __torch__.A\n  ys : "
+        "List[Any]\n"
+    )
+    with pytest.raises(
+        ArchiveError,
+        match=r"'xs' of __torch__.A\[1\] is declared to be of type int, but is 'no int'",
+    ):
         jit.load(io.BytesIO(archive(nested, code)))
 
 

@@ -1,4 +1,6 @@
-"""Which operators the code of an archive may call: the public ones, and those private ones that exporters write."""
+"""Which operators the code of an archive may call: the public ones, and those private ones that
+exporters write.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,15 @@ REFUSED = [symbol for symbol in SYMBOLS if not is_written(symbol)]
 
 
 def test_what_is_refused() -> None:
-    """The inside of `reshape`, gradients that no trace has, forms of a graph; never what is public."""
-    assert {"aten::_reshape_alias", "aten::_softmax_backward_data", "prim::TupleIndex"} <= set(REFUSED)
-    assert not {"aten::reshape", "aten::__getitem__", "aten::_convolution", "prim::device"} & set(REFUSED)
+    """The inside of `reshape`, gradients that no trace has, forms of a graph; never what is
+    public.
+    """
+    assert {"aten::_reshape_alias", "aten::_softmax_backward_data", "prim::TupleIndex"} <= set(
+        REFUSED
+    )
+    assert not {"aten::reshape", "aten::__getitem__", "aten::_convolution", "prim::device"} & set(
+        REFUSED
+    )
     assert all(re.match("aten::_[^_]|prim::[A-Z]", symbol) for symbol in REFUSED)
 
 
@@ -32,14 +40,20 @@ def test_a_private_operator_is_refused_by_all_readers(symbol: str) -> None:
     namespace, _, name = symbol.partition("::")
     called = f"torch.{name}" if namespace == "aten" else f"ops.prim.{name}"
     for data in (script(f"return {called}(x)"), script_101(f"return {called}(x)")):
-        with pytest.raises(ArchiveError, match=f"{symbol} is a private operator that no exporter writes.*\n.*code/"):
+        with pytest.raises(
+            ArchiveError, match=f"{symbol} is a private operator that no exporter writes.*\n.*code/"
+        ):
             print(jit.load(io.BytesIO(data)).graph)
 
     def call_it(model: dict[str, Any]) -> None:
-        model["graph_module"]["graph"]["nodes"][1]["target"] = f"torch.ops.{namespace}.{name}.default"
+        model["graph_module"]["graph"]["nodes"][1]["target"] = (
+            f"torch.ops.{namespace}.{name}.default"
+        )
 
     if any(operator.name == symbol for operator in all_operators()):
-        with pytest.raises(ArchiveError, match=rf"graph.nodes\[1\].target is .*{symbol} is a private operator"):
+        with pytest.raises(
+            ArchiveError, match=rf"graph.nodes\[1\].target is .*{symbol} is a private operator"
+        ):
             export.load(io.BytesIO(pt2(call_it)))
 
 
@@ -87,7 +101,12 @@ DECOMPOSED = {
     "x + x[0].item()": (4,),
     "x.double()": (4,),
 }
-ELSEWHERE = {"_assert_scalar", "_assert_tensor_metadata", "_assert_async", "_native_batch_norm_legit_no_training"}
+ELSEWHERE = {
+    "_assert_scalar",
+    "_assert_tensor_metadata",
+    "_assert_async",
+    "_native_batch_norm_legit_no_training",
+}
 
 
 @pytest.mark.slow
@@ -111,14 +130,20 @@ def test_what_pytorch_exports_is_called(text: str) -> None:
         if text in TRACED:
             for function, given in ((Net(), x.detach()), (gradient, x)):
                 try:
-                    nodes = torch.jit.trace(function, (given,), check_trace=False).inlined_graph.nodes()
+                    nodes = torch.jit.trace(
+                        function, (given,), check_trace=False
+                    ).inlined_graph.nodes()
                     names |= {node.kind() for node in nodes}
                 except RuntimeError as error:  # a formula that needs the result
-                    assert "requires grad" in str(error) or "unsupported argument type" in str(error), error
+                    assert "requires grad" in str(error) or "unsupported argument type" in str(
+                        error
+                    ), error
         with torch.no_grad():
             program = torch.export.export(Net(), (x.detach(),), strict=False)
         for graph in (program.graph, program.run_decompositions().graph):
-            targets = [str(node.target).split(".") for node in graph.nodes if node.op == "call_function"]
+            targets = [
+                str(node.target).split(".") for node in graph.nodes if node.op == "call_function"
+            ]
             names |= {f"aten::{target[1]}" for target in targets if target[0] == "aten"}
     private = [name for name in names if name.startswith("aten::_") and name[6:] not in ELSEWHERE]
     assert [name for name in private if not is_written(name)] == []

@@ -1,4 +1,6 @@
-"""Operators that archives of PyTorch's layers call: values and gradients beside PyTorch's, and archives with such layers."""
+"""Operators that archives of PyTorch's layers call: values and gradients beside PyTorch's, and
+archives with such layers.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,8 @@ nn.AdaptiveMaxPool2d(2)  # 2 3 4 5
 nn.AdaptiveAvgPool3d(2)  # 2 3 4 5 3
 nn.MaxPool3d(2)  # 2 3 4 5 3
 nn.LocalResponseNorm(2)  # 2 4 3 3
-nn.Sequential(nn.Hardswish(), nn.Hardsigmoid(), nn.Mish(), nn.SELU(), nn.CELU(), nn.PReLU(), nn.RReLU())  # 3 4
+nn.Sequential(nn.Hardswish(), nn.Hardsigmoid(), nn.Mish(), nn.SELU(), \
+nn.CELU(), nn.PReLU(), nn.RReLU())  # 3 4
 nn.Sequential(nn.Softshrink(), nn.Hardshrink(), nn.Threshold(0.1, 2.0), nn.GLU())  # 3 4
 nn.Sequential(nn.PixelUnshuffle(2), nn.ChannelShuffle(2), nn.PixelShuffle(2))  # 1 2 4 4
 nn.Sequential(nn.Dropout2d(), nn.Dropout3d(), nn.AlphaDropout())  # 1 2 4 4
@@ -159,9 +162,11 @@ def test_an_archive_with_the_layer(text: str, how: str) -> None:
 
 
 LOSSES = cases("""
-F.ctc_loss(x.log_softmax(-1).unsqueeze(1), torch.tensor([[1, 2]]), torch.tensor([5]), torch.tensor([2]))
+F.ctc_loss(x.log_softmax(-1).unsqueeze(1), \
+torch.tensor([[1, 2]]), torch.tensor([5]), torch.tensor([2]))
 F.multi_margin_loss(x, torch.tensor([0, 2, 1, 1, 0]), p=2)
-F.multilabel_margin_loss(x, torch.tensor([[0, -1, 1, 1], [2, 1, -1, 0], [1, 1, 1, 1], [3, 2, 1, 0], [-1, 0, 0, 0]]))
+F.multilabel_margin_loss(x, \
+torch.tensor([[0, -1, 1, 1], [2, 1, -1, 0], [1, 1, 1, 1], [3, 2, 1, 0], [-1, 0, 0, 0]]))
 F.cosine_embedding_loss(x, x.flip([0]), torch.tensor([1, -1, 1, 1, -1]))
 F.triplet_margin_loss(x, x.flip([0]), x + 1.0, swap=True)
 F.hinge_embedding_loss(x, x.sign(), reduction="sum")
@@ -177,7 +182,14 @@ F.embedding_bag(torch.tensor([0, 1, 4, 2]), x, torch.tensor([0, 3]), mode="sum",
 @pytest.mark.parametrize("text", LOSSES)
 def test_an_archive_with_the_loss(text: str, how: str, tmp_path: Path) -> None:
     """PyTorch compiles from a file."""
-    lines = "import torch", "from torch.nn import functional as F", "", "def loss(x):", f"    return {text}", ""
+    lines = (
+        "import torch",
+        "from torch.nn import functional as F",
+        "",
+        "def loss(x):",
+        f"    return {text}",
+        "",
+    )
     file = tmp_path / "loss_of_a_test.py"
     file.write_text("\n".join(lines), encoding="utf-8")
     compare_archives(lambda torch: runpy.run_path(str(file))["loss"], (5, 4), how)
@@ -209,7 +221,11 @@ def compare_archives(make: Callable[[Any], Any], shape: tuple[int, ...], how: st
         layer, given, buffer = make(torch), torch.from_numpy(x), io.BytesIO()
         with torch.no_grad():
             expected = layer(given)
-            made = torch.jit.script(layer) if how == "script" else torch.jit.trace(layer, given, check_trace=False)
+            made = (
+                torch.jit.script(layer)
+                if how == "script"
+                else torch.jit.trace(layer, given, check_trace=False)
+            )
         torch.jit.save(made, buffer)
         return buffer.getvalue(), expected
 
@@ -229,13 +245,22 @@ PACKED = {
 
 @pytest.mark.parametrize("name", PACKED)
 def test_a_packed_sequence_is_as_many_sequences(name: str) -> None:
-    """Three sequences of 4, 2 and 1 steps, forwards and backwards: each as if it were alone. And the gradients are right."""
+    """Three sequences of 4, 2 and 1 steps, forwards and backwards: each as if it were alone. And
+    the gradients are right.
+    """
     gates, states = PACKED[name]
     stream = np.random.default_rng(3)
     lengths, inputs, hidden = [4, 2, 1], 2, 3
     sequences = [stream.standard_normal((n, inputs)) for n in lengths]
-    data = internals.tensor(np.concatenate([[s[t] for s in sequences if t < len(s)] for t in range(4)]))
-    shapes = [(gates * hidden, inputs), (gates * hidden, hidden), (gates * hidden,), (gates * hidden,)]
+    data = internals.tensor(
+        np.concatenate([[s[t] for s in sequences if t < len(s)] for t in range(4)])
+    )
+    shapes = [
+        (gates * hidden, inputs),
+        (gates * hidden, hidden),
+        (gates * hidden,),
+        (gates * hidden,),
+    ]
     weights = [internals.tensor(stream.standard_normal(shape)) for shape in shapes * 2]
     first = [internals.tensor(stream.standard_normal((2, 3, hidden))) for _ in range(states)]
     run = getattr(internals.ops.aten, name)
@@ -249,7 +274,10 @@ def test_a_packed_sequence_is_as_many_sequences(name: str) -> None:
     starts = [0, 3, 5, 6]
     for i, sequence in enumerate(sequences):
         alone, *ends = run(
-            internals.tensor(sequence).unsqueeze(1), state([h[:, i : i + 1] for h in first]), *options, False
+            internals.tensor(sequence).unsqueeze(1),
+            state([h[:, i : i + 1] for h in first]),
+            *options,
+            False,
         )
         rows = [starts[t] + i for t in range(len(sequence))]
         np.testing.assert_allclose(output.numpy()[rows], alone.squeeze(1).numpy(), atol=1e-12)
@@ -265,17 +293,34 @@ def test_a_packed_sequence_is_as_many_sequences(name: str) -> None:
 def test_attention_does_not_look_where_the_mask_is_true(mask_type: int) -> None:
     stream = np.random.default_rng(4)
     x, w, b, proj, bias = (
-        internals.tensor(stream.standard_normal(shape)) for shape in [(2, 3, 4), (12, 4), (12,), (4, 4), (4,)]
+        internals.tensor(stream.standard_normal(shape))
+        for shape in [(2, 3, 4), (12, 4), (12,), (4, 4), (4,)]
     )
     mask = np.zeros({0: (3, 3), 1: (2, 3), 2: (2, 2, 3, 3)}[mask_type], bool)
     mask[..., 1] = True
     attend = internals.ops.aten._native_multi_head_attention
-    out, weights = attend(x, x, x, 4, 2, w, b, proj, bias, internals.tensor(mask), True, False, mask_type)
+    out, weights = attend(
+        x, x, x, 4, 2, w, b, proj, bias, internals.tensor(mask), True, False, mask_type
+    )
     assert weights.shape == (2, 2, 3, 3)
     assert not weights[..., 1].any()
     changed = x.clone()
     changed[:, 1] += 1
-    other, _ = attend(changed, changed, changed, 4, 2, w, b, proj, bias, internals.tensor(mask), True, False, mask_type)
+    other, _ = attend(
+        changed,
+        changed,
+        changed,
+        4,
+        2,
+        w,
+        b,
+        proj,
+        bias,
+        internals.tensor(mask),
+        True,
+        False,
+        mask_type,
+    )
     np.testing.assert_allclose(out.numpy()[:, [0, 2]], other.numpy()[:, [0, 2]], atol=1e-12)
     assert not np.allclose(out.numpy()[:, 1], other.numpy()[:, 1])
 
@@ -285,9 +330,12 @@ def test_hand_made_resampling() -> None:
     x = internals.tensor([[[0.0, 4.0]]])
     assert F.interpolate(x, size=4, mode="linear").tolist() == [[[0, 1, 3, 4]]]
     assert F.interpolate(x, size=4, mode="linear", align_corners=True)[0, 0, 3].item() == 4
-    assert F.interpolate(internals.arange(5.0).view(1, 1, 5), size=2, mode="nearest-exact").tolist() == [[[1, 3]]]
+    assert F.interpolate(
+        internals.arange(5.0).view(1, 1, 5), size=2, mode="nearest-exact"
+    ).tolist() == [[[1, 3]]]
     ramp = internals.arange(8.0).expand(1, 1, 8, 8)
     half = F.interpolate(ramp, size=(8, 4), mode="bilinear", antialias=True)
-    np.testing.assert_allclose(half[0, 0, 0, 1:3].numpy(), [2.5, 4.5], atol=1e-6)  # inside, a ramp stays a ramp
+    # inside, a ramp stays a ramp
+    np.testing.assert_allclose(half[0, 0, 0, 1:3].numpy(), [2.5, 4.5], atol=1e-6)
     cube = F.interpolate(internals.ones(1, 1, 2, 2, 2), scale_factor=2.0, mode="trilinear")
     assert cube.shape == (1, 1, 4, 4, 4) and (cube == 1).all()

@@ -1,4 +1,6 @@
-"""The code of archives, without PyTorch: classes, functions, named tuples, hooks, forks, names, versions."""
+"""The code of archives, without PyTorch: classes, functions, named tuples, hooks, forks, names,
+versions.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import pytest
 
 import internals
 from internals import jit, nn
-from internals.jit.ir import ClassType, FunctionType, IntType, ListType, OptionalType, TensorType, TupleType
+from internals.jit.ir import (
+    ClassType,
+    FunctionType,
+    IntType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+)
 from internals.jit.ir.parser import parse_ir
 from internals.jit.script_function import ScriptFunction
 from internals.serialization.script.class_printer import ArchiveCode
@@ -114,8 +124,9 @@ def kscale(x: Tensor,
 
 
 def unmangled(text: str) -> str:
-    """Names as they are when nothing of that name was compiled before. Where lines break depends on a function's mangled name, so
-    `kscale` and `kforked` are called as no other functions in these tests."""
+    """Names as they are when nothing of that name was compiled before. Where lines break depends on
+    a function's mangled name, so `kscale` and `kforked` are called as no other functions in these
+    tests."""
     return re.sub(r"[./]___torch_mangle_\d+", "", text)
 
 
@@ -133,7 +144,10 @@ def test_a_module_with_everything_it_needs(tmp_path: Path) -> None:
         "code/__torch__/torch/nn/functional.py",
     ]
     assert files["code/__torch__.py"] == MAIN
-    assert '  __annotations__["0"] = __torch__.torch.nn.modules.activation.ReLU\n' in list(files.values())[1]
+    assert (
+        '  __annotations__["0"] = __torch__.torch.nn.modules.activation.ReLU\n'
+        in list(files.values())[1]
+    )
     assert '    _0 = getattr(self, "0")\n' in list(files.values())[1]
     assert b"caf\xc3\xa9" in found["constants.pkl"]
 
@@ -165,8 +179,12 @@ def test_hooks_are_methods_and_functions(tmp_path: Path) -> None:
     text = unmangled(code(data))
     assert '  __forward_pre_hooks__ = ["before", ]\n  __forward_hooks__ = ["after", ]\n' in text
     assert "_0 = __torch__.Hooked.before(inner, (x,), )" in text
-    assert text.index("  def after(self: __torch__.Hooked") < text.index("  def before(self: __torch__.Hooked")
-    assert [name for name in records(data) if name.endswith("Hooked.py")], "a file for the functions of that name"
+    assert text.index("  def after(self: __torch__.Hooked") < text.index(
+        "  def before(self: __torch__.Hooked"
+    )
+    assert [name for name in records(data) if name.endswith("Hooked.py")], (
+        "a file for the functions of that name"
+    )
     assert records(data)["version"] == b"4\n", "the hook divides"
 
 
@@ -205,9 +223,14 @@ def test_two_types_of_one_name_are_told_apart() -> None:
     archive = ArchiveCode()
     archive.add_with_all_it_needs(outer)
     files = archive.files()
-    assert list(files) == ["code/__torch__.py", "code/__torch__/m.py", "code/__torch__/m/___torch_mangle_0.py"]
+    assert list(files) == [
+        "code/__torch__.py",
+        "code/__torch__/m.py",
+        "code/__torch__/m/___torch_mangle_0.py",
+    ]
     assert (
-        "  a : __torch__.m.Net\n  b : List[Optional[__torch__.m.___torch_mangle_0.Net]]\n" in files["code/__torch__.py"]
+        "  a : __torch__.m.Net\n  b : List[Optional[__torch__.m.___torch_mangle_0.Net]]\n"
+        in files["code/__torch__.py"]
     )
     assert list(files.values())[1] == list(files.values())[2]
 
@@ -216,14 +239,17 @@ def test_names_stay_with_their_types() -> None:
     names = TypeNames()
     a, b, c = named("__torch__.N"), named("__torch__.N"), named("__torch__.___torch_mangle_0.N")
     assert [names.of(t) for t in (c, a, b, a, c)] == [
-        "__torch__.___torch_mangle_0.N", "__torch__.N", "__torch__.___torch_mangle_1.N", "__torch__.N",
-        "__torch__.___torch_mangle_0.N",
+        "__torch__.___torch_mangle_0.N", "__torch__.N", "__torch__.___torch_mangle_1.N",
+        "__torch__.N", "__torch__.___torch_mangle_0.N",
     ]  # fmt: skip
     pair = TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")
-    assert names.spell(TupleType([pair, ListType(b)])) == "Tuple[__torch__.Pair, List[__torch__.___torch_mangle_1.N]]"
-    assert names.of(TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")) == "__torch__.Pair", (
-        "equal types are one"
+    assert (
+        names.spell(TupleType([pair, ListType(b)]))
+        == "Tuple[__torch__.Pair, List[__torch__.___torch_mangle_1.N]]"
     )
+    assert (
+        names.of(TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")) == "__torch__.Pair"
+    ), "equal types are one"
     assert names.spell(TupleType([])) == "Tuple[()]"
 
 
@@ -241,8 +267,9 @@ def test_an_attribute_without_an_identifier_at_the_front() -> None:
 
 @pytest.mark.parametrize(
     "call, version",
-    [("aten::add(%x, %x, %one)", 3), ("aten::div(%x, %x)", 4), ("aten::div(%one, %one)", 3), ("aten::div_(%x, %x)", 4),
-     ("aten::full(%sizes, %one, %none, %none, %none, %none)", 5), ("aten::gelu(%x, %tanh)", 10),
+    [("aten::add(%x, %x, %one)", 3), ("aten::div(%x, %x)", 4), ("aten::div(%one, %one)", 3),
+     ("aten::div_(%x, %x)", 4), ("aten::full(%sizes, %one, %none, %none, %none, %none)", 5),
+     ("aten::gelu(%x, %tanh)", 10),
      ("aten::linspace(%one, %one, %one, %none, %none, %none, %none)", 8)],
 )  # fmt: skip
 def test_the_version_is_as_low_as_the_operators_allow(call: str, version: int) -> None:
@@ -262,7 +289,12 @@ graph(%x : Tensor):
 
 
 def test_where_the_version_is() -> None:
-    assert [version_record(v) for v in (3, 5, 6, 10)] == ["version", "version", ".data/version", ".data/version"]
+    assert [version_record(v) for v in (3, 5, 6, 10)] == [
+        "version",
+        "version",
+        ".data/version",
+        ".data/version",
+    ]
 
 
 def test_more_than_one_result_cannot_be_exported() -> None:

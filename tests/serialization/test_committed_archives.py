@@ -1,4 +1,6 @@
-"""The archives that are committed do not say where they were made: PyTorch notes the files that code was compiled from."""
+"""The archives that are committed do not say where they were made: PyTorch notes the files that
+code was compiled from.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def contents(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(ARCHIVES).as_posix())
 def test_no_absolute_paths(path):
-    found = {name: match.group() for name, data in contents(path).items() if (match := ABSOLUTE.search(data))}
+    found = {
+        name: match.group()
+        for name, data in contents(path).items()
+        if (match := ABSOLUTE.search(data))
+    }
     assert not found, f"made without relative_sources.use_relative_names(): {found}"
 
 

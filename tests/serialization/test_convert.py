@@ -1,4 +1,6 @@
-"""`python -m internals convert`: between today's layout and that of PyTorch 1.0.1, and between files of tensors."""
+"""`python -m internals convert`: between today's layout and that of PyTorch 1.0.1, and between
+files of tensors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from internals import jit, nn
 from internals.__main__ import main
 from tests.answers import answer
 from tests.serialization.archives import held
-from tests.serialization.archives_101 import EXPECTED, FOLDER, archive, assert_equal, one_function, records, value
+from tests.serialization.archives_101 import (
+    EXPECTED,
+    FOLDER,
+    archive,
+    assert_equal,
+    one_function,
+    records,
+    value,
+)
 from tests.support import from_torch
 
 
@@ -24,9 +34,15 @@ def convert(*arguments: Any) -> int:
 
 def to_real(torch: Any, stored: Any) -> Any:
     if isinstance(stored, dict) and "dtype" in stored:
-        return torch.tensor(stored["values"], dtype=getattr(torch, stored["dtype"])).reshape(stored["sizes"])
+        return torch.tensor(stored["values"], dtype=getattr(torch, stored["dtype"])).reshape(
+            stored["sizes"]
+        )
     if isinstance(stored, dict):
-        return tuple(to_real(torch, v) for v in stored["tuple"]) if "tuple" in stored else stored["list"]
+        return (
+            tuple(to_real(torch, v) for v in stored["tuple"])
+            if "tuple" in stored
+            else stored["list"]
+        )
     return stored
 
 
@@ -34,7 +50,9 @@ def to_real(torch: Any, stored: Any) -> Any:
 def test_archives_of_1_0_1_become_todays_and_back(name: str, tmp_path: Path) -> None:
     """Modern, old, modern: each runs as the first did."""
     assert convert(FOLDER / f"{name}.pt", tmp_path / "a.pt") == 0
-    assert "model.json" not in records(tmp_path / "a.pt") and "data.pkl" in records(tmp_path / "a.pt")
+    assert "model.json" not in records(tmp_path / "a.pt") and "data.pkl" in records(
+        tmp_path / "a.pt"
+    )
     if name != "layers101":  # its masks are of a dtype that there was not
         assert convert("--format", "1.0.1", tmp_path / "a.pt", tmp_path / "b.pt") == 0
         assert "model.json" in records(tmp_path / "b.pt")
@@ -56,7 +74,9 @@ def test_real_pytorch_runs_what_it_had_refused(name: str, tmp_path: Path) -> Non
         m = real.jit.load(io.BytesIO(data))
         return [m(*(to_real(real, v) for v in call["inputs"])) for call in EXPECTED[name]]
 
-    for got, call in zip(answer(results, about=held(data), family="archives"), EXPECTED[name], strict=True):
+    for got, call in zip(
+        answer(results, about=held(data), family="archives"), EXPECTED[name], strict=True
+    ):
         assert_equal(from_torch(got), value(call["expected"]))
 
 
@@ -68,7 +88,9 @@ def test_a_file_may_become_itself(tmp_path: Path) -> None:
     assert {k: v for k, v in records(path).items() if k.startswith("tensors/")} == {
         k: v for k, v in before.items() if k.startswith("tensors/")
     }
-    assert_equal(jit.load(path)(torch.ones(2, 2)), jit.load(FOLDER / "trace101.pt")(torch.ones(2, 2)))
+    assert_equal(
+        jit.load(path)(torch.ones(2, 2)), jit.load(FOLDER / "trace101.pt")(torch.ones(2, 2))
+    )
     assert os.listdir(tmp_path) == ["trace101.pt"]
 
 
@@ -99,19 +121,35 @@ BROKEN = archive(one_function("def f(self) -> int:\n  return 1\n", tensors=[{}])
             "record 'code/net.py'",
         ),
         (
-            archive(one_function("def f(self, x: Tensor) -> Tensor:\n  return torch.maximum(torch.amax(x, [0]), x)\n")),
+            archive(
+                one_function(
+                    "def f(self, x: Tensor) -> Tensor:\n  return torch.maximum(torch.amax(x, [0]), "
+                    "x)\n"
+                )
+            ),
             ["--format", "1.0.1"],
             "PyTorch 1.0.1 had no operator aten::amax",
         ),
         (torch.zeros(2), ["--format", "1.0.1"], "holds tensors and no compiled module"),
         (torch.zeros(2), [".safetensors"], "Expected a dict"),
-        (archive(one_function("def f(self) -> int:\n  return 1\n")), [".safetensors"], "holds a compiled module"),
+        (
+            archive(one_function("def f(self) -> int:\n  return 1\n")),
+            [".safetensors"],
+            "holds a compiled module",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_the_file_that_was_there(
-    contents: Any, arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    contents: Any,
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    source, target = tmp_path / "in.pt", tmp_path / f"out{'.safetensors' if arguments == ['.safetensors'] else '.pt'}"
+    source, target = (
+        tmp_path / "in.pt",
+        tmp_path / f"out{'.safetensors' if arguments == ['.safetensors'] else '.pt'}",
+    )
     if isinstance(contents, bytes):
         source.write_bytes(contents)
     elif contents is not None:

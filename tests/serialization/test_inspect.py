@@ -1,4 +1,6 @@
-"""`python -m internals inspect`: it tells the truth about every kind of file, whole, damaged or made to harm."""
+"""`python -m internals inspect`: it tells the truth about every kind of file, whole, damaged or
+made to harm.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +73,15 @@ def test_records_are_those_of_the_zip(path: Path) -> None:
                 info.header_offset, info.file_size, info.compress_size, info.CRC,
             )  # fmt: skip
             assert r.header_offset + r.header + r.padding == r.offset
-    covered = sum(r.end - r.header_offset for r in report.records) + sum(s.size for s in report.spans)
+    covered = sum(r.end - r.header_offset for r in report.records) + sum(
+        s.size for s in report.spans
+    )
     assert covered == path.stat().st_size  # every byte is accounted for, once
 
 
-@pytest.mark.parametrize("name", ["torch_save/state_dict.pt", "torch_save/views.pt", "torch_save/views_stream.pt"])
+@pytest.mark.parametrize(
+    "name", ["torch_save/state_dict.pt", "torch_save/views.pt", "torch_save/views_stream.pt"]
+)
 def test_the_bytes_of_a_tensor_are_where_it_is_said(name: str) -> None:
     path = ARCHIVES / name
     report, content, loaded = examine(path), path.read_bytes(), internals.load(path)
@@ -89,7 +95,11 @@ def test_the_bytes_of_a_tensor_are_where_it_is_said(name: str) -> None:
                 value = value[t.path]
                 break
             value = value[int(step)] if isinstance(value, (list, tuple)) else value[step]
-        assert (tuple(value.shape), value.stride(), value.storage_offset()) == (t.sizes, t.strides, t.storage_offset)
+        assert (tuple(value.shape), value.stride(), value.storage_offset()) == (
+            t.sizes,
+            t.strides,
+            t.storage_offset,
+        )
         array = value.detach().numpy()
         assert str(array.dtype) == t.dtype and t.nbytes == array.nbytes
         data = content[record.offset + t.first : record.offset + t.last]
@@ -119,7 +129,8 @@ def test_the_overview(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main([str(path)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(
-        f"net.pt: tensors and other objects (zip archive of torch.save), {path.stat().st_size:,} bytes\n"
+        f"net.pt: tensors and other objects (zip archive of torch.save), {path.stat().st_size:,} "
+        "bytes\n"
     )
     assert "  weight  float32  (1, 2)  (2, 1)       8  data/0     all\n" in out
     assert out.endswith("  dict of 2\n    weight: tensor float32 (1, 2) in data/0\n    epoch: 3\n")
@@ -133,7 +144,10 @@ def test_sections_are_whole_when_asked_for(capsys: pytest.CaptureFixture[str]) -
     records = capsys.readouterr().out
     count = len(examine(path).records)
     assert f"... {count - 12} more (--records)" in short and "more (--records)" not in records
-    assert records.count(" stored ") + records.count(" deflated ") == count and "data.pkl (protocol" not in records
+    assert (
+        records.count(" stored ") + records.count(" deflated ") == count
+        and "data.pkl (protocol" not in records
+    )
     main([path, "--code", "--graph"])
     out = capsys.readouterr().out
     assert "def forward(self" in out and "graph(%self" in out and "aten::" in out
@@ -147,7 +161,9 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert content["tensors"][0]["first"] == 4 and all(r["aligned"] for r in content["records"])
 
 
-@pytest.mark.parametrize("name", ["torchscript/function.pt", "torch_save/views.pt", "pt2/everything.pt2"])
+@pytest.mark.parametrize(
+    "name", ["torchscript/function.pt", "torch_save/views.pt", "pt2/everything.pt2"]
+)
 def test_a_page_is_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "page.html"
     assert main([str(ARCHIVES / name), "--html", str(target)]) == 0
@@ -161,12 +177,16 @@ def test_a_page_is_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_nothing_of_pytorch_is_imported_and_the_output_is_always_the_same() -> None:
     path = ARCHIVES / "torchscript" / "containers.pt"
     program = (
-        f"import sys\nfrom internals.serialization.inspection.inspect import main\nmain([{str(path)!r}, '--all'])\n"
+        "import sys\nfrom internals.serialization.inspection.inspect import "
+        f"main\nmain([{str(path)!r}, '--all'])\n"
         "assert not {'torch', 'viz', 'safetensors'} & set(sys.modules)"
     )
     runs = [
         subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": seed}
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
         )
         for seed in "12"
     ]
@@ -212,7 +232,10 @@ def test_a_state_dict_within_another_object_is_no_call_of_something_strange(tmp_
     path = tmp_path / "checkpoint.pt"
     internals.save({"model": internals.nn.Linear(2, 1).state_dict(), "": 1}, path)
     lines = tree(examine(path).pickles["data.pkl"].root, "")
-    assert "  model: collections.OrderedDict of 2" in lines and "    _metadata: collections.OrderedDict of 1" in lines
+    assert (
+        "  model: collections.OrderedDict of 2" in lines
+        and "    _metadata: collections.OrderedDict of 1" in lines
+    )
     assert "      '': {'version': 1}" in lines and "  '': 1" in lines
 
 
@@ -223,11 +246,18 @@ def test_the_dtypes_of_safetensors_are_told_with_their_bits(tmp_path: Path) -> N
     (tmp_path / "t.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     words = {"U": "uint", "I": "int", "F": "float", "BF": "bfloat"}
     expected = {kind: words[kind.rstrip("0123456789")] + kind.lstrip("UIBF") for kind in kinds[1:]}
-    assert {t.path: t.dtype for t in examine(tmp_path / "t.safetensors").tensors} == {**expected, "BOOL": "bool"}
+    assert {t.path: t.dtype for t in examine(tmp_path / "t.safetensors").tensors} == {
+        **expected,
+        "BOOL": "bool",
+    }
 
 
-def test_a_section_that_is_asked_for_and_empty_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_section_that_is_asked_for_and_empty_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     internals.save(7, tmp_path / "seven.pt")
     assert main([str(tmp_path / "seven.pt"), "--tensors", "--code"]) == 0
-    assert capsys.readouterr().out.endswith("\n\ntensors\n  none in this file\n\ncode\n  none in this file\n")
+    assert capsys.readouterr().out.endswith(
+        "\n\ntensors\n  none in this file\n\ncode\n  none in this file\n"
+    )
     assert "none in this file" not in as_text(examine(tmp_path / "seven.pt"))

@@ -1,4 +1,6 @@
-"""`python -m internals inspect` of files that are damaged or made to harm: they are told of, and nothing happens."""
+"""`python -m internals inspect` of files that are damaged or made to harm: they are told of, and
+nothing happens.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,10 @@ def test_pickles_that_never_end() -> None:
     knot: list[Any] = []
     knot.append({"again": knot, "long": "x" * 1000})
     lines = tree(describe(pickle.dumps(knot, 2)).root)
-    assert lines[2].strip() == "again: the same list of 1 as above" and "(1,000 characters)" in lines[3]
+    assert (
+        lines[2].strip() == "again: the same list of 1 as above"
+        and "(1,000 characters)" in lines[3]
+    )
     tower: list[Any] = []
     for _ in range(200):
         tower = [tower, tower]  # 2**200 leaves when written out
@@ -98,8 +103,10 @@ def test_pickles_that_never_end() -> None:
 
 
 @given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner) | st.frozensets(st.integers()),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
+    | st.text() | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner)
+    | st.frozensets(st.integers()),
     max_leaves=20,
 ), st.sampled_from(range(pickle.HIGHEST_PROTOCOL + 1)))  # fmt: skip
 @settings(max_examples=100, deadline=None)
@@ -144,7 +151,11 @@ def test_a_file_that_was_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "a damaged zip archive" in out and "failed finding central directory" in out
     assert "base: tensor float32 (3, 4) in data/0" in out and "by what is left of it" in out
     found = {r.name: (r.offset, r.size, r.problem) for r in examine(path).records}
-    assert found["data.pkl"] == (64, whole.records[0].size, "") and found["data/0"] == (record.offset, 48, "")
+    assert found["data.pkl"] == (64, whole.records[0].size, "") and found["data/0"] == (
+        record.offset,
+        48,
+        "",
+    )
     path.write_bytes(content[: record.offset + 20])
     assert main([str(path)]) == 1
     assert "has no end: the file was cut short here" in capsys.readouterr().out
@@ -174,11 +185,14 @@ def test_a_tensor_that_needs_more_than_its_storage_has(tmp_path: Path) -> None:
             for name in old.namelist():
                 data = old.read(name)
                 new.writestr(name, data.replace(b"K\x03K\x04\x86", b"K\x09K\x04\x86"))
-    assert examine(path).problems == ["tensor base: needs 144 bytes of record 'data/0', which has 48"]
+    assert examine(path).problems == [
+        "tensor base: needs 144 bytes of record 'data/0', which has 48"
+    ]
 
 
 @pytest.mark.parametrize(
-    "name", ["torch_save/views_stream.pt", "torch_save/tensors.safetensors", "torchscript/function.pt"]
+    "name",
+    ["torch_save/views_stream.pt", "torch_save/tensors.safetensors", "torchscript/function.pt"],
 )
 def test_every_beginning_of_a_file_is_looked_at_in_peace(name: str, tmp_path: Path) -> None:
     content, path = (ARCHIVES / name).read_bytes(), tmp_path / "cut.pt"

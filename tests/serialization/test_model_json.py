@@ -1,4 +1,6 @@
-"""`model.json` of the archives of PyTorch 1.0.1: byte for byte what it wrote; anything else is a message or refused."""
+"""`model.json` of the archives of PyTorch 1.0.1: byte for byte what it wrote; anything else is a
+message or refused.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ def test_fields_in_order_integers_as_strings_and_nothing_that_was_not_set() -> N
 
 
 def test_what_proto3_json_allows_besides() -> None:
-    text = """{"main_module": {"parameters": [{"is_buffer": true, "tensor_id": 3, "name": "w"}, {"tensorId": 2.0}], "name": null},
-               "tensors": [{"data_type": 10, "dims": [4], "requires_grad": false}], "protoVersion": 1e0, "unknown": [1, {}]}"""
+    text = """{"main_module": {"parameters": [{"is_buffer": true, "tensor_id": 3, "name": "w"},
+                                              {"tensorId": 2.0}], "name": null},
+               "tensors": [{"data_type": 10, "dims": [4], "requires_grad": false}],
+               "protoVersion": 1e0, "unknown": [1, {}]}"""
     assert read_model(text) == ModelDef(
         1,
         ModuleDef(parameters=[ParameterDef(True, 3, "w"), ParameterDef(None, 2, None)]),
@@ -70,8 +74,14 @@ def test_what_proto3_json_allows_besides() -> None:
         ('{"protoVersion": ' + "9" * 6000 + "}", "is no JSON: Exceeds the limit"),
         ('{"protoVersion": 1, "proto_version": 1}', "proto_version is there twice"),
         ('{"mainModule": []}', "mainModule must be an object, not a list"),
-        ('{"mainModule": {"submodules": {}}}', "mainModule.submodules must be a list, not an object"),
-        ('{"mainModule": {"submodules": [{}, {"name": 1}]}}', "mainModule.submodules[1].name must be a string, not 1"),
+        (
+            '{"mainModule": {"submodules": {}}}',
+            "mainModule.submodules must be a list, not an object",
+        ),
+        (
+            '{"mainModule": {"submodules": [{}, {"name": 1}]}}',
+            "mainModule.submodules[1].name must be a string, not 1",
+        ),
         (
             '{"mainModule": {"submodules": [{"parameters": [{}, {"tensorId": "x"}]}]}}',
             'mainModule.submodules[0].parameters[1].tensorId must be an integer, not "x"',
@@ -80,7 +90,10 @@ def test_what_proto3_json_allows_besides() -> None:
         ('{"tensors": [{"dataType": "FLOAT8"}]}', "tensors[0].dataType must be one of"),
         ('{"tensors": [{"dataType": 99}]}', "tensors[0].dataType must be one of"),
         ('{"tensors": [{"dims": ["1", null]}]}', "tensors[0].dims[1] must be an integer, not null"),
-        ('{"mainModule":' + '{"submodules":[' * 200 + "]}" * 200 + "}", "is nested more than 100 deep"),
+        (
+            '{"mainModule":' + '{"submodules":[' * 200 + "]}" * 200 + "}",
+            "is nested more than 100 deep",
+        ),
         ("[" * 100_000, "is nested too deeply"),
     ],
 )
@@ -103,14 +116,21 @@ tensors = st.builds(
     data=st.none() | st.builds(RecordRef, names),
     device=names,
 )
-parameters = st.lists(st.builds(ParameterDef, st.none() | st.booleans(), int64 | st.none(), names), max_size=2)
+parameters = st.lists(
+    st.builds(ParameterDef, st.none() | st.booleans(), int64 | st.none(), names), max_size=2
+)
 modules = st.recursive(
     st.builds(ModuleDef, parameters=parameters, name=names),
-    lambda inner: st.builds(ModuleDef, submodules=st.lists(inner, max_size=2), parameters=parameters, name=names),
+    lambda inner: st.builds(
+        ModuleDef, submodules=st.lists(inner, max_size=2), parameters=parameters, name=names
+    ),
     max_leaves=4,
 )
 models = st.builds(
-    ModelDef, proto_version=int64 | st.none(), main_module=modules | st.none(), tensors=st.lists(tensors, max_size=2)
+    ModelDef,
+    proto_version=int64 | st.none(),
+    main_module=modules | st.none(),
+    tensors=st.lists(tensors, max_size=2),
 )
 
 
@@ -121,7 +141,10 @@ def test_any_message_comes_back(model: ModelDef) -> None:
 
 
 keys = st.sampled_from(
-    "mainModule main_module submodules parameters tensors tensorId name dims dataType data key x".split()
+    (
+        "mainModule main_module submodules parameters tensors tensorId name dims dataType data key "
+        "x"
+    ).split()
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),

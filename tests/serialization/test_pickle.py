@@ -1,4 +1,6 @@
-"""The pickle itself: what is written, that Python's tools take it; any nested object there and back, through PyTorch, too."""
+"""The pickle itself: what is written, that Python's tools take it; any nested object there and
+back, through PyTorch, too.
+"""
 
 from __future__ import annotations
 
@@ -59,18 +61,30 @@ def test_pickletools_takes_it(kind: str) -> None:
 
 def test_long_containers_are_written_in_batches() -> None:
     for n in (999, 1000, 1001, 2500):
-        obj = [list(range(n)), dict.fromkeys(range(n)), OrderedDict.fromkeys(range(n)), tuple(range(n))]
+        obj = [
+            list(range(n)),
+            dict.fromkeys(range(n)),
+            OrderedDict.fromkeys(range(n)),
+            tuple(range(n)),
+        ]
         assert_alike(internals.load(saved(obj)), obj)
 
 
 # Any object
 
 scalars = (
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.complex_numbers(allow_nan=False)
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats()
+    | st.complex_numbers(allow_nan=False)
     | st.text(st.characters(), max_size=5) | st.binary(min_size=1, max_size=5)
-    | st.sampled_from([internals.float16, internals.bool, internals.Size([1, 2]), internals.Size(), internals.strided])
+    | st.sampled_from([internals.float16, internals.bool, internals.Size([1, 2]), internals.Size(),
+                       internals.strided])
 )  # fmt: skip
-keys = st.text(max_size=3) | st.integers() | st.booleans() | st.tuples(st.integers(), st.text(max_size=2))
+keys = (
+    st.text(max_size=3)
+    | st.integers()
+    | st.booleans()
+    | st.tuples(st.integers(), st.text(max_size=2))
+)
 
 
 @st.composite
@@ -80,12 +94,20 @@ def tensors(draw: Any) -> Any:
     n = draw(st.integers(0, 12))
     base = (internals.arange(n) % 2).to(kind)
     base = base.reshape(draw(st.sampled_from([(n,), (1, n), (n, 1, 1)]))) if n else base
-    views = [base, base.t() if base.dim() <= 2 else base.permute(2, 0, 1), base[:1], base[..., 1:], base.flatten()[::2]]
+    views = [
+        base,
+        base.t() if base.dim() <= 2 else base.permute(2, 0, 1),
+        base[:1],
+        base[..., 1:],
+        base.flatten()[::2],
+    ]
     if n:
         views.append(base.flatten()[0].expand(3, 2))
     chosen = draw(st.lists(st.sampled_from(views), min_size=1, max_size=3))
     if kind.is_floating_point and draw(st.booleans()):
-        chosen.append(internals.nn.Parameter(base.detach().clone(), requires_grad=draw(st.booleans())))
+        chosen.append(
+            internals.nn.Parameter(base.detach().clone(), requires_grad=draw(st.booleans()))
+        )
         chosen.append(base.detach().clone().requires_grad_())
     return chosen
 
@@ -93,7 +115,8 @@ def tensors(draw: Any) -> Any:
 objects = st.recursive(
     scalars | tensors() | st.sets(st.integers() | st.text(max_size=2), max_size=3),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.lists(inner, max_size=5).map(tuple) | st.dictionaries(keys, inner, max_size=4)
+        st.lists(inner, max_size=4) | st.lists(inner, max_size=5).map(tuple)
+        | st.dictionaries(keys, inner, max_size=4)
         | st.dictionaries(keys, inner, max_size=3).map(OrderedDict) | inner.map(lambda x: [x, x])
         | st.dictionaries(keys, st.integers(), max_size=3).map(Counter)
     ),
@@ -155,7 +178,9 @@ class ToTorch:
         torch = self.torch
         if isinstance(x, internals.Tensor):
             t = torch.empty(0, dtype=self.convert(x.dtype))
-            t.set_(self.convert(x.untyped_storage()), x.storage_offset(), tuple(x.shape), x.stride())
+            t.set_(
+                self.convert(x.untyped_storage()), x.storage_offset(), tuple(x.shape), x.stride()
+            )
             return (
                 torch.nn.Parameter(t, x.requires_grad)
                 if type(x) is internals.nn.Parameter
@@ -240,7 +265,9 @@ def test_real_pytorch_reads_ours(kind: str) -> None:
 
     def read(torch: Any) -> str:
         for weights_only in (True, False):
-            assert_alike(torch.load(io.BytesIO(ours), weights_only=weights_only), OBJECTS[kind](internals))
+            assert_alike(
+                torch.load(io.BytesIO(ours), weights_only=weights_only), OBJECTS[kind](internals)
+            )
         return "alike"
 
     assert answer(read, about=ours, family="archives") == "alike"
@@ -251,6 +278,8 @@ def test_a_real_map_location_and_mmap(tmp_path: Any) -> None:
     internals.save({"t": internals.arange(1000)}, path)
 
     def read(torch: Any) -> tuple[int, bool]:
-        return torch.load(path, mmap=True)["t"].sum().item(), torch.load(path, map_location="meta")["t"].is_meta
+        return torch.load(path, mmap=True)["t"].sum().item(), torch.load(path, map_location="meta")[
+            "t"
+        ].is_meta
 
     assert answer(read, about=path.read_bytes(), family="archives") == (499500, True)

@@ -1,4 +1,6 @@
-"""Pickles made to harm: each is refused with an `ArchiveError` that says where, without a crash, a hang or much memory."""
+"""Pickles made to harm: each is refused with an `ArchiveError` that says where, without a crash, a
+hang or much memory.
+"""
 
 from __future__ import annotations
 
@@ -56,26 +58,44 @@ HOSTILE = {
     "open mark": (NONE + MARK + NONE, "1 open marks"),
     "no mark": (NONE + b"t", "opcode TUPLE without a MARK before it"),
     "append without mark": (b"]" + b"e", "APPENDS without a MARK"),
-    "below the mark": (NONE + NONE + MARK + b"\x86" + TUPLE, "TUPLE2 needs more than is on the stack"),
+    "below the mark": (
+        NONE + NONE + MARK + b"\x86" + TUPLE,
+        "TUPLE2 needs more than is on the stack",
+    ),
     "tuple of nothing": (b"\x85", "TUPLE1 needs more than is on the stack"),
     "reduce nothing": (b"R", "REDUCE needs more"),
     "build nothing": (b"b", "BUILD needs more"),
     "setitem nothing": (b"}s", "SETITEM needs more"),
     "put nothing": (b"q\x00", "BINPUT needs more"),
     "persistent nothing": (PERSID, "BINPERSID needs more"),
-    "memo never stored": (NONE + b"h\x05", "BINGET fetches number 5 of the memo, which was never stored"),
+    "memo never stored": (
+        NONE + b"h\x05",
+        "BINGET fetches number 5 of the memo, which was never stored",
+    ),
     "memo far away": (b"j\xff\xff\xff\xff", "LONG_BINGET fetches number 4294967295"),
-    "string beyond the end": (b"X\xff\xff\xff\xffabc", "BINUNICODE is followed by 4294967295 bytes, but only 4 are there"),
+    "string beyond the end": (
+        b"X\xff\xff\xff\xffabc",
+        "BINUNICODE is followed by 4294967295 bytes, but only 4 are there",
+    ),
     "int beyond the end": (b"\x8a\xff\x01", "LONG1 is followed by 255 bytes"),
     "no end of a name": (b"cos", "GLOBAL is followed by a name, but that has no end"),
-    "broken utf-8": (b"X\x02\x00\x00\x00\xff\xfe", "BINUNICODE cannot be carried out: UnicodeDecodeError"),
+    "broken utf-8": (
+        b"X\x02\x00\x00\x00\xff\xfe",
+        "BINUNICODE cannot be carried out: UnicodeDecodeError",
+    ),
     "broken name": (b"c\xff\n\xfe\n", "GLOBAL cannot be carried out: UnicodeDecodeError"),
     "unknown opcode": (b"\xfe", "opcode 0xfe is no instruction that a file may contain"),
-    "append to a tuple": (EMPTY_TUPLE + NONE + b"a", "APPEND puts items into a list, but found a tuple"),
+    "append to a tuple": (
+        EMPTY_TUPLE + NONE + b"a",
+        "APPEND puts items into a list, but found a tuple",
+    ),
     "set item of a list": (b"]NNs", "SETITEM puts items into a dict, but found a list"),
     "odd items": (b"}" + MARK + NONE + b"u", "the number of objects is odd"),
     # what it may call
-    "os.system": (call(name("os", "system"), text("false")), "GLOBAL os.system was not an allowed global"),
+    "os.system": (
+        call(name("os", "system"), text("false")),
+        "GLOBAL os.system was not an allowed global",
+    ),
     "posix.system": (name("posix", "system"), "GLOBAL posix.system was not an allowed"),
     "eval": (name("__builtin__", "eval"), "GLOBAL builtins.eval was not an allowed"),
     "getattr": (name("builtins", "getattr"), "not an allowed global"),
@@ -83,45 +103,82 @@ HOSTILE = {
     "call a str": (text("f") + EMPTY_TUPLE + REDUCE, "REDUCE calls a str, which is no constructor"),
     "call a dtype": (name("torch", "float32") + EMPTY_TUPLE + REDUCE, "REDUCE calls a dtype"),
     "new of a str": (text("f") + EMPTY_TUPLE + b"\x81", "NEWOBJ calls a str"),
-    "new of an OrderedDict": (ORDERED + EMPTY_TUPLE + b"\x81", "no object of collections.OrderedDict can be made this way"),
-    "arguments no tuple": (ORDERED + b"]" + REDUCE, "REDUCE with arguments that are no tuple but a list"),
-    "too many arguments": (call(name("torch", "Size"), NONE, NONE, NONE), "REDUCE cannot be carried out: TypeError"),
-    "call a storage class": (call(name("torch", "FloatStorage"), integer(1 << 40)), "torch.FloatStorage cannot be called"),
+    "new of an OrderedDict": (
+        ORDERED + EMPTY_TUPLE + b"\x81",
+        "no object of collections.OrderedDict can be made this way",
+    ),
+    "arguments no tuple": (
+        ORDERED + b"]" + REDUCE,
+        "REDUCE with arguments that are no tuple but a list",
+    ),
+    "too many arguments": (
+        call(name("torch", "Size"), NONE, NONE, NONE),
+        "REDUCE cannot be carried out: TypeError",
+    ),
+    "call a storage class": (
+        call(name("torch", "FloatStorage"), integer(1 << 40)),
+        "torch.FloatStorage cannot be called",
+    ),
     "build a dict": (b"}}b", "BUILD of a dict, which has no state"),
     "replace a method": (
-        ORDERED + EMPTY_TUPLE + REDUCE + b"}" + text("items") + NONE + b"sb", "a file may not replace the attribute 'items'"
+        ORDERED + EMPTY_TUPLE + REDUCE + b"}" + text("items") + NONE + b"sb",
+        "a file may not replace the attribute 'items'"
     ),
-    "state no dict": (ORDERED + EMPTY_TUPLE + REDUCE + b"]b", "the attributes of a OrderedDict are in a dict, not in a list"),
+    "state no dict": (
+        ORDERED + EMPTY_TUPLE + REDUCE + b"]b",
+        "the attributes of a OrderedDict are in a dict, not in a list",
+    ),
     "bytes of a list": (call(LATIN, b"]", text("latin1")), "bytes are made of a str in latin1"),
     "another codec": (call(LATIN, text("a"), text("zip")), "bytes are made of a str in latin1"),
-    "huge bytearray": (call(name("builtins", "bytearray"), integer(1 << 40)), "bytes are made of a str"),
+    "huge bytearray": (
+        call(name("builtins", "bytearray"), integer(1 << 40)),
+        "bytes are made of a str",
+    ),
     "size of strings": (call(name("torch", "Size"), tup(text("a"))), "a Size is made of integers"),
-    "unknown device": (call(name("torch", "device"), text("moon")), "Expected one of cpu, cuda, meta device type"),
+    "unknown device": (
+        call(name("torch", "device"), text("moon")),
+        "Expected one of cpu, cuda, meta device type",
+    ),
     # keys
     "list as key": (b"}]Ns", "a list cannot be a key here"),
     "dict in a set": (call(name("builtins", "set"), b"]}a"), "a dict cannot be a key here"),
     "tuple of a list as key": (b"}]\x85Ns", "a tuple cannot be a key here"),
-    "deep tuple as key": (b"}" + EMPTY_TUPLE + b"\x85" * 50_000 + b"Ns", "a tuple cannot be a key here"),
-    "shared tuple as key": (b"}" + NONE + b"q\x00h\x00\x86" * 60 + b"Ns", "a tuple cannot be a key here"),
+    "deep tuple as key": (
+        b"}" + EMPTY_TUPLE + b"\x85" * 50_000 + b"Ns",
+        "a tuple cannot be a key here",
+    ),
+    "shared tuple as key": (
+        b"}" + NONE + b"q\x00h\x00\x86" * 60 + b"Ns",
+        "a tuple cannot be a key here",
+    ),
     "keys of one hash": (
-        b"}" + b"".join(integer(7 + i * ((1 << 61) - 1)) + NONE + b"s" for i in range(16, 100)), "keys of the same hash"
+        b"}" + b"".join(integer(7 + i * ((1 << 61) - 1)) + NONE + b"s" for i in range(16, 100)),
+        "keys of the same hash"
     ),
     # more objects than the pickle can have been made of
     "lists only": (MARK + b"]" * 200_000 + TUPLE, "more objects than a pickle"),
     "tuples only": (NONE + b"\x85" * 200_000, "more objects than"),
     "marks only": (MARK * 200_000, "more objects than"),
     "one string in many bytes": (
-        text("x" * 50_000) + b"q\x00" + LATIN + b"q\x01" + MARK + b"h\x01h\x00" + text("latin1") + b"\x86R" * 1
+        text("x" * 50_000) + b"q\x00" + LATIN + b"q\x01" + MARK
+        + b"h\x01h\x00" + text("latin1") + b"\x86R" * 1
         + b"".join(b"h\x01h\x00" + text("latin1") + b"\x86R" for _ in range(50)) + TUPLE,
         "the arguments of the constructors are longer than the pickle",
     ),
     # storages
     "id no tuple": (text("storage") + PERSID, "a persistent id must be the tuple"),
     "id too short": (tup(text("storage")) + PERSID, "a persistent id must be the tuple"),
-    "id of a module": (tup(text("module"), NONE, NONE, NONE, NONE) + PERSID, "a persistent id must be the tuple"),
-    "id without a class": (tup(text("storage"), NONE, text("0"), text("cpu"), integer(4)) + PERSID, "no class of storages"),
+    "id of a module": (
+        tup(text("module"), NONE, NONE, NONE, NONE) + PERSID,
+        "a persistent id must be the tuple",
+    ),
+    "id without a class": (
+        tup(text("storage"), NONE, text("0"), text("cpu"), integer(4)) + PERSID,
+        "no class of storages",
+    ),
     "key no string": (
-        tup(text("storage"), name("torch", "FloatStorage"), NONE, text("cpu"), integer(4)) + PERSID, "impossible key"
+        tup(text("storage"), name("torch", "FloatStorage"), NONE, text("cpu"), integer(4)) + PERSID,
+        "impossible key"
     ),
     "negative elements": (storage(numel=-1), "impossible key, location or number of elements"),
     "more than the record": (storage(numel=5), "20 bytes is said to be in it, but it has 16"),
@@ -132,32 +189,61 @@ HOSTILE = {
     "two dtypes": (tup(storage(), storage(numel=2, kind="LongStorage")), "to be different"),
     "unknown dtype": (storage(kind="BFloat16Storage"), "there are no tensors of this dtype here"),
     # tensors
-    "beyond the storage": (tensor(storage(), 0, sizes(5), sizes(1)), "reaches up to element 5 of a storage that has 4"),
-    "offset beyond": (tensor(storage(), 4, sizes(1), sizes(1)), "at offset 4 reaches up to element 5"),
+    "beyond the storage": (
+        tensor(storage(), 0, sizes(5), sizes(1)),
+        "reaches up to element 5 of a storage that has 4",
+    ),
+    "offset beyond": (
+        tensor(storage(), 4, sizes(1), sizes(1)),
+        "at offset 4 reaches up to element 5",
+    ),
     "stride beyond": (tensor(storage(), 0, sizes(2, 2), sizes(4, 1)), "reaches up to element 6"),
     "negative size": (tensor(storage(), 0, sizes(-1), sizes(1)), "are not negative"),
     "negative stride": (tensor(storage(), 3, sizes(4), sizes(-1)), "are not negative"),
     "negative offset": (tensor(storage(), -1, sizes(1), sizes(1)), "cannot begin at element -1"),
-    "overflow": (tensor(storage(), 0, sizes(1 << 32, 1 << 32), sizes(0, 0)), "more elements than can be counted"),
-    "overflow around zero": (tensor(storage(), 0, sizes(0, 1 << 61), sizes(1, 1)), "more elements than can be counted"),
-    "large stride": (tensor(storage(), 0, sizes(0), sizes(1 << 61)), "more elements than can be counted"),
+    "overflow": (
+        tensor(storage(), 0, sizes(1 << 32, 1 << 32), sizes(0, 0)),
+        "more elements than can be counted",
+    ),
+    "overflow around zero": (
+        tensor(storage(), 0, sizes(0, 1 << 61), sizes(1, 1)),
+        "more elements than can be counted",
+    ),
+    "large stride": (
+        tensor(storage(), 0, sizes(0), sizes(1 << 61)),
+        "more elements than can be counted",
+    ),
     "beyond 64 bits": (tensor(storage(), 0, sizes(1 << 70), sizes(1)), "nor beyond all memory"),
     "fewer strides": (tensor(storage(), 0, sizes(1, 1), sizes(1)), "2 sizes and 1 strides"),
-    "hundred dimensions": (tensor(storage(), 0, sizes(*[1] * 100), sizes(*[1] * 100)), "at most 64 integers"),
-    "size no int": (tensor(storage(), 0, tup(text("a")), sizes(1)), "at most 64 integers in a tuple"),
+    "hundred dimensions": (
+        tensor(storage(), 0, sizes(*[1] * 100), sizes(*[1] * 100)),
+        "at most 64 integers",
+    ),
+    "size no int": (
+        tensor(storage(), 0, tup(text("a")), sizes(1)),
+        "at most 64 integers in a tuple",
+    ),
     "size a bool": (tensor(storage(), 0, tup(b"\x88"), sizes(1)), "at most 64 integers in a tuple"),
     "size a list": (tensor(storage(), 0, b"]", b"]"), "at most 64 integers in a tuple"),
-    "no storage": (tensor(NONE, 0, sizes(1), sizes(1)), "a tensor is made of a storage, not of a NoneType"),
-    "gradient of what": (tensor(storage(), 0, sizes(1), sizes(1), text("yes")), "requires_grad is neither True nor False"),
+    "no storage": (
+        tensor(NONE, 0, sizes(1), sizes(1)),
+        "a tensor is made of a storage, not of a NoneType",
+    ),
+    "gradient of what": (
+        tensor(storage(), 0, sizes(1), sizes(1), text("yes")),
+        "requires_grad is neither True nor False",
+    ),
     "gradient of integers": (
-        tensor(storage(kind="IntStorage"), 0, sizes(1), sizes(1), b"\x88"), "only Tensors of floating point dtype can require"
+        tensor(storage(kind="IntStorage"), 0, sizes(1), sizes(1), b"\x88"),
+        "only Tensors of floating point dtype can require"
     ),
     "parameter of nothing": (call(PARAMETER, NONE, FALSE, NONE), "a parameter is made of a tensor"),
     "meta of no dtype": (
         call(META, NONE, sizes(1), sizes(1), FALSE), "has a dtype"
     ),
     "attributes of a function": (
-        call(name("torch._tensor", "_rebuild_from_type_v2"), LATIN, name("torch", "Tensor"), EMPTY_TUPLE, b"}"),
+        call(name("torch._tensor", "_rebuild_from_type_v2"), LATIN, name("torch", "Tensor"),
+             EMPTY_TUPLE, b"}"),
         "only tensors and parameters can be made with attributes",
     ),
 }  # fmt: skip
@@ -184,7 +270,9 @@ def test_hostile_pickle(kind: str) -> None:
     ],
 )
 def test_broken_ends(pickle: bytes, message: str) -> None:
-    with pytest.raises(ArchiveError, match=f"^archive: record 'data.pkl': at byte \\d+: .*{message}"):
+    with pytest.raises(
+        ArchiveError, match=f"^archive: record 'data.pkl': at byte \\d+: .*{message}"
+    ):
         torch.load(archive_with(pickle))
 
 
@@ -283,6 +371,13 @@ def test_a_find_global_that_fails_is_an_archive_error() -> None:
         raise KeyError(attribute)
 
     with pytest.raises(
-        ArchiveError, match="a.pt: record 'x.pkl': at byte 2: opcode GLOBAL cannot be carried out: KeyError"
+        ArchiveError,
+        match="a.pt: record 'x.pkl': at byte 2: opcode GLOBAL cannot be carried out: KeyError",
     ):
-        unpickle(PROTO + ORDERED + STOP, find_global=find, persistent_load=find, archive="a.pt", record="x.pkl")
+        unpickle(
+            PROTO + ORDERED + STOP,
+            find_global=find,
+            persistent_load=find,
+            archive="a.pt",
+            record="x.pkl",
+        )

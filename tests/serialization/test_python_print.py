@@ -1,4 +1,6 @@
-"""Graphs as Python source, beside `.code` of real PyTorch for the same graphs, and by hand where it is not installed."""
+"""Graphs as Python source, beside `.code` of real PyTorch for the same graphs, and by hand where it
+is not installed.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,22 @@ class Callee:
 
 
 def parts(theirs: Any) -> tuple[Any, ...]:
-    """Of a function of real PyTorch: name, graph, the names of the functions it calls, which that leaves out; schema, code."""
+    """Of a function of real PyTorch: name, graph, the names of the functions it calls, which that
+    leaves out; schema, code.
+    """
     constants = [n.output() for n in theirs.graph.findAllNodes("prim::Constant")]
-    names = {c.debugName(): place_free(c.type().annotation_str) for c in constants if c.type().kind() == "FunctionType"}
-    return theirs.name, place_free(str(theirs.graph)), names, str(theirs.schema), place_free(theirs.code)
+    names = {
+        c.debugName(): place_free(c.type().annotation_str)
+        for c in constants
+        if c.type().kind() == "FunctionType"
+    }
+    return (
+        theirs.name,
+        place_free(str(theirs.graph)),
+        names,
+        str(theirs.schema),
+        place_free(theirs.code),
+    )
 
 
 def read(graph: str, names: dict[str, str]) -> Graph:
@@ -49,7 +63,9 @@ def read(graph: str, names: dict[str, str]) -> Graph:
 
 def assert_same_code(functions: Callable[[Any], list[Any]], is_method: bool = False) -> None:
     """Of each function that real PyTorch made: its code is what we print of its graph."""
-    def essence(said: list[Any]) -> list[Any]:  # the numbers of values count what was compiled before
+
+    def essence(said: list[Any]) -> list[Any]:
+        # the numbers of values count what was compiled before
         return [(place_free(name), place_free(schema)) for name, _, _, schema, _ in said]
 
     said = answer(lambda torch: list(map(parts, functions(torch))), family="jit", essence=essence)
@@ -67,8 +83,9 @@ def test_compiled_functions(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    ["cross_entropy", "dropout", "elu", "embedding", "group_norm", "huber_loss", "instance_norm", "layer_norm",
-     "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "pad", "relu", "softmax", "triplet_margin_loss"],
+    ["cross_entropy", "dropout", "elu", "embedding", "group_norm", "huber_loss", "instance_norm",
+     "layer_norm", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "pad",
+     "relu", "softmax", "triplet_margin_loss"],
 )  # fmt: skip
 def test_functions_of_nn(name: str) -> None:
     assert_same_code(lambda torch: [torch.jit.script(getattr(torch.nn.functional, name))])
@@ -80,11 +97,18 @@ def test_methods_of_modules() -> None:
         nn = torch.nn
         torch.manual_seed(0)
         net = nn.Sequential(
-            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(32, 4), nn.LayerNorm(4)
+            nn.Conv2d(1, 2, 3),
+            nn.BatchNorm2d(2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(32, 4),
+            nn.LayerNorm(4),
         )
         traced = torch.jit.trace(net.eval(), torch.ones(1, 1, 6, 6), check_trace=False)
         modules = [*torch.jit.script(net).modules(), *traced.modules()]
-        return [module._c._get_method(name) for module in modules for name in module._c._method_names()]
+        return [
+            module._c._get_method(name) for module in modules for name in module._c._method_names()
+        ]
 
     assert_same_code(methods, is_method=True)
 
@@ -113,7 +137,8 @@ graph(%x : Tensor, %y : Tensor):
   %2 : Tensor = aten::relu(%y)
   %3 : Tensor = aten::mul(%1, %2)
   return (%3)""")
-        == "def f(x: Tensor,\n    y: Tensor) -> Tensor:\n  return torch.mul(torch.t(x), torch.relu(y))\n"
+        == "def f(x: Tensor,\n    y: Tensor) -> Tensor:\n"
+        "  return torch.mul(torch.t(x), torch.relu(y))\n"
     )
     assert code("""
 graph(%x : Tensor, %y : Tensor):
@@ -121,7 +146,8 @@ graph(%x : Tensor, %y : Tensor):
   %1 : Tensor = aten::t(%x)
   %3 : Tensor = aten::mul(%1, %2)
   return (%3)""") == (
-        "def f(x: Tensor,\n    y: Tensor) -> Tensor:\n  _0 = torch.relu_(y)\n  return torch.mul(torch.t(x), _0)\n"
+        "def f(x: Tensor,\n    y: Tensor) -> Tensor:\n  _0 = torch.relu_(y)\n  return "
+        "torch.mul(torch.t(x), _0)\n"
     )
 
 
@@ -161,16 +187,18 @@ def test_constants_without_a_literal_are_in_a_table() -> None:
     printer = PythonPrinter()
     printer.function("f", g)
     assert [line.strip() for line in printer.lines[1:]] == [
-        "print(x, CONSTANTS.c0)", "print(x, CONSTANTS.c0)", "print(x, CONSTANTS.c1)", "print(x, CONSTANTS.c2)", 'print(x, "e")',
+        "print(x, CONSTANTS.c0)", "print(x, CONSTANTS.c0)", "print(x, CONSTANTS.c1)",
+        "print(x, CONSTANTS.c2)", 'print(x, "e")',
     ]  # fmt: skip
     assert len(printer.constants) == 3 and printer.constants[2] == "é"
 
 
 @pytest.mark.parametrize(
     "value, shown",
-    [(True, "True"), (None, "None"), (1.0, "1."), (1e-5, "1.0000000000000001e-05"), (float("-inf"), "-inf"), (2j, "0.+2.j"),
-     ("a\n'", r'"a\n\'"'), (internals.device("cpu"), 'torch.device("cpu")'), ([1, 2], "[1, 2]"), ((1, (2.5,)), "(1, (2.5,))"),
-     ([], "annotate(List[Tensor], [])"), ([True], "[True]")],
+    [(True, "True"), (None, "None"), (1.0, "1."), (1e-5, "1.0000000000000001e-05"),
+     (float("-inf"), "-inf"), (2j, "0.+2.j"), ("a\n'", r'"a\n\'"'),
+     (internals.device("cpu"), 'torch.device("cpu")'), ([1, 2], "[1, 2]"),
+     ((1, (2.5,)), "(1, (2.5,))"), ([], "annotate(List[Tensor], [])"), ([True], "[True]")],
 )  # fmt: skip
 def test_literals(value: Any, shown: str) -> None:
     assert PythonPrinter().expressions.literal(value) == shown
@@ -244,7 +272,10 @@ graph(%n : int, %c : bool):
 
 
 def test_functions_printed_together_share_names_of_temporaries_and_constants() -> None:
-    text = "graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n  %2 : Tensor = aten::mul(%1, %1)\n  return (%2)"
+    text = (
+        "graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n  %2 : Tensor = aten::mul(%1, %1)\n  "
+        "return (%2)"
+    )
     printer = PythonPrinter()
     printer.function("f", parse_ir(text))
     printer.function("g", parse_ir(text))
@@ -264,6 +295,8 @@ def test_what_we_compile_is_printed_as_what_they_compile(name: str) -> None:
     names = {n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple")}
 
     def printed(torch: Any) -> str:
-        return place_free(torch.jit.script(define(PROGRAMS[name], torch=torch, Tensor=torch.Tensor, **names)).code)
+        return place_free(
+            torch.jit.script(define(PROGRAMS[name], torch=torch, Tensor=torch.Tensor, **names)).code
+        )
 
     assert printed(internals) == answer(printed, about=PROGRAMS[name], family="jit")

@@ -1,4 +1,6 @@
-"""Archives as somebody uses them who has read no documentation: many files at once, threads, copies of what was loaded."""
+"""Archives as somebody uses them who has read no documentation: many files at once, threads, copies
+of what was loaded.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_loaded_files_are_not_kept_open(tmp_path: Path) -> None:
 
 
 class Collected:
-    """Garbage that lets other threads go on, in the middle of whatever the collector has interrupted."""
+    """Garbage that lets other threads go on, in the middle of whatever the collector has
+    interrupted.
+    """
 
     def __init__(self) -> None:
         self.itself = self
@@ -79,7 +83,11 @@ def test_a_loaded_module_with_hooks_is_copied(tmp_path: Path) -> None:
     module.register_forward_pre_hook(twice)
     jit.save(jit.script(module), tmp_path / "m.pt")
     loaded = jit.load(tmp_path / "m.pt")
-    assert copy.deepcopy(loaded)(internals.ones(1)).tolist() == loaded(internals.ones(1)).tolist() == [20]
+    assert (
+        copy.deepcopy(loaded)(internals.ones(1)).tolist()
+        == loaded(internals.ones(1)).tolist()
+        == [20]
+    )
 
 
 def test_prelu_in_the_layout_of_1_0_1(tmp_path: Path) -> None:
@@ -88,7 +96,9 @@ def test_prelu_in_the_layout_of_1_0_1(tmp_path: Path) -> None:
     assert jit.load(tmp_path / "m.pt")(internals.tensor([-2.0, 2.0])).tolist() == [-0.5, 2]
 
 
-def test_a_page_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     internals.save(1, tmp_path / "one.pt")
     target = str(tmp_path / "nowhere" / "page.html")
     assert main(["inspect", str(tmp_path / "one.pt"), "--html", target]) == 1

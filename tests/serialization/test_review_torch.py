@@ -1,4 +1,6 @@
-"""Archives as somebody uses them who has PyTorch beside them: what is written on one side runs on the other."""
+"""Archives as somebody uses them who has PyTorch beside them: what is written on one side runs on
+the other.
+"""
 
 from __future__ import annotations
 

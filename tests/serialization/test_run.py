@@ -1,4 +1,6 @@
-"""`python -m internals run`: saved programs of every kind are called; what goes wrong is one line and exit status 1."""
+"""`python -m internals run`: saved programs of every kind are called; what goes wrong is one line
+and exit status 1.
+"""
 
 from __future__ import annotations
 
@@ -59,15 +61,27 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_ones_and_numbers(program: str, run: Run) -> None:
     assert run(program, "--ones", "2,2") == (0, "output: float32 (2, 2)  [3, 3, 3, 3]\n", "")
-    assert run(program, "--ones", "(2,)", "--input", 4) == (0, "output: float32 (2,)  [12, 12]\n", "")
-    assert run(program, "--ones", 2, "--input", 4, "--input", "True")[1] == "output: float32 (2,)  [-1, -1]\n"
+    assert run(program, "--ones", "(2,)", "--input", 4) == (
+        0,
+        "output: float32 (2,)  [12, 12]\n",
+        "",
+    )
+    assert (
+        run(program, "--ones", 2, "--input", 4, "--input", "True")[1]
+        == "output: float32 (2,)  [-1, -1]\n"
+    )
     words = run(program, "--method", "joined", "--input", "['a', 'b']", "--input", "2")
     assert words == (0, "output: 'a, b2'\n", "")
 
 
 def test_arrays_in_any_byte_order(program: str, run: Run, tmp_path: Path) -> None:
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
-    for name, array in {"x": x, "big": x.astype(">f4"), "fortran": np.asfortranarray(x), "view": x[::1]}.items():
+    for name, array in {
+        "x": x,
+        "big": x.astype(">f4"),
+        "fortran": np.asfortranarray(x),
+        "view": x[::1],
+    }.items():
         np.save(tmp_path / f"{name}.npy", array)
         status, out, _ = run(program, "--input", tmp_path / f"{name}.npy")
         assert (status, out) == (0, "output: float32 (4, 2)  [0, 3, 6, 9, 12, 15, ...]\n")
@@ -88,7 +102,8 @@ def test_results_are_written(program: str, run: Run, tmp_path: Path) -> None:
     assert {k: v.item() for k, v in np.load(several).items()} == {"0": 4, "1": 4}
     run(program, "--method", "table", "--ones", "1", "--output", table)
     assert {k: v.item() for k, v in np.load(table).items()} == {"twice": 2, "half": 0.5}
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.npz", "y.npy", "y.npz"]  # no temporary file is left
+    # no temporary file is left
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.npz", "y.npy", "y.npz"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +111,11 @@ def test_results_are_written(program: str, run: Run, tmp_path: Path) -> None:
     [
         ("torchscript/traced_function.pt", ["--ones", "3"], "output: float32 (3,)"),
         ("v101/trace101.pt", ["--ones", "2,2"], "output: float32 (2, 3)"),
-        ("v101/fn101.pt", ["--ones", "2", "--input", "3"], "output[0]: float32 (2,)  [4, 4]\noutput[1]: [1, 0, 1, 2]"),
+        (
+            "v101/fn101.pt",
+            ["--ones", "2", "--input", "3"],
+            "output[0]: float32 (2,)  [4, 4]\noutput[1]: [1, 0, 1, 2]",
+        ),
         ("pt2/counting.pt2", ["--ones", "3,2", "--ones", "2"], "output"),
     ],
 )
@@ -118,30 +137,43 @@ def test_the_numbers_are_those_of_the_module(program: str, run: Run, tmp_path: P
 
 WRONG: list[tuple[str, list[Any], str]] = [
     ("no file", ["{folder}/no.pt"], "No such file or directory"),
-    ("no program", [ARCHIVES / "torch_save/views.pt"], "(zip archive of torch.save), not a program: save"),
+    ("no program", [ARCHIVES / "torch_save/views.pt"],
+     "(zip archive of torch.save), not a program: save"),
     ("stream", [ARCHIVES / "torch_save/views_stream.pt"], "not a program: save"),
-    ("safetensors", [ARCHIVES / "torch_save/tensors.safetensors"], "tensors.safetensors is tensors (safetensors), not a program"),
+    ("safetensors", [ARCHIVES / "torch_save/tensors.safetensors"],
+     "tensors.safetensors is tensors (safetensors), not a program"),
     ("not any", [__file__], "neither a zip archive (.pt, .pth, .pt2) nor"),
-    ("no method", ["{program}", "--method", "backward"], "has no method 'backward'; it has forward, both, joined, table"),
+    ("no method", ["{program}", "--method", "backward"],
+     "has no method 'backward'; it has forward, both, joined, table"),
     ("no private one", ["{program}", "--method", "__class__"], "has no method '__class__'"),
     ("too few", ["{program}"], "missing value for argument 'x'"),
-    ("too many", ["{program}", *["--input", "1"] * 5], "expected at most 4 argument(s) but received 6"),
-    ("wrong type", ["{program}", "--input", "3.5"], "Expected a value of type 'Tensor' for argument 'x'"),
-    ("wrong size", ["{program}", "--ones", "2,3"], "forward: RuntimeError: The size of tensor a (3) must match"),
+    ("too many", ["{program}", *["--input", "1"] * 5],
+     "expected at most 4 argument(s) but received 6"),
+    ("wrong type", ["{program}", "--input", "3.5"],
+     "Expected a value of type 'Tensor' for argument 'x'"),
+    ("wrong size", ["{program}", "--ones", "2,3"],
+     "forward: RuntimeError: The size of tensor a (3) must match"),
     ("where it fails", ["{program}", "--ones", "2,3"], '/test_run.py, line '),
-    ("bad sizes", ["{program}", "--ones", "2,x"], "sizes are numbers with commas, such as 1,3,224,224"),
+    ("bad sizes", ["{program}", "--ones", "2,x"],
+     "sizes are numbers with commas, such as 1,3,224,224"),
     ("negative", ["{program}", "--ones=-1,2"], "sizes are numbers with commas"),
     ("no such input", ["{program}", "--input", "{folder}/x.npy"], "there is no such file"),
-    ("no literal", ["{program}", "--input", "what is it"], "neither a file nor a literal such as 3, 0.5 or [1, 2]"),
+    ("no literal", ["{program}", "--input", "what is it"],
+     "neither a file nor a literal such as 3, 0.5 or [1, 2]"),
     ("no array", ["{program}", "--input", __file__], "a .npy file of numbers is needed"),
-    ("objects", ["{program}", "--input", "{folder}/objects.npy"], "a .npy file of numbers is needed"),
-    ("suffix", ["{program}", "--ones", "2", "--output", "y.txt"], "the suffix must be .npy (one tensor) or .npz (several)"),
-    ("two", ["{program}", "--method", "both", "--ones", "2", "--output", "{folder}/y.npy"], "a .npz file holds several"),
+    ("objects", ["{program}", "--input", "{folder}/objects.npy"],
+     "a .npy file of numbers is needed"),
+    ("suffix", ["{program}", "--ones", "2", "--output", "y.txt"],
+     "the suffix must be .npy (one tensor) or .npz (several)"),
+    ("two", ["{program}", "--method", "both", "--ones", "2", "--output", "{folder}/y.npy"],
+     "a .npz file holds several"),
     ("no folder", ["{program}", "--ones", "2", "--output", "{folder}/no/y.npy"], "does not exist"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+@pytest.mark.parametrize(
+    ("arguments", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
+)
 def test_what_goes_wrong_is_one_line(
     arguments: list[Any], message: str, program: str, run: Run, tmp_path: Path
 ) -> None:
@@ -162,6 +194,8 @@ def test_a_damaged_program(program: str, run: Run, tmp_path: Path) -> None:
 
 def test_from_the_shell(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "internals", "run", program, "--ones", "1,2"], capture_output=True, text=True
+        [sys.executable, "-m", "internals", "run", program, "--ones", "1,2"],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout) == (0, "output: float32 (1, 2)  [3, 3]\n"), done.stderr

@@ -19,7 +19,8 @@ from tests.serialization.pickle_support import assert_alike
 from tests.support import DTYPES, assert_same, examples, oracle
 
 FILES = Path(__file__).parents[1] / "archives" / "torch_save"
-SAVABLE = [kind for kind in DTYPES if kind is not torch.complex128]  # the format has no name for that
+# the format has no name for that
+SAVABLE = [kind for kind in DTYPES if kind is not torch.complex128]
 
 
 def tensors() -> dict[str, Any]:
@@ -50,14 +51,20 @@ def test_every_dtype(kind: Any, tmp_path: Path) -> None:
 
 @given(
     st.dictionaries(
-        st.text(max_size=5), st.tuples(st.sampled_from(SAVABLE), st.lists(st.integers(0, 4), max_size=4)), max_size=5
+        st.text(max_size=5),
+        st.tuples(st.sampled_from(SAVABLE), st.lists(st.integers(0, 4), max_size=4)),
+        max_size=5,
     )
 )
 @examples(40, 1000)
 def test_any_tensors_there_and_back(shapes: Any) -> None:
     import tempfile
 
-    made = {name: torch.ones(shape).to(kind) for name, (kind, shape) in shapes.items() if name != "__metadata__"}
+    made = {
+        name: torch.ones(shape).to(kind)
+        for name, (kind, shape) in shapes.items()
+        if name != "__metadata__"
+    }
     with tempfile.TemporaryDirectory() as folder:
         save_safetensors(made, Path(folder) / "t.safetensors")
         loaded = load_safetensors(Path(folder) / "t.safetensors")
@@ -89,7 +96,9 @@ def test_tensors_lie_in_the_file_which_never_changes(tmp_path: Path) -> None:
     save_safetensors({"t": torch.zeros(1000), "u": torch.ones(2)}, path)
     before = path.read_bytes()
     loaded = load_safetensors(path)
-    assert {type(t.untyped_storage().data_ptr_object.context).__name__ for t in loaded.values()} == {"mmap"}
+    assert {
+        type(t.untyped_storage().data_ptr_object.context).__name__ for t in loaded.values()
+    } == {"mmap"}
     loaded["t"] += 1
     assert path.read_bytes() == before and loaded["u"].tolist() == [1, 1]
 
@@ -97,7 +106,9 @@ def test_tensors_lie_in_the_file_which_never_changes(tmp_path: Path) -> None:
 def test_what_is_not_aligned_is_copied(tmp_path: Path) -> None:
     header = json.dumps({"a": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}}).encode()
     header += b" " * (3 - len(header) % 8 + 8)
-    (tmp_path / "t.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<d", 2.5))
+    (tmp_path / "t.safetensors").write_bytes(
+        struct.pack("<Q", len(header)) + header + struct.pack("<d", 2.5)
+    )
     t = load_safetensors(tmp_path / "t.safetensors")["a"]
     assert t.tolist() == [2.5] and t.data_ptr() % 8 == 0
     assert type(t.untyped_storage().data_ptr_object.context).__name__ != "mmap"
@@ -105,9 +116,17 @@ def test_what_is_not_aligned_is_copied(tmp_path: Path) -> None:
 
 def test_device() -> None:
     assert torch.load(FILES / "tensors.safetensors", map_location="meta")["weight"].is_meta
-    assert torch.load(str(FILES / "tensors.safetensors"), map_location=torch.device("cpu"))["bias"].item() == 3
+    assert (
+        torch.load(str(FILES / "tensors.safetensors"), map_location=torch.device("cpu"))[
+            "bias"
+        ].item()
+        == 3
+    )
     for where, kind in (({"cpu": "meta"}, "dict"), (lambda storage, location: None, "callable")):
-        with pytest.raises(RuntimeError, match=f"Loading safetensors file with {kind} map_location is not supported"):
+        with pytest.raises(
+            RuntimeError,
+            match=f"Loading safetensors file with {kind} map_location is not supported",
+        ):
             torch.load(FILES / "tensors.safetensors", map_location=where)
 
 
@@ -118,11 +137,27 @@ t = torch.arange(6.0).reshape(2, 3)
     "content, error, message",
     [
         ({"a": t, "b": t[1:]}, RuntimeError, r"Some tensors share memory, .*: \[\['a', 'b'\]\]"),
-        ({"a": t.t()}, ValueError, "You are trying to save a non contiguous tensor: `a` which is not allowed"),
-        ({"a": 1}, ValueError, "Key `a` is invalid, expected internals.Tensor but received <class 'int'>"),
+        (
+            {"a": t.t()},
+            ValueError,
+            "You are trying to save a non contiguous tensor: `a` which is not allowed",
+        ),
+        (
+            {"a": 1},
+            ValueError,
+            "Key `a` is invalid, expected internals.Tensor but received <class 'int'>",
+        ),
         ({1: t}, ValueError, "Key `1` is invalid"),
-        ([t], ValueError, r"Expected a dict of \[str, internals.Tensor\] but received <class 'list'>"),
-        ({"a": t.to("meta")}, NotImplementedError, "the tensor `a` is on 'meta' and has no data to save"),
+        (
+            [t],
+            ValueError,
+            r"Expected a dict of \[str, internals.Tensor\] but received <class 'list'>",
+        ),
+        (
+            {"a": t.to("meta")},
+            NotImplementedError,
+            "the tensor `a` is on 'meta' and has no data to save",
+        ),
         (
             {"a": torch.ones(2, dtype=torch.complex128)},
             ValueError,
@@ -131,11 +166,16 @@ t = torch.arange(6.0).reshape(2, 3)
         ({"__metadata__": t}, ValueError, "Key `__metadata__` is invalid"),
     ],
 )
-def test_what_cannot_be_saved(content: Any, error: type[Exception], message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_saved(
+    content: Any, error: type[Exception], message: str, tmp_path: Path
+) -> None:
     (tmp_path / "t.safetensors").write_bytes(b"old")
     with pytest.raises(error, match=message):
         save_safetensors(content, tmp_path / "t.safetensors")
-    assert os.listdir(tmp_path) == ["t.safetensors"] and (tmp_path / "t.safetensors").read_bytes() == b"old"
+    assert (
+        os.listdir(tmp_path) == ["t.safetensors"]
+        and (tmp_path / "t.safetensors").read_bytes() == b"old"
+    )
 
 
 def test_parts_of_one_storage_that_do_not_overlap(tmp_path: Path) -> None:
@@ -146,7 +186,9 @@ def test_parts_of_one_storage_that_do_not_overlap(tmp_path: Path) -> None:
 def test_permissions_are_those_of_an_ordinary_file(tmp_path: Path) -> None:
     (tmp_path / "ordinary").write_bytes(b"")
     save_safetensors({"t": t}, tmp_path / "t.safetensors")
-    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "t.safetensors")}
+    modes = {
+        stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "t.safetensors")
+    }
     assert len(modes) == 1 and sorted(os.listdir(tmp_path)) == ["ordinary", "t.safetensors"]
 
 
@@ -157,7 +199,9 @@ def test_wrong_files(tmp_path: Path) -> None:
         load_safetensors(FILES / "refused_bfloat16.safetensors")
     good = (FILES / "tensors.safetensors").read_bytes()
     path = tmp_path / "bad.safetensors"
-    huge = json.dumps({"a": {"dtype": "F32", "shape": [0, 1 << 62], "data_offsets": [0, 0]}}).encode()
+    huge = json.dumps(
+        {"a": {"dtype": "F32", "shape": [0, 1 << 62], "data_offsets": [0, 0]}}
+    ).encode()
     for bad in (
         b"",
         b"x",

@@ -1,4 +1,6 @@
-"""`internals.save` and `internals.load`: every object comes back as it was; PyTorch's files are read, and its errors raised."""
+"""`internals.save` and `internals.load`: every object comes back as it was; PyTorch's files are
+read, and its errors raised.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_a_storage_is_saved_once_and_whole() -> None:
     base = torch.arange(1000.0)
     file = saved([base[:2], base[5:8], base[2:4].t()])
     with zipfile.ZipFile(file) as archive:
-        assert [n for n in archive.namelist() if n.startswith("archive/data/")] == ["archive/data/0"]
+        assert [n for n in archive.namelist() if n.startswith("archive/data/")] == [
+            "archive/data/0"
+        ]
         assert archive.getinfo("archive/data/0").file_size == 4000
     file.seek(0)
     a, b, _ = torch.load(file)
@@ -75,19 +79,29 @@ def test_a_storage_is_saved_once_and_whole() -> None:
 def test_two_dtypes_on_one_storage_are_refused() -> None:
     t = torch.zeros(4)
     with pytest.raises(
-        RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"
+        RuntimeError,
+        match="Cannot save multiple tensors or storages that view the same data as different types",
     ):
         saved([t, t.view(torch.int32)])
 
 
-def test_a_loaded_tensor_lies_in_the_file_and_writing_to_it_leaves_the_file_alone(tmp_path: Path) -> None:
+def test_a_loaded_tensor_lies_in_the_file_and_writing_to_it_leaves_the_file_alone(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "t.pt"
     torch.save({"t": torch.zeros(100)}, path)
     before = path.read_bytes()
     t = torch.load(path)["t"]
-    assert type(t.untyped_storage().data_ptr_object.context).__name__ == "mmap" and t.data_ptr() % 64 == 0
+    assert (
+        type(t.untyped_storage().data_ptr_object.context).__name__ == "mmap"
+        and t.data_ptr() % 64 == 0
+    )
     t += 1
-    assert path.read_bytes() == before and torch.load(path)["t"].sum().item() == 0 and t.sum().item() == 100
+    assert (
+        path.read_bytes() == before
+        and torch.load(path)["t"].sum().item() == 0
+        and t.sum().item() == 100
+    )
 
 
 def test_saving_over_a_file_that_is_still_mapped(tmp_path: Path) -> None:
@@ -104,7 +118,10 @@ def test_mmap_false_copies(tmp_path: Path) -> None:
     path = tmp_path / "t.pt"
     torch.save(torch.arange(10), path)
     t = torch.load(path, mmap=False)
-    assert type(t.untyped_storage().data_ptr_object.context).__name__ != "mmap" and t.untyped_storage().resizable()
+    assert (
+        type(t.untyped_storage().data_ptr_object.context).__name__ != "mmap"
+        and t.untyped_storage().resizable()
+    )
     assert torch.load(path, mmap=True).tolist() == t.tolist()
 
 
@@ -175,9 +192,16 @@ def test_an_optimizer_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
 
 def test_storages_themselves() -> None:
     t = torch.arange(3.0)
-    untyped, typed, again = torch.load(saved([t.untyped_storage(), torch.ones(2).storage(), t.untyped_storage()]))
-    assert bytes(untyped.untyped()) == t.numpy().tobytes() and untyped.dtype is torch.uint8  # as in PyTorch
-    assert typed.tolist() == [1, 1] and typed.dtype is torch.float32 and again.untyped() is untyped.untyped()
+    untyped, typed, again = torch.load(
+        saved([t.untyped_storage(), torch.ones(2).storage(), t.untyped_storage()])
+    )
+    # as in PyTorch
+    assert bytes(untyped.untyped()) == t.numpy().tobytes() and untyped.dtype is torch.uint8
+    assert (
+        typed.tolist() == [1, 1]
+        and typed.dtype is torch.float32
+        and again.untyped() is untyped.untyped()
+    )
 
 
 def test_a_computed_tensor_comes_back_as_a_leaf() -> None:
@@ -226,12 +250,19 @@ def test_no_cuda_here(where: Any) -> None:
 
 
 def test_an_unknown_location() -> None:
-    with pytest.raises(RuntimeError, match=r"don't know how to restore data location .*\(tagged with moon\)"):
+    with pytest.raises(
+        RuntimeError, match=r"don't know how to restore data location .*\(tagged with moon\)"
+    ):
         torch.load(saved(torch.ones(2)), map_location="moon")
 
 
 def test_big_endian_archives_are_turned_around() -> None:
-    obj = [torch.tensor([1.5, -2.0]), torch.tensor([1, 258]), torch.tensor([True]), torch.tensor([1 + 2j])]
+    obj = [
+        torch.tensor([1.5, -2.0]),
+        torch.tensor([1, 258]),
+        torch.tensor([True]),
+        torch.tensor([1 + 2j]),
+    ]
     pickle = pickle_of(saved(obj).getvalue())
     swapped = {f"s{i}": t.numpy().byteswap().tobytes() for i, t in enumerate(obj)}
     assert_alike(torch.load(archive_with(pickle, byteorder=b"big", **swapped)), obj)
@@ -250,9 +281,12 @@ class Bag:
     "obj, message",
     [
         (Bag(), r"cannot save an object of type .*\.Bag: a file holds tensors"),
-        ({"a": [1, (2, {3: frozenset((1,))})]}, r"frozenset.* with set\(\.\.\.\) \(it is at \['a'\]\[1\]\[1\]\[3\] of"),
-        (torch.nn.Linear(1, 1), r"save its state_dict\(\), or, code and all, internals.jit.script\(module\).save\(f\)"),
-        ([torch.optim.SGD([torch.ones(1, requires_grad=True)])], r"save its state_dict\(\) \(it is at \[0\]"),
+        ({"a": [1, (2, {3: frozenset((1,))})]},
+         r"frozenset.* with set\(\.\.\.\) \(it is at \['a'\]\[1\]\[1\]\[3\] of"),
+        (torch.nn.Linear(1, 1),
+         r"save its state_dict\(\), or, code and all, internals.jit.script\(module\).save\(f\)"),
+        ([torch.optim.SGD([torch.ones(1, requires_grad=True)])],
+         r"save its state_dict\(\) \(it is at \[0\]"),
         ({"x": np.ones(2)}, r"numpy.ndarray: save internals.from_numpy\(array\).*\['x'\]"),
         (np.float32(1), r"the number that its item\(\) is"),
         (torch.ones(2, 2).max(0), r"convert it with tuple\(\.\.\.\)"),
@@ -281,7 +315,8 @@ def test_what_cannot_be_saved_for_other_reasons() -> None:
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
         saved(torch.empty(2, device="meta").untyped_storage())
     with pytest.raises(
-        AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        AttributeError,
+        match="expected 'f' to be string, path, or a file-like object with a 'write' attribute",
     ):
         torch.save(1, 7)
     with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
@@ -302,7 +337,9 @@ def test_wrong_files(tmp_path: Path) -> None:
             torch.load(empty)
     with pytest.raises(ArchiveError, match="neither a zip archive nor a stream of pickles"):
         torch.load(io.BytesIO(b"hello"))
-    with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
+    with pytest.raises(
+        AttributeError, match="You can only torch.load from a file that is seekable"
+    ):
         torch.load(object())
     with pytest.raises(TypeError, match="open the file in binary mode"):
         torch.load(io.StringIO("text"))
@@ -315,7 +352,9 @@ def test_wrong_files(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="would execute whatever the file says, which is not done here"):
+    with pytest.raises(
+        ValueError, match="would execute whatever the file says, which is not done here"
+    ):
         torch.load(saved(1), weights_only=False)
     with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
         torch.load(saved(1), mmap=True)
@@ -330,32 +369,46 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     [
         (
             "module",
-            r"GLOBAL torch.nn.modules.linear.Linear was not an allowed global by default\. Nothing that a file names is imp",
+            r"GLOBAL torch.nn.modules.linear.Linear was not an allowed global by default\. Nothing "
+            r"that a file names is imp",
         ),
-        ("bfloat16", r"torch.BFloat16Storage: there are no tensors of this dtype here; save t.float\(\)"),
+        (
+            "bfloat16",
+            r"torch.BFloat16Storage: there are no tensors of this dtype here; save t.float\(\)",
+        ),
         ("conjugate", r"a tensor with \['conj'\]: save it after resolve_conj"),
         ("sparse", "GLOBAL torch._utils._rebuild_sparse_tensor was not an allowed global"),
         ("frozenset", "GLOBAL builtins.frozenset was not an allowed global"),
-        ("protocol4", "opcode 0x95 is no instruction that a file may contain: save it with pickle protocol 2"),
+        (
+            "protocol4",
+            "opcode 0x95 is no instruction that a file may contain: save it with pickle protocol 2",
+        ),
     ],
 )
 def test_files_of_real_pytorch_that_are_refused(kind: str, message: str) -> None:
-    with pytest.raises(ArchiveError, match=rf"^refused_{kind}.pt: record 'data.pkl': at byte \d+: .*{message}"):
+    with pytest.raises(
+        ArchiveError, match=rf"^refused_{kind}.pt: record 'data.pkl': at byte \d+: .*{message}"
+    ):
         torch.load(FILES / f"refused_{kind}.pt")
 
 
 def test_a_compiled_module_goes_to_jit_load() -> None:
-    with pytest.warns(UserWarning, match="looks like a TorchScript archive dispatching to 'torch.jit.load'"):
+    with pytest.warns(
+        UserWarning, match="looks like a TorchScript archive dispatching to 'torch.jit.load'"
+    ):
         relu = torch.load(FILES / "script.pt")
     assert relu(torch.tensor([-1.0, 2.0])).tolist() == [0, 2]
 
 
 def test_saving_and_loading_import_neither_layers_nor_the_jit(tmp_path: Path) -> None:
     program = (
-        "import internals as torch, sys, io; f = io.BytesIO(); torch.save({'a': torch.ones(2)}, f); f.seek(0); torch.load(f)\n"
+        "import internals as torch, sys, io; f = io.BytesIO(); torch.save({'a': torch.ones(2)}, "
+        "f); f.seek(0); torch.load(f)\n"
         "print(*sys.modules)"
     )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert "internals.serialization.save_load" in loaded
     assert not {"internals.nn", "internals.jit", "pickle5", "safetensors"}.intersection(loaded)
 

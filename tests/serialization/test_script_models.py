@@ -1,4 +1,6 @@
-"""The model zoo, scripted, traced, frozen and prepared for inference: real PyTorch loads each and gives the same numbers."""
+"""The model zoo, scripted, traced, frozen and prepared for inference: real PyTorch loads each and
+gives the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: internals.randn(1, 3, 32, 32),
     ),
     "mobilenet_v2": (
-        lambda: models.MobileNetV2(num_classes=10, inverted_residual_setting=[[1, 16, 1, 1], [6, 24, 2, 2]]),
+        lambda: models.MobileNetV2(
+            num_classes=10, inverted_residual_setting=[[1, 16, 1, 1], [6, 24, 2, 2]]
+        ),
         lambda: internals.randn(1, 3, 32, 32),
     ),
     "vit": (lambda: models.VisionTransformer(**SMALL_VIT), lambda: internals.randn(1, 3, 16, 16)),
@@ -88,7 +92,10 @@ def test_pytorch_runs_it(name: str, how: str) -> None:
     def ask(torch: Any) -> Any:
         theirs = loaded_by_pytorch(torch, data)
         with torch.no_grad():
-            return theirs(to_torch(x)), list(theirs.state_dict()) if how in ("scripted", "traced") else None
+            return theirs(to_torch(x)), list(theirs.state_dict()) if how in (
+                "scripted",
+                "traced",
+            ) else None
 
     result, names = answer(ask, about=sorted(comparable(data)), family="archives")
     with internals.no_grad():
@@ -110,7 +117,9 @@ def test_it_comes_back(name: str, how: str) -> None:
 def test_a_model_in_training_goes_on_training() -> None:
     internals.manual_seed(0)
     nn = internals.nn
-    m = nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 4)).double()
+    m = nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 4)
+    ).double()
     ours = jit.script(m)
     data, x = saved(ours), internals.randn(5, 1, 6, 6, dtype=internals.float64)
 

@@ -1,4 +1,6 @@
-"""`jit.load` reads what real PyTorch saved: `tests/archives/torchscript/*.pt`, which hold all that code can contain."""
+"""`jit.load` reads what real PyTorch saved: `tests/archives/torchscript/*.pt`, which hold all that
+code can contain.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ def load(name: str) -> Any:
 def test_calls_return_what_pytorch_returned(name: str) -> None:
     m = load(name)
     for call in EXPECTED[name]["calls"]:
-        method, arguments = getattr(m, call["method"]), [decoded(a, torch) for a in call["arguments"]]
+        method, arguments = (
+            getattr(m, call["method"]),
+            [decoded(a, torch) for a in call["arguments"]],
+        )
         if "raises" in call:
             with pytest.raises(Exception) as raised:
                 method(*arguments)
@@ -66,7 +71,9 @@ def test_map_location() -> None:
     assert {p.device.type for p in m.parameters()} == {"meta"}
     m = load_script(FOLDER / "scripted_net.pt", map_location=torch.device("cpu"))
     assert {p.device.type for p in m.parameters()} == {"cpu"}
-    with pytest.raises(ValueError, match="map_location should be either None, string or torch.device, but got"):
+    with pytest.raises(
+        ValueError, match="map_location should be either None, string or torch.device, but got"
+    ):
         load_script(FOLDER / "scripted_net.pt", map_location=0)
 
 

@@ -1,4 +1,6 @@
-"""What `jit.load` refuses: archives that say what they may not, in the pickle, the version or the missing of a record."""
+"""What `jit.load` refuses: archives that say what they may not, in the pickle, the version or the
+missing of a record.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def pickled(value: Any) -> bytes:
 
 def state(**values: Any) -> bytes:
     """A dict, one entry after another; bytes are instructions already."""
-    items = b"".join(pickled(k) + (v if isinstance(v, bytes) else pickled(v)) for k, v in values.items())
+    items = b"".join(
+        pickled(k) + (v if isinstance(v, bytes) else pickled(v)) for k, v in values.items()
+    )
     return b"}(" + items + b"u"
 
 
@@ -81,21 +85,30 @@ def test_the_smallest_archive() -> None:
         (a(n=True), "of type int, but is True"),
         (a(n=2**70), "of type int"),
         (a(training=1), "of type bool, but is 1"),
-        (a(xs=[1, 2.5]), r"the attribute 'xs' of __torch__.A\[1\] is declared to be of type int, but is 2.5"),
+        (
+            a(xs=[1, 2.5]),
+            r"the attribute 'xs' of __torch__.A\[1\] is declared to be of type int, but is 2.5",
+        ),
         (a(xs=(1,)), r"of type List\[int\], but is a tuple"),
         (a(b=3), "is declared to be of type __torch__.B, but is 3"),
         (a(b=b(t=(1,))), r"of type Tuple\[int, str\]"),
         (a(b=b(d={1: [0.5]})), "a key of the attribute 'd'"),
         (a(b=b(d={"k": [1]})), "of type float, but is 1"),
         (a(n=...), "an object of __torch__.A has no value for its attribute 'n'"),
-        (a(more=1), "an object of __torch__.A has a value for 'more', which is no attribute of the class"),
+        (
+            a(more=1),
+            "an object of __torch__.A has a value for 'more', which is no attribute of the class",
+        ),
         (NEW_A + b"]b", "the attributes of a __torch__.A are in a dict, not in a list"),
         (NEW_A, "not a module"),
         (b"N", "not a module, but a NoneType"),
         (pickled({"a": 1}), "not a module, but a dict"),
         (a() + state() + b"b", "gets its attributes twice"),
         (a(b=NEW_B), "an object of __torch__.B is a part of itself"),
-        (NEW_A + b"q\xc8" + a(b=b(a=b"h\xc8")).removeprefix(NEW_A), "__torch__.A is a part of itself"),
+        (
+            NEW_A + b"q\xc8" + a(b=b(a=b"h\xc8")).removeprefix(NEW_A),
+            "__torch__.A is a part of itself",
+        ),
         (b"c__torch__\nC\n)\x81}b", "the class '__torch__.C' is not defined"),
         (b"cos\nsystem\n(X\x02\x00\x00\x00lstR", "the class 'os.system' is not defined"),
         (b"cbuiltins\neval\n(X\x01\x00\x00\x001tR", "Unsupported global"),
@@ -143,7 +156,9 @@ def test_records_that_are_wrong(records: dict[str, bytes], message: str) -> None
         load_script(archive(**records))
 
 
-@pytest.mark.parametrize("code", [b"\xff\xfe", b"class A(Module:\n", b"\0", b"class A(Module):\n  x : int\n   y : int\n"])
+@pytest.mark.parametrize(
+    "code", [b"\xff\xfe", b"class A(Module:\n", b"\0", b"class A(Module):\n  x : int\n   y : int\n"]
+)
 def test_code_that_is_none(code: bytes) -> None:
     file = archive()
     with zipfile.ZipFile(file) as z:
@@ -158,8 +173,13 @@ def test_code_that_is_none(code: bytes) -> None:
 
 
 def test_setstate_is_not_run() -> None:
-    code = CODE + "  def __setstate__(self: __torch__.B, x: int) -> NoneType:\n    while True:\n      pass\n    return None\n"
-    with pytest.raises(ArchiveError, match="__torch__.B.*__setstate__; nothing in a file is run while it is loaded"):
+    code = (
+        CODE + "  def __setstate__(self: __torch__.B, x: int) -> NoneType:\n"
+        "    while True:\n      pass\n    return None\n"
+    )
+    with pytest.raises(
+        ArchiveError, match="__torch__.B.*__setstate__; nothing in a file is run while it is loaded"
+    ):
         load_script(archive(a(b=b()), code))
 
 

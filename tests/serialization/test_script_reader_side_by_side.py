@@ -1,4 +1,6 @@
-"""What real PyTorch compiles and saves here and now, we load: the same outputs, the same code and the same graphs."""
+"""What real PyTorch compiles and saves here and now, we load: the same outputs, the same code and
+the same graphs.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def as_ours(value: Any) -> Any:
 
 
 def shape_of(graph: Any) -> str:
-    """The text of a graph with values numbered in order, and neither positions nor numbers of classes."""
+    """The text of a graph with values numbered in order, and neither positions nor numbers of
+    classes.
+    """
     text = re.sub(r" # .*|torch_mangle_\d+", "", str(graph))
     names: dict[str, str] = {}
     return re.sub(r"%[\w.]+", lambda m: names.setdefault(m.group(), f"%{len(names)}"), text)
@@ -49,7 +53,11 @@ def compiled(torch: Any, p: Any, how: str) -> Any:
     """A program, scripted or traced; None where that is not possible."""
     f = p.function() if p.module else p.function
     try:
-        return torch.jit.script(f) if how == "script" else torch.jit.trace(f, p.arguments(torch), check_trace=False)
+        return (
+            torch.jit.script(f)
+            if how == "script"
+            else torch.jit.trace(f, p.arguments(torch), check_trace=False)
+        )
     except (RuntimeError, NotImplementedError, TypeError, torch.jit.frontend.NotSupportedError):
         return None  # arguments that cannot be traced, and the like: PyTorch's affair
 
@@ -86,10 +94,24 @@ def test_programs(name: str) -> None:
 
 MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "encoder": (lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), (2, 3, 4)),
-    "group_norm": (lambda nn: nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.GroupNorm(2, 4), nn.GELU()), (1, 2, 5, 5)),
-    "transposed": (lambda nn: nn.Sequential(nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3), nn.LeakyReLU(0.1)), (1, 2, 3, 3)),
-    "pooled": (lambda nn: nn.Sequential(nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Softmax(1)), (1, 2, 4, 4)),
-    "conv1d": (lambda nn: nn.Sequential(nn.Conv1d(2, 3, 3, padding=1), nn.Hardtanh(), nn.LayerNorm(4)), (1, 2, 4)),
+    "group_norm": (
+        lambda nn: nn.Sequential(nn.Conv2d(2, 4, 3, groups=2), nn.GroupNorm(2, 4), nn.GELU()),
+        (1, 2, 5, 5),
+    ),
+    "transposed": (
+        lambda nn: nn.Sequential(nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3), nn.LeakyReLU(0.1)),
+        (1, 2, 3, 3),
+    ),
+    "pooled": (
+        lambda nn: nn.Sequential(
+            nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Softmax(1)
+        ),
+        (1, 2, 4, 4),
+    ),
+    "conv1d": (
+        lambda nn: nn.Sequential(nn.Conv1d(2, 3, 3, padding=1), nn.Hardtanh(), nn.LayerNorm(4)),
+        (1, 2, 4),
+    ),
     "linear": (lambda nn: nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.0), nn.SiLU()), (2, 4)),
 }  # fmt: skip
 
@@ -112,12 +134,16 @@ def test_modules(name: str, train: bool) -> None:
     def ask(torch: Any, how: str) -> Any:
         torch.manual_seed(0)
         m, given = make(torch.nn).train(train), torch.from_numpy(x)
-        form = torch.jit.script(m) if how == "script" else torch.jit.trace(m, given, check_trace=False)
+        form = (
+            torch.jit.script(m) if how == "script" else torch.jit.trace(m, given, check_trace=False)
+        )
         theirs = torch.jit.load(io.BytesIO(data := saved(torch, form)))
         return data, (theirs.code, repr(theirs), theirs(given), dict(theirs.state_dict()))
 
     for how in ("script", "trace"):
-        data, (code, text, expected, state) = saved_by_pytorch(lambda torch, how=how: ask(torch, how))
+        data, (code, text, expected, state) = saved_by_pytorch(
+            lambda torch, how=how: ask(torch, how)
+        )
         ours = load(data)
         assert ours.code == code and repr(ours) == text
         assert_same(ours(internals.from_numpy(x.copy())), as_ours(expected))
@@ -128,7 +154,12 @@ def test_modules(name: str, train: bool) -> None:
 @pytest.mark.parametrize(
     "name, how",
     [("resnet18", "trace"), ("squeezenet1_1", "script")]
-    + [("resnet18", "script"), ("squeezenet1_1", "trace"), ("mobilenet_v2", "trace"), ("mobilenet_v2", "script")]
+    + [
+        ("resnet18", "script"),
+        ("squeezenet1_1", "trace"),
+        ("mobilenet_v2", "trace"),
+        ("mobilenet_v2", "script"),
+    ]
     * full(),
 )
 def test_models_of_torchvision(name: str, how: str) -> None:
@@ -172,7 +203,9 @@ def test_gradients_are_pytorch_s() -> None:
 
     def ask(torch: Any) -> Any:
         torch.manual_seed(0)
-        m = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)))
+        m = torch.jit.script(
+            torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        )
         theirs = torch.jit.load(io.BytesIO(data := saved(torch, m)))
         theirs(torch.from_numpy(x)).sum().backward()
         return data, {name: p.grad for name, p in theirs.named_parameters()}

@@ -21,7 +21,16 @@ from internals.serialization.script.type_names import TypeNames
 from tests.jit.corpus import load
 from tests.jit.corpus.running import assert_same, callable_of, outcome, plain
 from tests.jit.modules import CASES, ModuleCase
-from tests.serialization.archives import assert_alike, code, comparable, module_of, records, reloaded, saved, traced
+from tests.serialization.archives import (
+    assert_alike,
+    code,
+    comparable,
+    module_of,
+    records,
+    reloaded,
+    saved,
+    traced,
+)
 
 pytestmark = pytest.mark.sampled(1 / 4)
 
@@ -58,12 +67,17 @@ def test_the_records_and_their_order() -> None:
     with zipfile.ZipFile(buffer) as z:
         names = [name for name in z.namelist() if "mangle" not in name and ".py" not in name]
         assert names == [
-            "archive/extra/notes.txt", "archive/extra/raw", "archive/data/0", "archive/data/1", "archive/data/2",
-            "archive/data/3", "archive/data.pkl", "archive/constants.pkl", "archive/version", "archive/byteorder",
-            "archive/.data/serialization_id",
+            "archive/extra/notes.txt", "archive/extra/raw", "archive/data/0", "archive/data/1",
+            "archive/data/2", "archive/data/3", "archive/data.pkl", "archive/constants.pkl",
+            "archive/version", "archive/byteorder", "archive/.data/serialization_id",
         ]  # fmt: skip
-        assert z.read("archive/extra/notes.txt") == "é".encode() and z.read("archive/extra/raw") == b"\x00"
-        assert z.read("archive/version") == b"3\n" and z.read("archive/constants.pkl") == b"\x80\x02)."
+        assert (
+            z.read("archive/extra/notes.txt") == "é".encode()
+            and z.read("archive/extra/raw") == b"\x00"
+        )
+        assert (
+            z.read("archive/version") == b"3\n" and z.read("archive/constants.pkl") == b"\x80\x02)."
+        )
         assert all((info.compress_type == 8) == (".py" in info.filename) for info in z.infolist())
 
 
@@ -76,29 +90,41 @@ def test_paths_name_the_folder(tmp_path: Path) -> None:
 
 def test_what_is_shared_is_written_once_and_shared_again() -> None:
     m = reloaded(jit.script(Tied()))
-    assert m.first.weight is m.second.weight and m.w is m.first.weight and m.first.bias is m.second.bias
+    assert (
+        m.first.weight is m.second.weight
+        and m.w is m.first.weight
+        and m.first.bias is m.second.bias
+    )
     assert m.part.untyped_storage() is m.whole.untyped_storage() and m.part.storage_offset() == 2
     assert isinstance(m.w, nn.Parameter) and m.w.requires_grad and not m.hidden.requires_grad
     x = internals.ones(2)
-    assert_same(plain(m(x)), plain(jit.script(Tied())(x) * 0 + m.first(x) + m.w + m.part + m.hidden))
+    assert_same(
+        plain(m(x)), plain(jit.script(Tied())(x) * 0 + m.first(x) + m.w + m.part + m.hidden)
+    )
 
 
 def test_a_function_is_a_module_without_attributes() -> None:
     data = saved(jit.script(helper))
     assert code(data) == (
-        "class PlaceholderModule(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
-        "  def forward(self: __torch__.PlaceholderModule,\n    x: Tensor,\n    k: int) -> Tensor:\n    return torch.mul(x, k)\n"
+        "class PlaceholderModule(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : "
+        "bool\n"
+        "  def forward(self: __torch__.PlaceholderModule,\n    x: Tensor,\n    k: int) -> "
+        "Tensor:\n    return torch.mul(x, k)\n"
     )
     assert [op.name for op, _, _ in pickletools.genops(records(data)["data.pkl"])] == [
-        "PROTO", "GLOBAL", "BINPUT", "EMPTY_TUPLE", "NEWOBJ", "EMPTY_DICT", "MARK", "BINUNICODE", "BINPUT", "NEWTRUE",
-        "SETITEMS", "BUILD", "BINPUT", "STOP",
+        "PROTO", "GLOBAL", "BINPUT", "EMPTY_TUPLE", "NEWOBJ", "EMPTY_DICT", "MARK", "BINUNICODE",
+        "BINPUT", "NEWTRUE", "SETITEMS", "BUILD", "BINPUT", "STOP",
     ]  # fmt: skip
-    assert jit.script(helper).schema.arguments[1].has_default_value(), "the function itself keeps its default"
+    assert jit.script(helper).schema.arguments[1].has_default_value(), (
+        "the function itself keeps its default"
+    )
 
 
 VALUES = [
-    "[1, 2]", "{1: 'x'}", "[1.5, float('inf')]", "[True]", "['a', 'b', 'a']", "[[1], [2, 3]]", "{'a': [1.0]}", "(1,)",
-    "(1, 'x', None)", "((1, 2), [3, 4], 'y', 2.5, True)", "5", "-3", "300", "70000", "2**40", "-(2**40)",
+    "[1, 2]", "{1: 'x'}", "[1.5, float('inf')]", "[True]", "['a', 'b', 'a']", "[[1], [2, 3]]",
+    "{'a': [1.0]}", "(1,)",
+    "(1, 'x', None)", "((1, 2), [3, 4], 'y', 2.5, True)", "5", "-3", "300", "70000", "2**40",
+    "-(2**40)",
     "2**63 - 1", "1.5", "float('-inf')",
     "1+2j", "'h\\u00e9\\n\"'", "'\\U0001f600'", "True", "None", "internals.device('cpu')",
 ]  # fmt: skip
@@ -140,11 +166,13 @@ def test_a_list_that_occurs_twice_is_one_list_again() -> None:
 def test_pickles_name_list_types() -> None:
     from internals.jit.ir.type_parser import parse_type
 
-    data = ScriptPickler(StorageTable(), TypeNames()).dump_typed({"a": [[], [1]]}, parse_type("Dict(str, int[][])"))
+    data = ScriptPickler(StorageTable(), TypeNames()).dump_typed(
+        {"a": [[], [1]]}, parse_type("Dict(str, int[][])")
+    )
     found = [arg for op, arg, _ in pickletools.genops(data) if op.name in ("GLOBAL", "BINUNICODE")]
     assert found == [
-        "torch.jit._pickle restore_type_tag", "a", "torch.jit._pickle build_intlist", "List[List[int]]",
-        "Dict[str, List[List[int]]]",
+        "torch.jit._pickle restore_type_tag", "a", "torch.jit._pickle build_intlist",
+        "List[List[int]]", "Dict[str, List[List[int]]]",
     ]  # fmt: skip
 
 
@@ -164,8 +192,9 @@ def test_a_call_of_python_cannot_be_saved_and_nothing_is_written(tmp_path: Path)
     with pytest.raises(RuntimeError) as caught:
         save_script(jit.script(calls_python), tmp_path / "f.pt")
     assert str(caught.value).startswith(
-        "\nCould not export Python function call 'python'. Remove calls to Python functions before export. Did you forget to add "
-        "@script or @script_method annotation? If this is a nn.ModuleList, add it to __constants__:\n"
+        "\nCould not export Python function call 'python'. Remove calls to Python functions before "
+        "export. Did you forget to add @script or @script_method annotation? If this is a "
+        "nn.ModuleList, add it to __constants__:\n"
     )
     assert "return python(x)" in str(caught.value)
     stream = io.BytesIO()
@@ -182,7 +211,9 @@ def test_what_is_not_compiled_has_nothing_to_save(tmp_path: Path) -> None:
 
 
 def test_extra_files_are_text_or_bytes() -> None:
-    with pytest.raises(TypeError, match="_extra_files maps names to str or bytes, not str to int: 'n'"):
+    with pytest.raises(
+        TypeError, match="_extra_files maps names to str or bytes, not str to int: 'n'"
+    ):
         save_script(jit.script(helper), io.BytesIO(), {"n": 1})  # type: ignore[dict-item]
 
 
@@ -203,7 +234,12 @@ def test_scripted_programs_come_back(name: str) -> None:
     again = reloaded(m)
     for which in range(len(program.inputs)):
         expected = outcome(internals, m, program.arguments(internals, which), parameters)
-        assert_same(outcome(internals, again, program.arguments(internals, which), list(again.parameters())), expected)
+        assert_same(
+            outcome(
+                internals, again, program.arguments(internals, which), list(again.parameters())
+            ),
+            expected,
+        )
 
 
 @pytest.mark.sampled(1 / 8)
@@ -220,7 +256,9 @@ def test_traced_programs_come_back(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", [case for case in CASES if case.name != "methods"], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name != "methods"], ids=lambda case: case.name
+)
 def test_modules_come_back_and_can_be_saved_again(case: ModuleCase, tmp_path: Path) -> None:
     module, inputs = module_of(case, internals, tmp_path, "coming_back")
     m = jit.script(module)
@@ -231,13 +269,18 @@ def test_modules_come_back_and_can_be_saved_again(case: ModuleCase, tmp_path: Pa
 
 
 ARCHIVES = sorted((Path(__file__).parents[1] / "archives" / "torchscript").glob("*.pt"))
-# Saved again they differ: extra files and traced inputs are not kept, old operators have been replaced.
+# Saved again they differ: extra files and traced inputs are not kept, old operators have been
+# replaced.
 NOT_AS_IT_WAS = {"extra_files", "traced_net", "old_operators"}
 
 
-@pytest.mark.parametrize("path", [p for p in ARCHIVES if p.stem not in NOT_AS_IT_WAS], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in ARCHIVES if p.stem not in NOT_AS_IT_WAS], ids=lambda path: path.stem
+)
 def test_what_real_pytorch_saved_is_saved_again_byte_for_byte(path: Path) -> None:
-    """Pickles, code, constants and storages; PyTorch's tables of source ranges and its hash of the names aside."""
+    """Pickles, code, constants and storages; PyTorch's tables of source ranges and its hash of the
+    names aside.
+    """
     assert_alike(saved(jit.load(path)), comparable(path.read_bytes(), values=True), values=True)
 
 
@@ -257,7 +300,10 @@ def test_two_loaded_types_of_one_name_in_one_module() -> None:
     Other.__name__ = Other.__qualname__ = "One"
     data = [_unmangled(saved(jit.script(m))) for m in (One(1), Other())]
     parts = [jit.load(io.BytesIO(each)) for each in data]
-    assert parts[0]._jit_type.name() == parts[1]._jit_type.name() or "mangle" in parts[1]._jit_type.name()
+    assert (
+        parts[0]._jit_type.name() == parts[1]._jit_type.name()
+        or "mangle" in parts[1]._jit_type.name()
+    )
     both = nn.Sequential(*parts)
     m: Any = reloaded(jit.script(both))
     assert m(internals.ones(1)).tolist() == [20.0]

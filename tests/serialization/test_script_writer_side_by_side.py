@@ -1,4 +1,6 @@
-"""What we save, real PyTorch loads and runs with equal results; and it is what PyTorch would have saved."""
+"""What we save, real PyTorch loads and runs with equal results; and it is what PyTorch would have
+saved.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,20 @@ from tests.serialization.archives import (
 OURS = programs(internals)
 NAMES = list(OURS)
 TRACED = [name for name in NAMES if OURS[name].traced]
-# Functions of nn.functional that are written otherwise here than there, and `with no_grad()`, which is a class there.
+# Functions of nn.functional that are written otherwise here than there, and `with no_grad()`, which
+# is a class there.
 OTHER_SOURCE = {
-    "norms", "pooled", "cross_entropy", "losses", "layer_norm", "batch_norm_evaluated", "dropout_off", "embedded", "interpolated",
-    "small_convnet", "embedding_bag_of_words", "dropout_in_evaluation", "no_gradient_inside",
+    "norms", "pooled", "cross_entropy", "losses", "layer_norm", "batch_norm_evaluated",
+    "dropout_off", "embedded", "interpolated", "small_convnet", "embedding_bag_of_words",
+    "dropout_in_evaluation", "no_gradient_inside",
 }  # fmt: skip
 # PyTorch has no global variables but those that are Final.
 NOT_THERE = {"global_constants"}
-# Methods of tensors that are written in Python there; a trace through them has other names of values.
+# Methods of tensors that are written in Python there; a trace through them has other names of
+# values.
 OTHER_NAMES = {"powers", "integers", "split_up"}
-# PyTorch refuses its own archive: a keyword-only argument without a default is written behind one with a default.
+# PyTorch refuses its own archive: a keyword-only argument without a default is written behind one
+# with a default.
 REFUSED = {"methods"}
 # Layers written otherwise; a trace there compiles exported methods as well.
 OTHER_MODULES = {"convolution and normalization", "exported"}
@@ -64,10 +70,15 @@ def test_scripted_programs(name: str) -> None:
     def outcomes(torch: Any) -> list[Any]:
         theirs, there = loaded_by_pytorch(torch, data), programs_there(torch)[name]
         calls = range(len(there.inputs))
-        return [outcome(torch, theirs, there.arguments(torch, i), list(_parameters(theirs))) for i in calls]
+        return [
+            outcome(torch, theirs, there.arguments(torch, i), list(_parameters(theirs)))
+            for i in calls
+        ]
 
     for which, real in enumerate(answer(outcomes, about=held(data), family="archives")):
-        assert_same(real, outcome(internals, ours, OURS[name].arguments(internals, which), parameters))
+        assert_same(
+            real, outcome(internals, ours, OURS[name].arguments(internals, which), parameters)
+        )
 
 
 @pytest.mark.parametrize("name", TRACED)
@@ -77,7 +88,10 @@ def test_traced_programs(name: str) -> None:
     data, args = saved(ours), OURS[name].arguments(internals)
 
     def ask(torch: Any) -> Any:
-        theirs, others = loaded_by_pytorch(torch, data), programs_there(torch)[name].arguments(torch)
+        theirs, others = (
+            loaded_by_pytorch(torch, data),
+            programs_there(torch)[name].arguments(torch),
+        )
         return outcome(torch, theirs, tuple(others[i] for i in moving), list(_parameters(theirs)))
 
     expected = outcome(internals, ours, tuple(args[i] for i in moving), parameters)
@@ -98,7 +112,9 @@ def script_of_pytorch(torch: Any, name: str) -> bytes:
 def test_archives_of_scripted_programs_are_pytorchs(name: str) -> None:
     ours = scripted(internals, callable_of(internals, OURS[name])[0])
     theirs = answer(
-        lambda torch: comparable(script_of_pytorch(torch, name), values=True), family="archives", essence=signature
+        lambda torch: comparable(script_of_pytorch(torch, name), values=True),
+        family="archives",
+        essence=signature,
     )
     assert_alike(saved(ours), theirs, values=True)
 
@@ -108,7 +124,9 @@ def test_archives_of_traced_programs_are_pytorchs(name: str) -> None:
 
     def ask(torch: Any) -> Any:
         program = programs_there(torch)[name]
-        return comparable(traced(torch, program, callable_of(torch, program)[0])[0].save_to_buffer())
+        return comparable(
+            traced(torch, program, callable_of(torch, program)[0])[0].save_to_buffer()
+        )
 
     ours = traced(internals, OURS[name], callable_of(internals, OURS[name])[0])[0]
     assert_alike(saved(ours), answer(ask, family="archives", essence=signature))
@@ -128,12 +146,19 @@ def test_scripted_modules(case: ModuleCase, tmp_path: Path) -> None:
     data = saved(ours)
     if case.name not in OTHER_MODULES:
         real = answer(
-            lambda torch: comparable(saved_module(torch, case, tmp_path)), family="archives", essence=signature
+            lambda torch: comparable(saved_module(torch, case, tmp_path)),
+            family="archives",
+            essence=signature,
         )
         assert_alike(data, real)
     if case.name in REFUSED:
-        with pytest.raises(RuntimeError, match="Non-default positional argument follows default argument"):
-            answer(lambda torch: loaded_by_pytorch(torch, saved_module(torch, case, tmp_path)), family="archives")
+        with pytest.raises(
+            RuntimeError, match="Non-default positional argument follows default argument"
+        ):
+            answer(
+                lambda torch: loaded_by_pytorch(torch, saved_module(torch, case, tmp_path)),
+                family="archives",
+            )
         return
 
     def run_twice(torch: Any) -> list[Any]:
@@ -184,7 +209,10 @@ def test_the_shapes_of_traced_inputs_are_restored() -> None:
     def ask(torch: Any) -> str:
         return place_free(str(torch.jit.load(io.BytesIO(data), _restore_shapes=True).graph))
 
-    assert "Float(5, 3, strides=[3, 1]" in answer(ask, about=held(data), family="archives").splitlines()[1]
+    assert (
+        "Float(5, 3, strides=[3, 1]"
+        in answer(ask, about=held(data), family="archives").splitlines()[1]
+    )
     assert records(data)["traced_inputs/0"] == b""
 
 

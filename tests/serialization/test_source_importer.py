@@ -1,4 +1,6 @@
-"""The code of an archive: names in it lead to the archive and the operators only, and whatever is wrong with it is said."""
+"""The code of an archive: names in it lead to the archive and the operators only, and whatever is
+wrong with it is said.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,16 @@ def function(text: str, constants: tuple[Any, ...] = (), name: str = "f", **more
     return found
 
 
-def run(body: str, *args: Any, returns: str = "Tensor", params: str = "x: Tensor", constants: tuple[Any, ...] = ()) -> Any:
-    return function(f"def f({params}) -> {returns}:\n  " + body.replace("\n", "\n  ") + "\n", constants)(*args)
+def run(
+    body: str,
+    *args: Any,
+    returns: str = "Tensor",
+    params: str = "x: Tensor",
+    constants: tuple[Any, ...] = (),
+) -> Any:
+    return function(
+        f"def f({params}) -> {returns}:\n  " + body.replace("\n", "\n  ") + "\n", constants
+    )(*args)
 
 
 def test_records_of_names() -> None:
@@ -38,7 +48,10 @@ def test_records_of_names() -> None:
 
 
 def test_signatures_are_read_and_bodies_wait() -> None:
-    f = function("def f(x: Tensor,\n    n: Optional[int]=None,\n    eps: float=1e-05) -> Tensor:\n  return nothing\n")
+    f = function(
+        "def f(x: Tensor,\n    n: Optional[int]=None,\n    eps: float=1e-05) -> Tensor:\n  return "
+        "nothing\n"
+    )
     assert [(a.name, str(a.type), a.default_value) for a in f.schema.arguments] == [
         ("x", "Tensor", None), ("n", "int?", None), ("eps", "float", 1e-05),
     ]  # fmt: skip
@@ -48,7 +61,9 @@ def test_signatures_are_read_and_bodies_wait() -> None:
 
 def test_an_error_shows_the_record_and_the_line() -> None:
     with pytest.raises(ArchiveError) as raised:
-        function("def f(x: Tensor) -> Tensor:\n  y = torch.add(x, 1)\n  return torch.add(x, zz)\n").check_calls()
+        function(
+            "def f(x: Tensor) -> Tensor:\n  y = torch.add(x, 1)\n  return torch.add(x, zz)\n"
+        ).check_calls()
     assert str(raised.value) == (
         "a.pt: record 'code/__torch__.py': \nundefined value zz:\n"
         '  File "code/__torch__.py", line 3\n'
@@ -83,24 +98,38 @@ def test_an_error_shows_the_record_and_the_line() -> None:
     ],
 )
 def test_expressions(expression: str, type: str, value: Any) -> None:
-    text = f"def f(x: Tensor) -> {type}:\n  return {expression}\ndef g(n: int) -> int:\n  return torch.mul(n, 2)\n"
+    text = (
+        f"def f(x: Tensor) -> {type}:\n  return {expression}\ndef g(n: int) -> int:\n  return "
+        "torch.mul(n, 2)\n"
+    )
     assert function(text, ("first", "second"))(torch.ones(2)) == value
 
 
 def test_statements() -> None:
     body = "a, b, = (1, 2)\nc : Optional[int] = a\nif torch.gt(b, 1):\n  d = c\nelse:\n  d = c\n"
-    assert run(body + "_0 = uninitialized(int)\nwhile False:\n  pass" + "\nreturn d", torch.ones(1), returns="Optional[int]") == 1
+    assert (
+        run(
+            body + "_0 = uninitialized(int)\nwhile False:\n  pass" + "\nreturn d",
+            torch.ones(1),
+            returns="Optional[int]",
+        )
+        == 1
+    )
     with pytest.raises(Exception, match="it is so"):
         run('ops.prim.RaiseException("it is so", "builtins.ValueError")\nreturn x', torch.ones(1))
 
 
 def test_functions_in_functions_are_for_forks() -> None:
-    body = "def __forked():\n  y = torch.mul(x, 2)\n  return torch.add(y, 1)\nz = fork(__forked)\nreturn torch.wait(z)"
+    body = (
+        "def __forked():\n  y = torch.mul(x, 2)\n  return torch.add(y, 1)\nz = "
+        "fork(__forked)\nreturn torch.wait(z)"
+    )
     assert run(body, torch.ones(1)).tolist() == [3.0]
     for wrong in (
         "def g(y):\n  return x\nreturn x",
         "def g():\n  pass\nreturn torch.wait(fork(g))",
-        "def g():\n  if True:\n    return x\n  else:\n    pass\n  return x\nreturn torch.wait(fork(g))",
+        "def g():\n  if True:\n    return x\n  else:\n    pass\n  return x\nreturn "
+        "torch.wait(fork(g))",
     ):
         with pytest.raises(ArchiveError):
             run(wrong, torch.ones(1))
@@ -122,29 +151,40 @@ def test_classes() -> None:
     )
     sub = (
         "op_version_set = 1\n"
-        "class B(Module):\n  def forward(self: __torch__.sub.B, x: Tensor) -> Tensor:\n    return torch.neg(x)\n"
+        "class B(Module):\n  def forward(self: __torch__.sub.B, x: Tensor) -> Tensor:\n    return "
+        "torch.neg(x)\n"
         "class P(NamedTuple):\n  left : Tensor\n  right : int\n"
     )
     a = importer(text, sub=sub).class_type("__torch__.A")
-    kinds = {name: (str(attribute.type), attribute.kind) for name, attribute in a.attributes.items()}
+    kinds = {
+        name: (str(attribute.type), attribute.kind) for name, attribute in a.attributes.items()
+    }
     assert kinds == {
-        "w": ("Tensor", "parameter"), "b": ("Tensor", "buffer"), "n": ("int", "attribute"), "0": ("__torch__.sub.B", "module"),
+        "w": ("Tensor", "parameter"), "b": ("Tensor", "buffer"), "n": ("int", "attribute"),
+        "0": ("__torch__.sub.B", "module"),
     }  # fmt: skip
     assert a.constants == {"size": (3, float("inf"))}
     returned = a.getMethod("forward").schema.returns[0].type
     assert isinstance(returned, TupleType) and returned.names == ("left", "right")
-    assert isinstance(a.getMethod("forward").graph.findNode("prim::GetAttr").output().type(), ClassType)
+    assert isinstance(
+        a.getMethod("forward").graph.findNode("prim::GetAttr").output().type(), ClassType
+    )
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        "__import__('os')", "open('x')", "eval('1')", "exec('1')", "getattr(x, '__class__')", "x.__class__", "().__class__",
-        "torch.__dict__", "torch.ops", "torch.nn", "internals", "self", "globals()", "print.__self__", "__builtins__", "super()",
-        "f.__globals__", "__torch__.__class__", "__torch__.f.graph", "CONSTANTS.__class__", "ops.__class__.__init__()",
+        "__import__('os')", "open('x')", "eval('1')", "exec('1')", "getattr(x, '__class__')",
+        "x.__class__", "().__class__",
+        "torch.__dict__", "torch.ops", "torch.nn", "internals", "self", "globals()",
+        "print.__self__", "__builtins__", "super()",
+        "f.__globals__", "__torch__.__class__", "__torch__.f.graph", "CONSTANTS.__class__",
+        "ops.__class__.__init__()",
         "lambda: 1",
-        "torch.load('x')", "torch.save(x, 'x')", "[c for c in ().__class__.__bases__]", "CONSTANTS.c9", "CONSTANTS.c-1", "typing",
-        "__torch__.missing(x)", "Exception('x')", "type(x)", "vars(x)", "input()", "breakpoint()", "torch.jit.load('x')",
+        "torch.load('x')", "torch.save(x, 'x')", "[c for c in ().__class__.__bases__]",
+        "CONSTANTS.c9", "CONSTANTS.c-1", "typing",
+        "__torch__.missing(x)", "Exception('x')", "type(x)", "vars(x)", "input()", "breakpoint()",
+        "torch.jit.load('x')",
     ],
 )  # fmt: skip
 def test_names_lead_to_nothing_of_python_s(body: str) -> None:
@@ -154,8 +194,9 @@ def test_names_lead_to_nothing_of_python_s(body: str) -> None:
 
 @pytest.mark.parametrize(
     "annotation",
-    ["os.path", "__torch__.__class__", "__torch__.f", "'Tensor'", "torch.nn.Module", "List", "__torch__.A.B", "int()",
-     "Optional[int, int]", "Dict[int]", "List[__torch__.Nothing]", "builtins.int", "Tensor.__class__"],
+    ["os.path", "__torch__.__class__", "__torch__.f", "'Tensor'", "torch.nn.Module", "List",
+     "__torch__.A.B", "int()", "Optional[int, int]", "Dict[int]", "List[__torch__.Nothing]",
+     "builtins.int", "Tensor.__class__"],
 )  # fmt: skip
 def test_annotations_are_types(annotation: str) -> None:
     with pytest.raises(ArchiveError):
@@ -165,14 +206,18 @@ def test_annotations_are_types(annotation: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "def f(x: Tensor) -> Tensor:\nreturn x", "import os\n", "f(1)\n", "x = 1\n", "class f\n", "\0",
+        "def f(x: Tensor) -> Tensor:\nreturn x", "import os\n", "f(1)\n", "x = 1\n", "class f\n",
+        "\0",
         "def f(*x) -> Tensor:\n  return x\n",
-        "def f(x: Tensor):\n  return x\n", "def f(x: Tensor=open('x')) -> Tensor:\n  return x\n", "async def f(): pass\n",
-        "def f(x: Tensor) -> Tensor:\n  import os\n  return x\n", "def f(x: int) -> Tensor:\n  return x\n",
+        "def f(x: Tensor):\n  return x\n", "def f(x: Tensor=open('x')) -> Tensor:\n  return x\n",
+        "async def f(): pass\n",
+        "def f(x: Tensor) -> Tensor:\n  import os\n  return x\n",
+        "def f(x: int) -> Tensor:\n  return x\n",
         "def f() -> int: pass\n",
         "def f(x: Tensor, x: Tensor) -> Tensor:\n  return x\n",
         "def f(x: Tensor) -> Tensor:\n  try:\n    pass\n  finally:\n    pass\n",
-        "if True:\n  def f(): pass\n", "def f(x: Tensor) -> Tensor:\n  class A: pass\n  return x\n", "@f\ndef f(: pass",
+        "if True:\n  def f(): pass\n", "def f(x: Tensor) -> Tensor:\n  class A: pass\n  return x\n",
+        "@f\ndef f(: pass",
     ],
 )  # fmt: skip
 def test_wrong_code_is_refused(text: str) -> None:
@@ -203,7 +248,8 @@ def test_wrong_code_is_refused(text: str) -> None:
         "class A(Module):\n  __forward_hooks__ = ['nothing']\n",
         "class A(object):\n  pass\n",
         "class A(Module):\n  pass\nclass A(Module):\n  pass\n",
-        "class A(Module):\n  def f(self) -> int:\n    return 1\n  def f(self) -> int:\n    return 2\n",
+        "class A(Module):\n  def f(self) -> int:\n    return 1\n  def f(self) -> int:\n    return "
+        "2\n",
         "class A(__torch__.B):\n  pass\nclass B(Module):\n  pass\n",
     ],
 )
@@ -226,7 +272,10 @@ def test_a_class_that_is_not_there() -> None:
         "def f(x: Tensor) -> Tensor:\n  return " + "torch.neg(" * 150 + "x" + ")" * 150 + "\n",
         "def f(x: Tensor) -> Tensor:\n  return " + "-" * 20000 + "1\n",
         "def f(x: Tensor) -> Tensor:\n  return x" + ".x" * 20000 + "\n",
-        "def f(x: Tensor) -> Tensor:\n" + "".join("  " * i + " if True:\n" for i in range(1, 90)) + "  " * 90 + " return x\n",
+        "def f(x: Tensor) -> Tensor:\n"
+        + "".join("  " * i + " if True:\n" for i in range(1, 90))
+        + "  " * 90
+        + " return x\n",
         "def f(x: " + "List[" * 150 + "int" + "]" * 150 + ") -> Tensor:\n  return x\n",
         "def f(x: Tensor) -> Tensor:\n  return " + "+".join("x" * 1 for _ in range(20000)) + "\n",
     ],
@@ -241,15 +290,23 @@ def test_deep_code_does_no_harm(text: str) -> None:
 
 
 def test_a_long_chain_of_classes() -> None:
-    text = "".join(f"class A{i}(Module):\n  a : __torch__.A{i + 1}\n" for i in range(3000)) + "class A3000(Module):\n  pass\n"
+    text = (
+        "".join(f"class A{i}(Module):\n  a : __torch__.A{i + 1}\n" for i in range(3000))
+        + "class A3000(Module):\n  pass\n"
+    )
     with pytest.raises(ArchiveError, match="nested too deeply"):
         importer(text).class_type("__torch__.A0")
 
 
 def test_functions_that_call_themselves() -> None:
-    with pytest.raises(ArchiveError, match="function 'f' is called recursively. Recursive calls are not supported"):
+    with pytest.raises(
+        ArchiveError, match="function 'f' is called recursively. Recursive calls are not supported"
+    ):
         run("return __torch__.f(x, )", torch.ones(1))
-    both = "def f(x: Tensor) -> Tensor:\n  return __torch__.g(x, )\ndef g(x: Tensor) -> Tensor:\n  return __torch__.f(x, )\n"
+    both = (
+        "def f(x: Tensor) -> Tensor:\n  return __torch__.g(x, )\ndef g(x: Tensor) -> Tensor:\n  "
+        "return __torch__.f(x, )\n"
+    )
     with pytest.raises(ArchiveError, match="called recursively"):
         function(both)(torch.ones(1))
     with pytest.raises(ArchiveError, match="called recursively"):
@@ -258,7 +315,9 @@ def test_functions_that_call_themselves() -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_a_long_chain_of_functions_is_no_crash() -> None:
-    text = "".join(f"def f{i}(x: Tensor) -> Tensor:\n  return __torch__.f{i + 1}(x, )\n" for i in range(1100))
+    text = "".join(
+        f"def f{i}(x: Tensor) -> Tensor:\n  return __torch__.f{i + 1}(x, )\n" for i in range(1100)
+    )
     f = function(text + "def f1100(x: Tensor) -> Tensor:\n  return x\n", name="f0")
     try:
         assert f(torch.ones(1)).tolist() == [1.0]
@@ -271,7 +330,10 @@ def test_operators_that_do_not_exist_may_be_named() -> None:
     text = f"def f(x: Tensor, flag: bool) -> Tensor:\n{branches}  return y\n"
     f = function(text)
     assert f(torch.ones(1), False).tolist() == [1.0]
-    said = "the archive calls aten::to_padded_tensor. PyTorch has an operator 'to_padded_tensor'; here it is not"
+    said = (
+        "the archive calls aten::to_padded_tensor. PyTorch has an operator 'to_padded_tensor'; "
+        "here it is not"
+    )
     with pytest.raises(Exception, match=said):
         f(torch.ones(1, 1, 2), True)
 
@@ -280,9 +342,35 @@ def test_literals() -> None:
     def read(text: str) -> Any:
         return literal(ast.parse(text, mode="eval").body, Namespace(("zero",)))
 
-    assert read("[1, -2.5, 'a', None, True, (1,), {'a': [1]}]") == [1, -2.5, "a", None, True, (1,), {"a": [1]}]
-    assert read("-inf") == float("-inf") and read("1.-2.j") == 1 - 2j and read("CONSTANTS.c0") == "zero"
-    assert read('torch.device("cpu")') == torch.device("cpu") and read("annotate(List[int], [])") == []
-    for wrong in ("f()", "x", "x.y", "1 + 1", "[i for i in x]", "CONSTANTS.c1", "...", "{**a}", "b'x'", "-'a'", "lambda: 1"):
+    assert read("[1, -2.5, 'a', None, True, (1,), {'a': [1]}]") == [
+        1,
+        -2.5,
+        "a",
+        None,
+        True,
+        (1,),
+        {"a": [1]},
+    ]
+    assert (
+        read("-inf") == float("-inf")
+        and read("1.-2.j") == 1 - 2j
+        and read("CONSTANTS.c0") == "zero"
+    )
+    assert (
+        read('torch.device("cpu")') == torch.device("cpu") and read("annotate(List[int], [])") == []
+    )
+    for wrong in (
+        "f()",
+        "x",
+        "x.y",
+        "1 + 1",
+        "[i for i in x]",
+        "CONSTANTS.c1",
+        "...",
+        "{**a}",
+        "b'x'",
+        "-'a'",
+        "lambda: 1",
+    ):
         with pytest.raises(ValueError, match="not a constant value"):
             read(wrong)

@@ -13,9 +13,13 @@ from internals.serialization.script.upgraders import UPGRADERS, compiled
 from tests.answers import answer
 
 
-def function(expression: str, version: int, params: str = "x: Tensor, y: Tensor", returns: str = "Tensor") -> Any:
+def function(
+    expression: str, version: int, params: str = "x: Tensor, y: Tensor", returns: str = "Tensor"
+) -> Any:
     text = f"def f({params}) -> {returns}:\n  return {expression}\n"
-    found = SourceImporter({"code/__torch__.py": text}.get, version=version).find_function("__torch__.f")
+    found = SourceImporter({"code/__torch__.py": text}.get, version=version).find_function(
+        "__torch__.f"
+    )
     assert found is not None
     return found
 
@@ -24,7 +28,9 @@ def function(expression: str, version: int, params: str = "x: Tensor, y: Tensor"
 def test_every_upgrader_compiles_to_what_the_old_schema_says(upgrader: Any) -> None:
     function = compiled(upgrader)
     assert len(function.graph.inputs()) == len(function.schema.arguments)
-    assert [str(o.type()) for o in function.graph.outputs()] == [str(r.type) for r in function.schema.returns]
+    assert [str(o.type()) for o in function.graph.outputs()] == [
+        str(r.type) for r in function.schema.returns
+    ]
     function.graph.lint()
 
 
@@ -42,7 +48,9 @@ def test_every_upgrader_compiles_to_what_the_old_schema_says(upgrader: Any) -> N
         ("torch.gelu(torch.zeros([1]))", 9, [0.0], [0.0]),
     ],
 )
-def test_old_and_new_meaning(expression: str, last_version: int, old: list[float], new: list[float] | None) -> None:
+def test_old_and_new_meaning(
+    expression: str, last_version: int, old: list[float], new: list[float] | None
+) -> None:
     arguments = torch.tensor([7, -7]), torch.tensor([2, 2])
     result = function(expression, last_version)(*arguments).tolist()
     assert result == old and [type(v) for v in result] == [type(v) for v in old]
@@ -68,10 +76,16 @@ def test_nodes_of_today_stand_in_the_graph() -> None:
 
 def test_the_table_is_pytorch_s() -> None:
     def table(theirs: Any) -> dict[str, int]:
-        entries = [entry for entries in theirs._C._get_operator_version_map().values() for entry in entries]
-        return {entry.old_schema: entry.bumped_at_version - 1 for entry in sorted(entries, key=lambda e: e.old_schema)}
+        entries = [
+            entry for entries in theirs._C._get_operator_version_map().values() for entry in entries
+        ]
+        return {
+            entry.old_schema: entry.bumped_at_version - 1
+            for entry in sorted(entries, key=lambda e: e.old_schema)
+        }
 
     real = answer(table, family="archives").items()
     theirs = {k: v for k, v in real if "logspace" not in k}  # an operator that does not exist here
-    ours = {u.schema: u.last_version for u in UPGRADERS if "deprecated" not in u.schema}  # those exist there
+    # those exist there
+    ours = {u.schema: u.last_version for u in UPGRADERS if "deprecated" not in u.schema}
     assert ours == theirs

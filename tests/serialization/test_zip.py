@@ -1,4 +1,6 @@
-"""The container: what is written comes back, other programs read it, and we read what other programs write."""
+"""The container: what is written comes back, other programs read it, and we read what other
+programs write.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,17 @@ from internals.serialization.container.zip_records import END64, LOCATOR64, name
 from tests.answers import answer, oracle
 from tests.support import examples, full
 
-PART = st.text("abcXYZ019_-. é日", min_size=1, max_size=12).filter(lambda part: part not in (".", ".."))
-NAMES = st.lists(PART, min_size=1, max_size=3).map("/".join).filter(lambda name: name_problem(name) is None)
-RECORDS = st.dictionaries(NAMES, st.tuples(st.binary(max_size=300), st.booleans()), min_size=1, max_size=8)
+PART = st.text("abcXYZ019_-. é日", min_size=1, max_size=12).filter(
+    lambda part: part not in (".", "..")
+)
+NAMES = (
+    st.lists(PART, min_size=1, max_size=3)
+    .map("/".join)
+    .filter(lambda name: name_problem(name) is None)
+)
+RECORDS = st.dictionaries(
+    NAMES, st.tuples(st.binary(max_size=300), st.booleans()), min_size=1, max_size=8
+)
 
 
 def archive(records: dict[str, tuple[bytes, bool]]) -> bytes:
@@ -39,7 +49,9 @@ def archive(records: dict[str, tuple[bytes, bool]]) -> bytes:
 
 
 def as_tensor(storage: Any, dtype: Any = internals.uint8) -> Any:
-    return internals.tensor([], dtype=dtype).set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
+    return internals.tensor([], dtype=dtype).set_(
+        storage, 0, (storage.nbytes() // dtype.itemsize,), (1,)
+    )
 
 
 @given(RECORDS)
@@ -48,7 +60,9 @@ def test_records_come_back_and_are_aligned(records: dict[str, tuple[bytes, bool]
     reader = ArchiveReader(archive(records))
     assert list(reader.records) == list(records)
     for name, (data, _) in records.items():
-        assert reader.has(name) and reader.read(name) == data and bytes(reader.storage(name)) == data
+        assert (
+            reader.has(name) and reader.read(name) == data and bytes(reader.storage(name)) == data
+        )
         assert reader.records[name].offset % 64 == 0
         reader.verify(name)
 
@@ -112,7 +126,16 @@ def test_the_bytes_of_an_archive() -> None:
     header = b"PK\3\4" + b"\0\0" + b"\x08\x08" + bytes(18) + bytes([15, 0, 19, 0])
     assert data[:64] == header + name + b"FB\x0f\0" + b"Z" * 15
     assert data[64:82] == b"3\n" + b"PK\7\x08" + crc + b"\2\0\0\0" * 2
-    entry = b"PK\1\2" + bytes(4) + b"\x08\x08" + bytes(6) + crc + b"\2\0\0\0" * 2 + b"\x0f\0" + bytes(16)
+    entry = (
+        b"PK\1\2"
+        + bytes(4)
+        + b"\x08\x08"
+        + bytes(6)
+        + crc
+        + b"\2\0\0\0" * 2
+        + b"\x0f\0"
+        + bytes(16)
+    )
     assert data[82:143] == entry + name
     assert data[143:199] == END64.build(
         record_size=44,
@@ -124,7 +147,9 @@ def test_the_bytes_of_an_archive() -> None:
         directory=82,
     )
     assert data[199:219] == LOCATOR64.build(end64=143, disks=1)
-    assert data[219:] == b"PK\5\6" + bytes(4) + b"\1\0\1\0" + b"\x3d\0\0\0" + b"\x52\0\0\0" + bytes(2)
+    assert data[219:] == b"PK\5\6" + bytes(4) + b"\1\0\1\0" + b"\x3d\0\0\0" + b"\x52\0\0\0" + bytes(
+        2
+    )
 
 
 def test_unzip_is_content(tmp_path: pathlib.Path) -> None:
@@ -144,9 +169,13 @@ def test_unzip_is_content(tmp_path: pathlib.Path) -> None:
 
 @given(RECORDS)
 @examples(25)
-def test_pytorch_reads_what_we_write_and_writes_the_same_bytes(records: dict[str, tuple[bytes, bool]]) -> None:
+def test_pytorch_reads_what_we_write_and_writes_the_same_bytes(
+    records: dict[str, tuple[bytes, bool]],
+) -> None:
     torch = oracle()
-    records = {name: (data, compress) for name, (data, compress) in records.items() if name != "version"}
+    records = {
+        name: (data, compress) for name, (data, compress) in records.items() if name != "version"
+    }
     buffer = io.BytesIO()
     writer = torch._C.PyTorchFileWriter(buffer)
     for name, (data, _) in records.items():
@@ -157,28 +186,36 @@ def test_pytorch_reads_what_we_write_and_writes_the_same_bytes(records: dict[str
     assert all(reader.read(name) == data for name, (data, _) in records.items())
     ours = archive({name: (reader.read(name), False) for name in reader.records})
     assert ours == theirs
-    with_code = archive({name: (reader.read(name), records.get(name, (b"", False))[1]) for name in reader.records})
+    with_code = archive(
+        {name: (reader.read(name), records.get(name, (b"", False))[1]) for name in reader.records}
+    )
     back = torch._C.PyTorchFileReader(io.BytesIO(with_code))
     assert back.get_all_records() == list(reader.records)
     assert all(back.get_record(name) == data for name, (data, _) in records.items())
 
 
 def test_pytorch_finds_our_records_where_they_are() -> None:
-    data = archive({"version": (b"3\n", False), "data/0": (b"abc", False), "data/1": (b"xyz" * 100, False)})
+    data = archive(
+        {"version": (b"3\n", False), "data/0": (b"abc", False), "data/1": (b"xyz" * 100, False)}
+    )
     ours = ArchiveReader(data)
 
     def offsets(torch: Any) -> list[int]:
         theirs = torch._C.PyTorchFileReader(io.BytesIO(data))
         return [theirs.get_record_offset(n) for n in ours.records]
 
-    assert answer(offsets, about=data, family="archives") == [r.offset for r in ours.records.values()]
+    assert answer(offsets, about=data, family="archives") == [
+        r.offset for r in ours.records.values()
+    ]
 
 
 # Large archives, with small files
 
 
 def test_sizes_and_offsets_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit is moved instead of the file: what is larger than 300 bytes, or lies behind them, takes the zip64 fields."""
+    """The limit is moved instead of the file: what is larger than 300 bytes, or lies behind them,
+    takes the zip64 fields.
+    """
     records = {
         "a": (b"x" * 200, False),
         "b": (b"y" * 500, False),
@@ -234,20 +271,27 @@ def test_a_sparse_archive_of_more_than_4_gib(tmp_path: pathlib.Path) -> None:
     storage = reader.storage("data/0", size)
     assert storage.nbytes() == size and storage[-1] == 0 and storage.data_ptr() % 64 == 0
     with zipfile.ZipFile(path) as theirs:
-        assert theirs.read("archive/data/1") == b"behind" and theirs.getinfo("archive/data/0").file_size == size
+        assert (
+            theirs.read("archive/data/1") == b"behind"
+            and theirs.getinfo("archive/data/0").file_size == size
+        )
     try:
         import torch
     except ImportError:
         return
     back = torch._C.PyTorchFileReader(str(path))
     assert back.get_record("data/1") == b"behind"
-    assert [back.get_record_offset(name) for name in reader.records] == [r.offset for r in reader.records.values()]
+    assert [back.get_record_offset(name) for name in reader.records] == [
+        r.offset for r in reader.records.values()
+    ]
 
 
 # Loading is mapping
 
 
-def test_a_storage_lies_in_the_file_and_writing_to_it_does_not_change_the_file(tmp_path: pathlib.Path) -> None:
+def test_a_storage_lies_in_the_file_and_writing_to_it_does_not_change_the_file(
+    tmp_path: pathlib.Path,
+) -> None:
     path = tmp_path / "m.pt"
     with ArchiveWriter(path) as writer:
         writer.write("data/0", np.arange(1000, dtype=np.float32))
@@ -334,9 +378,15 @@ print(peak() - before)
 """
 
 
-@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="the system has no /proc to ask")
-def test_opening_a_large_archive_reads_little_of_it(large: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """In a process of its own, for a highest mark is one of all that ever was there; the system maps some around each page."""
+@pytest.mark.skipif(
+    not pathlib.Path("/proc/self/status").exists(), reason="the system has no /proc to ask"
+)
+def test_opening_a_large_archive_reads_little_of_it(
+    large: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """In a process of its own, for a highest mark is one of all that ever was there; the system
+    maps some around each page.
+    """
     with ArchiveWriter(tmp_path / "small.pt") as writer:
         writer.write("data/0", np.zeros(10, np.uint8))
     call = [sys.executable, "-c", PEAK, str(large), str(tmp_path / "small.pt")]
@@ -352,7 +402,11 @@ def test_deflated_and_unaligned_records_are_copied() -> None:
     reader = ArchiveReader(buffer.getvalue())
     for name, size in (("unaligned", 30), ("deflated", 3000)):
         storage = reader.storage(name, size)
-        assert storage.resizable() and storage.data_ptr() % 64 == 0 and bytes(storage) == b"abc" * (size // 3)
+        assert (
+            storage.resizable()
+            and storage.data_ptr() % 64 == 0
+            and bytes(storage) == b"abc" * (size // 3)
+        )
 
 
 def test_what_can_be_read_from(tmp_path: pathlib.Path) -> None:
@@ -394,5 +448,8 @@ def test_code_is_deflated() -> None:
 
 
 def test_text_that_is_none() -> None:
-    with pytest.raises(ArchiveError, match="archive: record 'code/m.py': not UTF-8 text: invalid start byte at byte 2"):
+    with pytest.raises(
+        ArchiveError,
+        match="archive: record 'code/m.py': not UTF-8 text: invalid start byte at byte 2",
+    ):
         ArchiveReader(archive({"code/m.py": (b"ab\xff", False)})).text("code/m.py")

@@ -1,4 +1,6 @@
-"""Archives made by hand to be wrong in one way each: every one is refused by an error that names the archive and the record."""
+"""Archives made by hand to be wrong in one way each: every one is refused by an error that names
+the archive and the record.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from tests.support import examples
 
 
 class Member:
-    """A record to forge: `local` and `central` replace fields of the two headers after they were filled in truly."""
+    """A record to forge: `local` and `central` replace fields of the two headers after they were
+    filled in truly.
+    """
 
     def __init__(
         self,
@@ -50,19 +54,36 @@ class Member:
             "size": len(data),
             "method": 8 if deflate else 0,
         }
-        self.local, self.central, self.extra, self.descriptor = local or {}, central or {}, extra, descriptor
+        self.local, self.central, self.extra, self.descriptor = (
+            local or {},
+            central or {},
+            extra,
+            descriptor,
+        )
 
 
-def forge(*members: Member, between: bytes = b"", before_end: bytes = b"", comment: bytes = b"", **end: int) -> bytes:
+def forge(
+    *members: Member,
+    between: bytes = b"",
+    before_end: bytes = b"",
+    comment: bytes = b"",
+    **end: int,
+) -> bytes:
     """A zip of these members. `end` replaces fields of the end record."""
     body, directory = b"", b""
     for m in members:
         central = {**m.true, "header_offset": len(body), **m.central}
         lengths = {"name_length": len(m.local_name), "extra_length": len(m.extra)}
         body += (
-            LOCAL_HEADER.build(**{**m.true, **lengths, **m.local}) + m.local_name + m.extra + m.payload + m.descriptor
+            LOCAL_HEADER.build(**{**m.true, **lengths, **m.local})
+            + m.local_name
+            + m.extra
+            + m.payload
+            + m.descriptor
         )
-        directory += CENTRAL_HEADER.build(**{"name_length": len(m.name), "extra_length": len(m.extra), **central})
+        directory += CENTRAL_HEADER.build(
+            **{"name_length": len(m.name), "extra_length": len(m.extra), **central}
+        )
         directory += m.name + m.extra
     where = {
         "directory": len(body),
@@ -89,13 +110,18 @@ def test_the_forger_makes_good_archives_too() -> None:
     assert reader.top == "m" and reader.read("a") == b"data" and reader.read("b") == b"x" * 100
 
 
-@pytest.mark.parametrize("data", [b"", b"P", b"not a zip" * 100, b"PK\3\4" + bytes(100), b"\x80\x02}."])
+@pytest.mark.parametrize(
+    "data", [b"", b"P", b"not a zip" * 100, b"PK\3\4" + bytes(100), b"\x80\x02}."]
+)
 def test_no_zip(data: bytes) -> None:
     refused(data, "PytorchStreamReader failed reading zip archive: ")
 
 
 def test_the_preview_release() -> None:
-    refused(b"PYTORCH1" + forge(Member("m/a")), "File is an unsupported archive format from the preview release.")
+    refused(
+        b"PYTORCH1" + forge(Member("m/a")),
+        "File is an unsupported archive format from the preview release.",
+    )
 
 
 def test_no_records() -> None:
@@ -161,7 +187,11 @@ def test_encrypted(flag: int) -> None:
 @pytest.mark.parametrize("method", [1, 9, 12, 14, 93, 99])
 def test_other_methods(method: int) -> None:
     member = Member("m/a", local={"method": method}, central={"method": method})
-    refused(forge(member), f"compressed by method {method}; only 0 (stored) and 8 (deflated)", record="m/a")
+    refused(
+        forge(member),
+        f"compressed by method {method}; only 0 (stored) and 8 (deflated)",
+        record="m/a",
+    )
 
 
 def test_several_disks() -> None:
@@ -182,14 +212,26 @@ def test_several_disks() -> None:
         ({"local": {"size": 3}}, "the local header has other sizes"),
         ({"local": {"compressed_size": 3}}, "the local header has other sizes"),
         ({"central": {"size": 3}}, "stored, but its 3 bytes take 4"),
-        ({"central": {"compressed_size": 1 << 30, "size": 1 << 30}}, "would not end inside the file"),
+        (
+            {"central": {"compressed_size": 1 << 30, "size": 1 << 30}},
+            "would not end inside the file",
+        ),
         ({"central": {"header_offset": 5}}, "no local header at offset 5"),
-        ({"central": {"header_offset": 1 << 31}}, "its header at offset 2147483648 would lie outside the file"),
+        (
+            {"central": {"header_offset": 1 << 31}},
+            "its header at offset 2147483648 would lie outside the file",
+        ),
         ({"local": {"signature": b"PK\3\5"}}, "no local header at offset 0"),
         ({"local": {"extra_length": 60000}}, "would not end inside the file"),
         ({"local": {"name_length": 60000}}, "would not end inside the file"),
-        ({"extra": b"\1\0\x40\0" + bytes(8), "central": {"size": 0xFFFFFFFF}}, "a broken extra field"),
-        ({"extra": b"\1\0\2\0" + bytes(2), "central": {"size": 0xFFFFFFFF}}, "a broken extra field"),
+        (
+            {"extra": b"\1\0\x40\0" + bytes(8), "central": {"size": 0xFFFFFFFF}},
+            "a broken extra field",
+        ),
+        (
+            {"extra": b"\1\0\2\0" + bytes(2), "central": {"size": 0xFFFFFFFF}},
+            "a broken extra field",
+        ),
         (
             {"extra": b"\1\0\x08\0" + b"\xff" * 8, "central": {"header_offset": 0xFFFFFFFF}},
             "would lie outside the file",
@@ -207,17 +249,37 @@ def test_a_data_descriptor_that_disagrees_or_is_missing() -> None:
         "central": {"flags": 8},
     }
     good = DESCRIPTOR.build(crc32=crc, compressed_size=4, size=4)
-    for descriptor in (good, good[4:], struct.pack("<IQQ", crc, 4, 4), struct.pack("<4sIQQ", b"PK\7\x08", crc, 4, 4)):
-        assert ArchiveReader(forge(Member("m/a", descriptor=descriptor, **streamed))).read("a") == b"data"
-    for descriptor in (b"", good[:-1], DESCRIPTOR.build(crc32=crc, compressed_size=4, size=5), bytes(16)):
-        refused(forge(Member("m/a", descriptor=descriptor, **streamed)), "its data descriptor disagrees", record="m/a")
+    for descriptor in (
+        good,
+        good[4:],
+        struct.pack("<IQQ", crc, 4, 4),
+        struct.pack("<4sIQQ", b"PK\7\x08", crc, 4, 4),
+    ):
+        assert (
+            ArchiveReader(forge(Member("m/a", descriptor=descriptor, **streamed))).read("a")
+            == b"data"
+        )
+    for descriptor in (
+        b"",
+        good[:-1],
+        DESCRIPTOR.build(crc32=crc, compressed_size=4, size=5),
+        bytes(16),
+    ):
+        refused(
+            forge(Member("m/a", descriptor=descriptor, **streamed)),
+            "its data descriptor disagrees",
+            record="m/a",
+        )
 
 
 def test_overlapping_records() -> None:
     whole = Member("m/a", b"x" * 100)
     inner = forge(Member("m/b", b"y" * 10))
     refused(
-        forge(Member("m/a", inner), Member("m/b", b"y" * 10, central={"header_offset": LOCAL_HEADER.size + 3})),
+        forge(
+            Member("m/a", inner),
+            Member("m/b", b"y" * 10, central={"header_offset": LOCAL_HEADER.size + 3}),
+        ),
         "overlaps with record 'm/a'",
         record="m/b",
     )
@@ -230,7 +292,10 @@ def test_records_that_share_a_byte(method: str) -> None:
     """One byte is as bad as all of them; none is as it should be."""
     n = Member("m/a", b"x" * 100, deflate=method == "deflated").true["compressed_size"]
     for shared in range(90):
-        sizes = {"compressed_size": n + shared, **({"size": n + shared} if method == "stored" else {})}
+        sizes = {
+            "compressed_size": n + shared,
+            **({"size": n + shared} if method == "stored" else {}),
+        }
         first = Member("m/a", b"x" * 100, deflate=method == "deflated", local=sizes, central=sizes)
         data = forge(first, Member("m/b", b"y" * 200))
         if shared:
@@ -241,7 +306,12 @@ def test_records_that_share_a_byte(method: str) -> None:
 
 def test_a_record_that_reaches_into_the_directory() -> None:
     data = forge(
-        Member("m/a", b"x" * 10, central={"size": 40, "compressed_size": 40}, local={"size": 40, "compressed_size": 40})
+        Member(
+            "m/a",
+            b"x" * 10,
+            central={"size": 40, "compressed_size": 40},
+            local={"size": 40, "compressed_size": 40},
+        )
     )
     refused(data, "would not end inside the file", record="m/a")
 
@@ -277,18 +347,34 @@ def test_zip64_end_records_that_disagree() -> None:
     plain = forge(Member("m/a"))
     end = END.parse(plain, len(plain) - END.size)
     start = len(plain) - END.size
-    true = {"entries": 1, "entries_here": 1, "directory": end.directory, "directory_size": end.directory_size}
+    true = {
+        "entries": 1,
+        "entries_here": 1,
+        "directory": end.directory,
+        "directory_size": end.directory_size,
+    }
 
     def with_zip64(record: dict[str, int], locator: dict[str, int]) -> bytes:
         end64 = END64.build(**{"record_size": 44, **true, **record})
-        return forge(Member("m/a"), before_end=end64 + LOCATOR64.build(**{"end64": start, "disks": 1, **locator}))
+        return forge(
+            Member("m/a"),
+            before_end=end64 + LOCATOR64.build(**{"end64": start, "disks": 1, **locator}),
+        )
 
     assert ArchiveReader(with_zip64({}, {})).read("a") == b"data"
-    refused(with_zip64({"entries": 2, "entries_here": 2}, {}), "the end record and the zip64 end record disagree")
+    refused(
+        with_zip64({"entries": 2, "entries_here": 2}, {}),
+        "the end record and the zip64 end record disagree",
+    )
     refused(with_zip64({"directory": 1}, {}), "the end record and the zip64 end record disagree")
     refused(with_zip64({}, {"end64": 1}), "the zip64 end record is not where its locator says")
-    refused(with_zip64({}, {"end64": 1 << 63}), "the zip64 end record is not where its locator says")
-    refused(with_zip64({"record_size": 1 << 60}, {}), "the zip64 end record does not end where its locator begins")
+    refused(
+        with_zip64({}, {"end64": 1 << 63}), "the zip64 end record is not where its locator says"
+    )
+    refused(
+        with_zip64({"record_size": 1 << 60}, {}),
+        "the zip64 end record does not end where its locator begins",
+    )
     refused(with_zip64({}, {"disks": 2}), "spans several disks")
 
 
@@ -317,7 +403,10 @@ def test_damaged_data(deflate: bool) -> None:
 def test_data_that_cannot_be_inflated() -> None:
     deflated = {"method": 8}
     refused(
-        forge(Member("m/a", b"\xff" * 20, local=deflated, central=deflated)), "cannot be inflated", record="a", read="a"
+        forge(Member("m/a", b"\xff" * 20, local=deflated, central=deflated)),
+        "cannot be inflated",
+        record="a",
+        read="a",
     )
 
 
@@ -325,18 +414,30 @@ def test_data_that_cannot_be_inflated() -> None:
 def test_data_that_inflates_to_another_size(size: int) -> None:
     wrong = {"size": size}
     data = forge(Member("m/a", b"x" * 100, deflate=True, local=wrong, central=wrong))
-    refused(data, f"does not inflate to the {size} bytes that the archive declares", record="a", read="a")
+    refused(
+        data,
+        f"does not inflate to the {size} bytes that the archive declares",
+        record="a",
+        read="a",
+    )
 
 
 def test_data_behind_the_deflated_stream() -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     payload = packer.compress(b"x" * 100) + packer.flush() + b"hidden"
     fields = {"method": 8, "size": 100, "crc32": zlib.crc32(b"x" * 100)}
-    refused(forge(Member("m/a", payload, local=fields, central=fields)), "does not inflate to the 100 bytes", "a", "a")
+    refused(
+        forge(Member("m/a", payload, local=fields, central=fields)),
+        "does not inflate to the 100 bytes",
+        "a",
+        "a",
+    )
 
 
 def test_a_storage_with_too_few_bytes() -> None:
-    with pytest.raises(ArchiveError, match="record 'a': a storage of 5 bytes is said to be in it, but it has 4"):
+    with pytest.raises(
+        ArchiveError, match="record 'a': a storage of 5 bytes is said to be in it, but it has 4"
+    ):
         ArchiveReader(forge(Member("m/a"))).storage("a", 5)
 
 
@@ -375,7 +476,11 @@ def test_a_bomb_that_lies_about_its_size_inflates_no_further() -> None:
 @given(st.binary(max_size=200))
 @examples(100)
 def test_noise_is_refused(noise: bytes) -> None:
-    for data in (noise, forge(Member("m/a")) + noise, b"PK\3\4" + noise + END.build(comment_length=0)):
+    for data in (
+        noise,
+        forge(Member("m/a")) + noise,
+        b"PK\3\4" + noise + END.build(comment_length=0),
+    ):
         try:
             ArchiveReader(data)
         except ArchiveError:

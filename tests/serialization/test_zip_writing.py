@@ -27,7 +27,9 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: pathlib.Pat
     assert os.listdir(tmp_path) == ["m.pt"] and path.read_bytes() == b"old"
 
 
-def test_an_error_while_writing_leaves_the_old_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_writing_leaves_the_old_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "m.pt"
     path.write_bytes(b"old")
 
@@ -75,7 +77,9 @@ def test_a_link_stays_a_link(tmp_path: pathlib.Path) -> None:
         pytest.skip("no symbolic links here")
     with ArchiveWriter(tmp_path / "m.pt") as writer:
         writer.write("a", b"b")
-    assert (tmp_path / "m.pt").is_symlink() and ArchiveReader(tmp_path / "real" / "m.pt").read("a") == b"b"
+    assert (tmp_path / "m.pt").is_symlink() and ArchiveReader(tmp_path / "real" / "m.pt").read(
+        "a"
+    ) == b"b"
 
 
 def test_streams_that_write_little_at_a_time_or_nothing_they_tell() -> None:

@@ -1,4 +1,6 @@
-"""Models that are watched and held back, and a batcher around them on a real event loop with real threads."""
+"""Models that are watched and held back, and a batcher around them on a real event loop with real
+threads.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Model:
 
     name, version, batchable, max_rows = "fake", "1", True, None
 
-    def __init__(self, function: Callable[..., Any] = lambda x: x * 2 + 1, open: bool = True) -> None:
+    def __init__(
+        self, function: Callable[..., Any] = lambda x: x * 2 + 1, open: bool = True
+    ) -> None:
         self.function = function
         self.calls: list[int] = []
         self.gate = threading.Event()
@@ -57,7 +61,9 @@ def request(values: Any, timeout: float | None = None, **more: Any) -> InferRequ
 
 
 def with_batcher(model: Any, test: Callable[[Batcher], Awaitable[Any]], **settings: Any) -> Any:
-    """Runs a test with a batcher that has a recorder; afterwards it is drained and nothing is left in it."""
+    """Runs a test with a batcher that has a recorder; afterwards it is drained and nothing is left
+    in it.
+    """
 
     async def main() -> Any:
         batcher = Batcher(model, Settings(**{"max_delay": 1.0, **settings}), Metrics())
@@ -67,7 +73,12 @@ def with_batcher(model: Any, test: Callable[[Batcher], Awaitable[Any]], **settin
         finally:
             model.gate.set()
             await asyncio.wait_for(batcher.drain(), PATIENCE)
-            assert (batcher.queued, batcher.queued_bytes, batcher.running, batcher.lanes) == (0, 0, 0, {})
+            assert (batcher.queued, batcher.queued_bytes, batcher.running, batcher.lanes) == (
+                0,
+                0,
+                0,
+                {},
+            )
 
     return asyncio.run(main())
 
@@ -100,11 +111,15 @@ def rows(first: float, count: int, width: int = 3) -> torch.Tensor:
     return torch.arange(float(first), float(first + count * width)).view(count, width)
 
 
-def submit(batcher: Batcher, values: Any, timeout: float | None = None, **more: Any) -> asyncio.Task[Any]:
+def submit(
+    batcher: Batcher, values: Any, timeout: float | None = None, **more: Any
+) -> asyncio.Task[Any]:
     return asyncio.create_task(batcher.submit(request(values, timeout, **more)))
 
 
-async def hold(batcher: Batcher, model: Model, values: Any = ((0.0, 0.0, 0.0),)) -> asyncio.Task[Any]:
+async def hold(
+    batcher: Batcher, model: Model, values: Any = ((0.0, 0.0, 0.0),)
+) -> asyncio.Task[Any]:
     """Makes a worker busy with a batch of one request until the model's gate is opened."""
     task = submit(batcher, values)
     await model.has_begun()

@@ -21,7 +21,9 @@ def mlp() -> Any:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Any]]:
-    """`serve({"name": model}, max_batch=4, ...)` is a running server on free ports of this machine, closed after the test."""
+    """`serve({"name": model}, max_batch=4, ...)` is a running server on free ports of this machine,
+    closed after the test.
+    """
     pytest.importorskip("grpc", reason="the extra `serving` is not installed")
     pytest.importorskip("aiohttp", reason="the extra `serving` is not installed")
     from internals import serving

@@ -1,4 +1,6 @@
-"""What the tests of served models share: small networks, archives of them, and a batcher that runs each request at once."""
+"""What the tests of served models share: small networks, archives of them, and a batcher that runs
+each request at once.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,9 @@ def number(tensor: Any) -> float:
 
 
 def run(test: Callable[[Path], Any]) -> Callable[..., None]:
-    """An asynchronous test of a folder, with an event loop of its own. What it waits for has a minute to happen."""
+    """An asynchronous test of a folder, with an event loop of its own. What it waits for has a
+    minute to happen.
+    """
 
     def wrapper(tmp_path: Path) -> None:
         asyncio.run(asyncio.wait_for(test(tmp_path), 60))
@@ -188,7 +192,9 @@ def run(test: Callable[[Path], Any]) -> Callable[..., None]:
 
 
 class OneByOne:
-    """A batcher that runs each request by itself, in a thread, and knows what it has not answered yet."""
+    """A batcher that runs each request by itself, in a thread, and knows what it has not answered
+    yet.
+    """
 
     def __init__(self, model: ServedModel) -> None:
         self.model, self.queued, self.draining = model, 0, False

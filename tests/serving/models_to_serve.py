@@ -1,4 +1,6 @@
-"""Models that make a server show what it does: one that can be held back, one that refuses some inputs."""
+"""Models that make a server show what it does: one that can be held back, one that refuses some
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from internals import Tensor
 
 
 class Gate:
-    """A model that waits until it is told to go on: `y = 2 * x`. `entered` is released once for each run that began."""
+    """A model that waits until it is told to go on: `y = 2 * x`. `entered` is released once for
+    each run that began.
+    """
 
     def __init__(self) -> None:
         self.entered, self.open = threading.Semaphore(0), threading.Event()

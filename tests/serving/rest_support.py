@@ -50,9 +50,12 @@ class Models:
     def get(self, name: str, version: str = "") -> Any:
         if name not in self.functions or version not in ("", "1"):
             raise ModelNotFound(
-                f"there is no model '{name}' of version '{version}'; there are {', '.join(self.functions)}"
+                f"there is no model '{name}' of version '{version}'; there are "
+                f"{', '.join(self.functions)}"
             )
-        model = SimpleNamespace(signature=self.signatures.get(name, Signature()), platform="a function")
+        model = SimpleNamespace(
+            signature=self.signatures.get(name, Signature()), platform="a function"
+        )
         return SimpleNamespace(model=model)
 
     def versions(self, name: str) -> tuple[str, ...]:
@@ -73,7 +76,9 @@ class Models:
 class SmallEngine(Engine):
     """An engine that calls functions. `seen` are the requests, `inputs` those of the last one."""
 
-    def __init__(self, functions: dict[str, Function], signatures: dict[str, Signature], settings: Settings) -> None:
+    def __init__(
+        self, functions: dict[str, Function], signatures: dict[str, Signature], settings: Settings
+    ) -> None:
         self.written = io.StringIO()
         log = Log("json", self.written, secrets=(settings.token,), failures_per_second=1_000_000)
         super().__init__(settings, log)
@@ -150,17 +155,25 @@ class RestServer:
     def call(self, coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
         return ask(self.port, method, path, body, headers)
 
-    def infer(self, model: str, said: Any, behind: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+    def infer(
+        self, model: str, said: Any, behind: bytes = b"", headers: dict[str, str] | None = None
+    ) -> Answer:
         """POSTs JSON (an object, or bytes as they are) with bytes behind it."""
         head = said if isinstance(said, bytes) else json.dumps(said).encode()
         given = {HEADER_LENGTH: str(len(head))} if behind else {}
-        return self.ask("POST", f"/v2/models/{model}/infer", head + behind, {**given, **(headers or {})})
+        return self.ask(
+            "POST", f"/v2/models/{model}/infer", head + behind, {**given, **(headers or {})}
+        )
 
 
-def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+def ask(
+    port: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> Answer:
     """One request on a connection of its own; an iterator of bytes is sent in chunks."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
@@ -172,8 +185,16 @@ def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, 
         connection.close()
 
 
-def as_json(array: np.ndarray[Any, Any], datatype: str, name: str = "x", **more: Any) -> dict[str, Any]:
-    return {"name": name, "datatype": datatype, "shape": list(array.shape), "data": array.tolist(), **more}
+def as_json(
+    array: np.ndarray[Any, Any], datatype: str, name: str = "x", **more: Any
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "datatype": datatype,
+        "shape": list(array.shape),
+        "data": array.tolist(),
+        **more,
+    }
 
 
 def as_bytes(array: np.ndarray[Any, Any], datatype: str, name: str = "x") -> dict[str, Any]:
@@ -197,7 +218,9 @@ def fail(*inputs: Tensor) -> Tensor:
     raise RuntimeError("an accident of the server's own: 31337")
 
 
-MLP = Signature((TensorSpec("x", internals.float32, (-1, 3)),), (TensorSpec("y", internals.float32, (-1, 3)),))
+MLP = Signature(
+    (TensorSpec("x", internals.float32, (-1, 3)),), (TensorSpec("y", internals.float32, (-1, 3)),)
+)
 FUNCTIONS: dict[str, Function] = {
     "double": lambda x: x * 2,
     "echo": lambda *inputs: {f"y{i}": x for i, x in enumerate(inputs)},

@@ -1,4 +1,6 @@
-"""The batcher with real threads and models that are held back: who runs with whom, is refused, leaves, is answered."""
+"""The batcher with real threads and models that are held back: who runs with whom, is refused,
+leaves, is answered.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from internals.serving.batching.batcher import Batcher
 from internals.serving.batching.lanes import Lane, Waiting
 from internals.serving.errors import DeadlineExceeded, QueueFull
 from internals.serving.inference import InferRequest
-from tests.serving.batching_support import Model, batches, hold, in_line, kinds, request, rows, submit, with_batcher
+from tests.serving.batching_support import (
+    Model,
+    batches,
+    hold,
+    in_line,
+    kinds,
+    request,
+    rows,
+    submit,
+    with_batcher,
+)
 
 
 def test_requests_that_wait_together_run_together_and_get_their_own_rows() -> None:
@@ -150,12 +162,16 @@ def test_a_full_line_refuses_and_forgets() -> None:
         first = await hold(batcher, model)
         waiting = [submit(batcher, rows(n, 1)) for n in range(3)]
         await in_line(batcher, 3)
-        with pytest.raises(QueueFull, match=r"3 requests \(36 bytes\) wait for model 'fake' already: try again later"):
+        with pytest.raises(
+            QueueFull,
+            match=r"3 requests \(36 bytes\) wait for model 'fake' already: try again later",
+        ):
             await batcher.submit(request(rows(0, 1)))
         assert batcher.queued == 3 and kinds(batcher.recorder, 4) == ["refused"]
         model.gate.set()
         await asyncio.gather(first, *waiting)
-        assert (await batcher.submit(request(rows(0, 1))))["y"].shape == (1, 3)  # there is room again
+        # there is room again
+        assert (await batcher.submit(request(rows(0, 1))))["y"].shape == (1, 3)
 
     with_batcher(model, test, max_queue=3)
 
@@ -220,7 +236,8 @@ def test_hundreds_of_deadlines_that_pass_while_the_loop_is_busy() -> None:
         first = await hold(batcher, model)
         tasks = [submit(batcher, rows(0, 1), timeout=3600) for _ in range(400)]
         await in_line(batcher, 400)
-        for waiting in next(iter(batcher.lanes.values())).line:  # they pass now, and no alarm has been heard
+        for waiting in next(iter(batcher.lanes.values())).line:
+            # they pass now, and no alarm has been heard
             waiting.request.deadline = loop.time()
         model.gate.set()
         results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -237,7 +254,9 @@ def test_a_lane_is_due_when_the_first_of_those_who_are_still_in_it_is() -> None:
     for _ in range(500):
         kind = dice.random()
         if kind < 0.5 or not lane.line:
-            lane.add(Waiting(InferRequest("m", {}), dice.randint(1, 5), 0, 0.0, dice.random(), None))  # type: ignore[arg-type]
+            lane.add(
+                Waiting(InferRequest("m", {}), dice.randint(1, 5), 0, 0.0, dice.random(), None)
+            )  # type: ignore[arg-type]
         elif kind < 0.8:
             lane.remove(dice.choice(list(lane.line)))
         else:
@@ -262,7 +281,10 @@ def test_who_gives_up_leaves_the_line() -> None:
         assert isinstance(answers[1], asyncio.CancelledError)
         assert answers[2]["y"].tolist() == (rows(20, 1) * 2 + 1).tolist()  # type: ignore[index]
         await first
-        assert batches(batcher.recorder) == [[0], [1, 3]] and kinds(batcher.recorder, 2) == ["arrived", "left"]
+        assert batches(batcher.recorder) == [[0], [1, 3]] and kinds(batcher.recorder, 2) == [
+            "arrived",
+            "left",
+        ]
 
     with_batcher(model, test)
 

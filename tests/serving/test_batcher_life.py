@@ -1,4 +1,6 @@
-"""The batcher's end, and the threads and recorders around it: everything accepted is answered, whatever a model does."""
+"""The batcher's end, and the threads and recorders around it: everything accepted is answered,
+whatever a model does.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ import internals as torch
 from internals.serving.batching.batcher import Batcher
 from internals.serving.batching.record import Recorder
 from internals.serving.errors import ModelFailed, Unavailable
-from tests.serving.batching_support import Model, batches, hold, in_line, request, rows, submit, with_batcher
+from tests.serving.batching_support import (
+    Model,
+    batches,
+    hold,
+    in_line,
+    request,
+    rows,
+    submit,
+    with_batcher,
+)
 
 # Draining
 
@@ -33,7 +44,9 @@ def test_drain_answers_all_and_takes_nothing_more() -> None:
         model.gate.set()
         await draining
         assert first.done() and all(task.done() for task in tasks)
-        assert [task.result()["y"][0, 0].item() for task in tasks] == [2.0 * n + 1 for n in range(7)]
+        assert [task.result()["y"][0, 0].item() for task in tasks] == [
+            2.0 * n + 1 for n in range(7)
+        ]
 
     with_batcher(model, test, max_batch=3)
 
@@ -70,7 +83,9 @@ class Strange(BaseException):
     pass
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), Strange("?"), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), Strange("?"), MemoryError()]
+)
 def test_a_worker_lives_on_whatever_a_model_raises(error: BaseException) -> None:
     def model_of(x: torch.Tensor) -> torch.Tensor:
         if (x < 0).any():
@@ -86,8 +101,12 @@ def test_a_worker_lives_on_whatever_a_model_raises(error: BaseException) -> None
     with_batcher(Model(model_of), test)
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), Strange("?")])
-def test_whatever_a_model_raises_on_a_batch_is_the_answer_to_one_request(error: BaseException) -> None:
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), Strange("?")]
+)
+def test_whatever_a_model_raises_on_a_batch_is_the_answer_to_one_request(
+    error: BaseException,
+) -> None:
     def model_of(x: torch.Tensor) -> torch.Tensor:
         if (x < 0).any():
             raise error
@@ -110,8 +129,12 @@ def test_whatever_a_model_raises_on_a_batch_is_the_answer_to_one_request(error: 
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), Strange("?")])
-def test_a_model_that_raises_while_its_rows_are_tried_has_still_answered(error: BaseException) -> None:
-    """Equal requests say little of each other, so others are made up: what it says to these is nothing to those who asked."""
+def test_a_model_that_raises_while_its_rows_are_tried_has_still_answered(
+    error: BaseException,
+) -> None:
+    """Equal requests say little of each other, so others are made up: what it says to these is
+    nothing to those who asked.
+    """
 
     def model_of(x: torch.Tensor) -> torch.Tensor:
         if (x > 100).any():
@@ -154,7 +177,9 @@ def test_a_model_that_raises_on_one_row_alone_takes_no_more_batches(error: BaseE
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, Strange])
-def test_a_fault_of_our_own_answers_everybody(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_our_own_answers_everybody(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise error("ours")
 

@@ -1,4 +1,6 @@
-"""Models that raise, that cannot be batched, and requests that are filled up: answers are right all the same."""
+"""Models that raise, that cannot be batched, and requests that are filled up: answers are right all
+the same.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ from tests.serving.batching_support import Model, batches, in_line, request, wit
 Together = Callable[..., list[Any]]
 
 
-def together(model: Any, requests: Sequence[Any], **settings: Any) -> tuple[list[Any], list[list[int]], Execution]:
-    """Submits all at once while the worker is busy with something of its own kind; outcomes, batches, and how they were run."""
+def together(
+    model: Any, requests: Sequence[Any], **settings: Any
+) -> tuple[list[Any], list[list[int]], Execution]:
+    """Submits all at once while the worker is busy with something of its own kind; outcomes,
+    batches, and how they were run.
+    """
 
     async def test(batcher: Batcher) -> Any:
         batcher.running += 1  # as if the worker was busy
@@ -35,16 +41,23 @@ def together(model: Any, requests: Sequence[Any], **settings: Any) -> tuple[list
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         return outcomes, batches(batcher.recorder), batcher.execution
 
-    found: tuple[list[Any], list[list[int]], Execution] = with_batcher(model, test, max_delay=0, **settings)
+    found: tuple[list[Any], list[list[int]], Execution] = with_batcher(
+        model, test, max_delay=0, **settings
+    )
     return found
 
 
 def different(count: int, rows: int = 1, width: int = 3) -> list[torch.Tensor]:
     generator = np.random.default_rng(7)
-    return [torch.from_numpy(generator.normal(size=(rows, width)).astype(np.float32)) for _ in range(count)]
+    return [
+        torch.from_numpy(generator.normal(size=(rows, width)).astype(np.float32))
+        for _ in range(count)
+    ]
 
 
-def assert_right(function: Callable[..., Any], xs: Sequence[torch.Tensor], outcomes: Sequence[Any]) -> None:
+def assert_right(
+    function: Callable[..., Any], xs: Sequence[torch.Tensor], outcomes: Sequence[Any]
+) -> None:
     """Each got what the model says to it alone."""
     for x, outcome in zip(xs, outcomes):
         assert not isinstance(outcome, BaseException), outcome
@@ -73,7 +86,9 @@ def test_each_bad_request_gets_its_own_error() -> None:
     def raises(x: torch.Tensor) -> torch.Tensor:
         raise ModelFailed(f"no {x.sum().item():g}")
 
-    outcomes, _, execution = together(Model(raises), [torch.full((1, 1), float(n)) for n in range(3)])
+    outcomes, _, execution = together(
+        Model(raises), [torch.full((1, 1), float(n)) for n in range(3)]
+    )
     assert [str(outcome) for outcome in outcomes] == ["no 0", "no 1", "no 2"] and execution.batching
 
 
@@ -125,7 +140,12 @@ def test_once_found_out_nothing_is_batched_any_more() -> None:
 
 
 def test_no_rows_in_the_result() -> None:
-    for function in (lambda x: x.sum(), lambda x: x.sum(0), lambda x: x.t(), lambda x: torch.cat([x, x])):
+    for function in (
+        lambda x: x.sum(),
+        lambda x: x.sum(0),
+        lambda x: x.t(),
+        lambda x: torch.cat([x, x]),
+    ):
         xs = different(4, 2)
         outcomes, _, execution = together(Model(function), xs)
         assert_right(function, xs, outcomes)
@@ -138,7 +158,9 @@ def test_one_output_without_rows_is_enough() -> None:
 
     xs = different(3)
     outcomes, _, execution = together(Model(two), xs)
-    assert [o["mean"].item() for o in outcomes] == [x.mean().item() for x in xs] and not execution.batching
+    assert [o["mean"].item() for o in outcomes] == [
+        x.mean().item() for x in xs
+    ] and not execution.batching
 
 
 def test_batch_norm_in_training_mode() -> None:
@@ -152,7 +174,10 @@ def test_batch_norm_in_training_mode() -> None:
     # one row alone is an error, and a batch must not hide that
     served = ServedModel.from_module(normalized, "normalized")
     outcomes, _, execution = together(Batchable(served), different(3))
-    assert all(isinstance(o, ModelFailed) and "Expected more than 1 value per channel" in str(o) for o in outcomes)
+    assert all(
+        isinstance(o, ModelFailed) and "Expected more than 1 value per channel" in str(o)
+        for o in outcomes
+    )
     assert not execution.batching
 
 
@@ -211,7 +236,9 @@ def test_a_model_that_raises_alone_but_not_in_a_batch() -> None:
     assert [str(o) for o in outcomes] == ["more, please"] * 3 and not execution.batching
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "int8", "bool", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int64", "int8", "bool", "complex64"]
+)
 def test_honest_models_of_every_dtype_are_batched(dtype: str) -> None:
     kind = getattr(torch, dtype)
     xs = [torch.tensor([[n % 2, 1, 0]]).to(kind) for n in range(4)]
@@ -233,9 +260,16 @@ def test_several_inputs_and_outputs() -> None:
     async def test(batcher: Batcher) -> None:
         tasks = []
         for n in range(4):
-            tasks.append(batcher.submit(request(torch.full((n + 1, 2), 1.0 * n), z=torch.full((n + 1, 1), 10.0))))
+            tasks.append(
+                batcher.submit(
+                    request(torch.full((n + 1, 2), 1.0 * n), z=torch.full((n + 1, 1), 10.0))
+                )
+            )
         for n, outputs in enumerate(await asyncio.gather(*tasks)):
-            assert outputs["sum"].tolist() == [[n + 10.0] * 2] * (n + 1) and outputs["z"].shape == (n + 1, 1)
+            assert outputs["sum"].tolist() == [[n + 10.0] * 2] * (n + 1) and outputs["z"].shape == (
+                n + 1,
+                1,
+            )
 
     with_batcher(model, test, max_delay=5)
 
@@ -267,7 +301,12 @@ def test_pad_fills_up_with_zeros_and_cuts_off_again() -> None:
 
 
 def test_pad_does_not_mix_dtypes_or_dimensions() -> None:
-    xs = [torch.ones(1, 2), torch.ones(1, 3, dtype=torch.int64), torch.ones(1, 2, 2), torch.ones(1, 5)]
+    xs = [
+        torch.ones(1, 2),
+        torch.ones(1, 3, dtype=torch.int64),
+        torch.ones(1, 2, 2),
+        torch.ones(1, 5),
+    ]
     _, found, _ = together(Model(), xs, pad=True)
     assert sorted(found) == [[0, 3], [1], [2]]
 
@@ -326,7 +365,9 @@ def test_more_kinds_than_are_remembered_are_still_proved(monkeypatch: pytest.Mon
     with_batcher(model, test, max_delay=5)
 
 
-@pytest.mark.parametrize("function", [lambda x: x / x.max(), lambda x: x - x.mean(0)], ids=["largest", "mean"])
+@pytest.mark.parametrize(
+    "function", [lambda x: x / x.max(), lambda x: x - x.mean(0)], ids=["largest", "mean"]
+)
 def test_equal_requests_do_not_prove_anything(function: Callable[..., Any]) -> None:
     xs = [torch.tensor([[1.0, 2.0]])] * 3
     outcomes, _, execution = together(Model(function), xs)

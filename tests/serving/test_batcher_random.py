@@ -1,4 +1,6 @@
-"""Any requests at any time: what must hold of every batcher. Rehearsed on a clock that jumps, and once more with real threads."""
+"""Any requests at any time: what must hold of every batcher. Rehearsed on a clock that jumps, and
+once more with real threads.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,23 @@ def triple(x: torch.Tensor) -> torch.Tensor:
 
 
 TRIPLE = ServedModel.from_module(triple, "triple")
-KINDS = [((2,), torch.float32), ((3,), torch.float32), ((2,), torch.float64), ((2, 2), torch.float32)]
+KINDS = [
+    ((2,), torch.float32),
+    ((3,), torch.float32),
+    ((2,), torch.float64),
+    ((2, 2), torch.float32),
+]
 
 
 def inputs_of(number: int, rows: int, kind: int, bad: bool) -> torch.Tensor:
     """Values that occur in no other request."""
     shape, dtype = KINDS[kind]
     count = rows * int(np.prod(shape))
-    x = torch.arange(float(1000 * number + 1), float(1000 * number + 1 + count)).view(rows, *shape).to(dtype)
+    x = (
+        torch.arange(float(1000 * number + 1), float(1000 * number + 1 + count))
+        .view(rows, *shape)
+        .to(dtype)
+    )
     if bad:
         x[0] = BAD
     return x
@@ -66,8 +77,12 @@ OPTIONS = st.fixed_dictionaries(
 
 @pytest.mark.sampled(1 / 4)
 @settings(max_examples=150)
-@given(st.lists(coming, max_size=30), OPTIONS, st.sampled_from([0.5, 5.0]), st.sampled_from([0.0, 1.0]))
-def test_what_always_holds(requests: list[Any], options: dict[str, Any], a: float, b: float) -> None:
+@given(
+    st.lists(coming, max_size=30), OPTIONS, st.sampled_from([0.5, 5.0]), st.sampled_from([0.0, 1.0])
+)
+def test_what_always_holds(
+    requests: list[Any], options: dict[str, Any], a: float, b: float
+) -> None:
     at = itertools.accumulate(r[0] for r in requests)
     xs = [inputs_of(n, rows, kind, bad) for n, (_, rows, kind, _, _, bad) in enumerate(requests)]
     arrivals = [
@@ -84,9 +99,15 @@ def test_what_always_holds(requests: list[Any], options: dict[str, Any], a: floa
     assert (batcher.queued, batcher.queued_bytes, batcher.running, batcher.lanes) == (0, 0, 0, {})
 
 
-def everybody_gets_their_own(requests: list[Any], xs: list[torch.Tensor], rehearsal: Rehearsal) -> None:
-    ends = {e.request: e.kind for e in rehearsal.recorder.events if e.kind not in ("arrived", "started")}
-    for n, ((_, _, _, timeout, patience, bad), x, outcome) in enumerate(zip(requests, xs, rehearsal.outcomes)):
+def everybody_gets_their_own(
+    requests: list[Any], xs: list[torch.Tensor], rehearsal: Rehearsal
+) -> None:
+    ends = {
+        e.request: e.kind for e in rehearsal.recorder.events if e.kind not in ("arrived", "started")
+    }
+    for n, ((_, _, _, timeout, patience, bad), x, outcome) in enumerate(
+        zip(requests, xs, rehearsal.outcomes)
+    ):
         if isinstance(outcome, dict):
             assert not bad and ends[n] == "finished"
             assert outcome["OUTPUT__0"].tolist() == (x * 3).tolist()
@@ -98,16 +119,21 @@ def everybody_gets_their_own(requests: list[Any], xs: list[torch.Tensor], rehear
             assert timeout is not None and ends[n] == "expired"
         else:
             assert isinstance(outcome, asyncio.CancelledError) and patience is not None
-            assert ends.get(n, "never came") in ("left", "finished", "never came")  # before or while it was computed
+            # before or while it was computed
+            assert ends.get(n, "never came") in ("left", "finished", "never came")
 
 
-def batches_are_as_allowed(requests: list[Any], recorder: Recorder, max_batch: int, **_: Any) -> None:
+def batches_are_as_allowed(
+    requests: list[Any], recorder: Recorder, max_batch: int, **_: Any
+) -> None:
     gone: set[int] = set()
     members: dict[int, list[int]] = defaultdict(list)
     started: dict[int, list[int]] = defaultdict(list)
     for event in recorder.events:
         if event.kind == "started":
-            assert event.request not in gone, "computed after it had left, was too late or was started already"
+            assert event.request not in gone, (
+                "computed after it had left, was too late or was started already"
+            )
             members[event.batch].append(event.request)
             started[requests[event.request][2]].append(event.request)
             timeout = requests[event.request][3]
@@ -151,18 +177,26 @@ def nobody_waits_longer_than_needed(
         if event.kind in ("started", "left", "expired"):
             due = arrived[event.request] + options["max_delay"] / 1000
             free = [
-                at for at, n in changes.items() if due + EPSILON < at < event.at - EPSILON and n < options["workers"]
+                at
+                for at, n in changes.items()
+                if due + EPSILON < at < event.at - EPSILON and n < options["workers"]
             ]
             assert not free, f"request {event.request} was due, and a worker was free"
 
 
 @settings(max_examples=15)
 @given(
-    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=60),
+    st.lists(
+        st.tuples(st.integers(1, 5), st.integers(0, 3), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=60,
+    ),
     st.sampled_from([1, 3]),
     st.sampled_from([1, 4, 16]),
 )
-def test_with_real_threads_everybody_gets_their_own(requests: list[Any], workers: int, max_batch: int) -> None:
+def test_with_real_threads_everybody_gets_their_own(
+    requests: list[Any], workers: int, max_batch: int
+) -> None:
     xs = [inputs_of(n, rows, kind, bad) for n, (rows, kind, bad, _) in enumerate(requests)]
 
     def function(x: torch.Tensor) -> torch.Tensor:
@@ -190,13 +224,19 @@ def test_with_real_threads_everybody_gets_their_own(requests: list[Any], workers
     with_batcher(Model(function), test, workers=workers, max_batch=max_batch, max_delay=0.2)
 
 
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4)), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4)), min_size=1, max_size=12
+    )
+)
 def test_padding_changes_no_answer(sizes: list[tuple[int, int, int]]) -> None:
     xs = [
         inputs_of(n, rows, 0, False)[:, :1].view(rows, 1, 1) * torch.ones(rows, h, w)
         for n, (rows, h, w) in enumerate(sizes)
     ]
-    rehearsal = rehearse([Arrival(0, inputs={"x": x}) for x in xs], model=TRIPLE, pad=True, max_batch=8)
+    rehearsal = rehearse(
+        [Arrival(0, inputs={"x": x}) for x in xs], model=TRIPLE, pad=True, max_batch=8
+    )
     for x, outcome in zip(xs, rehearsal.outcomes):
         assert isinstance(outcome, dict) and outcome["OUTPUT__0"].tolist() == (x * 3).tolist()
 
@@ -205,7 +245,9 @@ def test_padding_changes_no_answer(sizes: list[tuple[int, int, int]]) -> None:
 
 
 def test_a_rehearsal_takes_the_time_of_its_formula() -> None:
-    found = rehearse([Arrival(0), Arrival(0.5), Arrival(9, rows=4)], a=5, b=1, max_batch=4, max_delay=2)
+    found = rehearse(
+        [Arrival(0), Arrival(0.5), Arrival(9, rows=4)], a=5, b=1, max_batch=4, max_delay=2
+    )
     assert found.latencies == [9.0, 8.5, 9.0]
     assert [(e.kind, e.request, round(e.at * 1000, 6)) for e in found.recorder.events] == [
         ("arrived", 0, 0.0),
@@ -221,8 +263,14 @@ def test_a_rehearsal_takes_the_time_of_its_formula() -> None:
 
 
 def test_a_rehearsal_is_the_same_twice_and_says_what_is_wrong_with_it() -> None:
-    arrivals = [Arrival(n * 0.7, 1 + n % 3, timeout=9, patience=5 if n % 4 == 0 else None) for n in range(200)]
-    assert rehearse(arrivals, max_batch=4).recorder.events == rehearse(arrivals, max_batch=4).recorder.events
+    arrivals = [
+        Arrival(n * 0.7, 1 + n % 3, timeout=9, patience=5 if n % 4 == 0 else None)
+        for n in range(200)
+    ]
+    assert (
+        rehearse(arrivals, max_batch=4).recorder.events
+        == rehearse(arrivals, max_batch=4).recorder.events
+    )
     with pytest.raises(ValueError, match="in order of time"):
         rehearse([Arrival(1), Arrival(0)])
     with pytest.raises(ValueError, match="max_batch"):

@@ -33,8 +33,20 @@ def archive(tmp_path_factory: pytest.TempPathFactory, mlp: Any) -> Path:
 @contextmanager
 def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process of its own, and the line that says where it listens."""
-    command = [sys.executable, "-m", "internals", "serve", *arguments, "--port", "0", "--metrics-port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "internals",
+        "serve",
+        *arguments,
+        "--port",
+        "0",
+        "--metrics-port",
+        "0",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -52,7 +64,9 @@ def grpc_address(line: str) -> str:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to stop a server with")
 def test_a_server_from_start_to_sigterm(archive: Path) -> None:
-    with running(str(archive), "--name", "mlp", "--max-batch", "4", "--max-delay", "1", "--workers", "2") as (
+    with running(
+        str(archive), "--name", "mlp", "--max-batch", "4", "--max-delay", "1", "--workers", "2"
+    ) as (
         process,
         line,
     ):
@@ -98,7 +112,11 @@ def test_sighup_loads_what_is_new(archive: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_one_line(
-    archive: Path, tmp_path: Path, arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+    archive: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    why: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     damaged = tmp_path / "damaged.pt"
     damaged.write_bytes(b"no archive")
@@ -127,13 +145,22 @@ def test_without_the_extra_it_says_what_to_install(archive: Path) -> None:
         "from internals.serving.command import main\n"
         f"raise SystemExit(main([{str(archive)!r}]))"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
     assert run.returncode == 1
-    assert run.stderr == "serve: grpc is not installed: pip install -e .[serving] brings what serving needs\n"
+    assert (
+        run.stderr
+        == "serve: grpc is not installed: pip install -e .[serving] brings what serving needs\n"
+    )
 
 
 def test_internals_itself_does_not_import_serving() -> None:
     names = ("internals.serving", "grpc", "aiohttp")
-    program = f"import sys, internals, viz; print([m for m in sys.modules if m.startswith({names})])"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    program = (
+        f"import sys, internals, viz; print([m for m in sys.modules if m.startswith({names})])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
     assert run.stdout == "[]\n", run.stderr

@@ -1,6 +1,8 @@
-"""The load scenarios of `benchmarks/serving` at small counts, and at those of docs/serving.md in the slow tests.
+"""The load scenarios of `benchmarks/serving` at small counts, and at those of docs/serving.md in
+the slow tests.
 
-Each lets processes of clients at a server of its own; what a scenario finds wrong is what the test shows.
+Each lets processes of clients at a server of its own; what a scenario finds wrong is what the test
+shows.
 """
 
 from __future__ import annotations
@@ -43,22 +45,31 @@ FEW: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.archives(tmp_path_factory.mktemp("served"), ("double", "picky", "slow", "large", "shades"))
+    return models.archives(
+        tmp_path_factory.mktemp("served"), ("double", "picky", "slow", "large", "shades")
+    )
 
 
 @pytest.mark.sampled(1 / 4)
-@pytest.mark.parametrize(("scenario", "counts"), FEW, ids=[scenario.__name__ for scenario, _ in FEW])
+@pytest.mark.parametrize(
+    ("scenario", "counts"), FEW, ids=[scenario.__name__ for scenario, _ in FEW]
+)
 def test_all_promises_are_kept(scenario: Any, counts: dict[str, Any], folder: Path) -> None:
     finding = scenario(folder, **counts)
     for _ in range(4):
         if "nothing was under way at the signal" not in finding.wrong:
             break
-        finding = scenario(folder, **counts)  # a busy machine had not come to it: no promise is broken
+        # a busy machine had not come to it: no promise is broken
+        finding = scenario(folder, **counts)
     assert finding.wrong == []
     assert finding.name and finding.done and finding.seen
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", [scenario for scenario, _ in FEW], ids=[scenario.__name__ for scenario, _ in FEW])
-def test_all_promises_are_kept_at_the_counts_of_the_documentation(scenario: Any, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "scenario", [scenario for scenario, _ in FEW], ids=[scenario.__name__ for scenario, _ in FEW]
+)
+def test_all_promises_are_kept_at_the_counts_of_the_documentation(
+    scenario: Any, folder: Path
+) -> None:
     assert scenario(folder).wrong == []

@@ -33,7 +33,9 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 def test_an_event_is_one_json_object_on_one_line() -> None:
     stream = io.StringIO()
-    Log("json", stream).event("listening", grpc="127.0.0.1:8001", port=8001, tls=False, limit=None, share=0.5)
+    Log("json", stream).event(
+        "listening", grpc="127.0.0.1:8001", port=8001, tls=False, limit=None, share=0.5
+    )
     (line,) = lines(stream)
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -48,8 +50,13 @@ def test_an_event_is_one_json_object_on_one_line() -> None:
 
 def test_as_text() -> None:
     stream = io.StringIO()
-    Log("text", stream).event("model loaded", name="mlp", why="asked to", seconds=0.5, none=None, empty="")
-    assert stream.getvalue().split(" ", 1)[1] == 'model loaded name=mlp why="asked to" seconds=0.5 none=null empty=\n'
+    Log("text", stream).event(
+        "model loaded", name="mlp", why="asked to", seconds=0.5, none=None, empty=""
+    )
+    assert (
+        stream.getvalue().split(" ", 1)[1]
+        == 'model loaded name=mlp why="asked to" seconds=0.5 none=null empty=\n'
+    )
 
 
 def test_an_unknown_format_is_refused() -> None:
@@ -84,8 +91,19 @@ def test_lines_are_strict_json(value: float) -> None:
 def test_a_token_never_appears(format: str) -> None:
     stream = io.StringIO()
     log = Log(format, stream, secrets=("s3cr3t-t0ken", None, ""))
-    log.event("started", token="another", api_token="another", Authorization="Bearer another", tls_key="another")
-    log.event("odd", message="the header was Bearer s3cr3t-t0ken", path="/v2?x=s3cr3t-t0ken", names=["s3cr3t-t0ken"])
+    log.event(
+        "started",
+        token="another",
+        api_token="another",
+        Authorization="Bearer another",
+        tls_key="another",
+    )
+    log.event(
+        "odd",
+        message="the header was Bearer s3cr3t-t0ken",
+        path="/v2?x=s3cr3t-t0ken",
+        names=["s3cr3t-t0ken"],
+    )
     log.failure("s3cr3t-t0ken", "1", "s3cr3t-t0ken", InvalidRequest("s3cr3t-t0ken" * 100))
     written = stream.getvalue()
     assert written.count("\n") == 3
@@ -144,7 +162,9 @@ def test_long_text_is_cut() -> None:
 
 def test_a_failure_says_what_was_wrong_with_which_request() -> None:
     stream = io.StringIO()
-    assert Log("json", stream).failure("mlp", "2", "r-17", InvalidRequest("input 'x' is missing; the model takes x"))
+    assert Log("json", stream).failure(
+        "mlp", "2", "r-17", InvalidRequest("input 'x' is missing; the model takes x")
+    )
     (line,) = lines(stream)
     del line["time"]
     assert line == {
@@ -181,11 +201,17 @@ def test_events_are_not_limited_and_closing_tells_what_was_left_out() -> None:
     log.close()
     log.close()
     written = lines(stream)
-    assert [line["event"] for line in written] == ["request_failed", *["loaded"] * 5, "requests_failed"]
+    assert [line["event"] for line in written] == [
+        "request_failed",
+        *["loaded"] * 5,
+        "requests_failed",
+    ]
     assert written[-1]["not_logged"] == 4
 
 
-def test_a_log_that_cannot_be_written_does_not_stop_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_written_does_not_stop_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     closed = io.StringIO()
     closed.close()
     Log("json", closed).event("nobody reads this")
@@ -193,7 +219,9 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_server(monkeypatch: pyte
     Log("json").event("nor this")
 
 
-def test_without_a_stream_it_is_standard_error_at_that_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_stream_it_is_standard_error_at_that_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     log = Log("json")
     log.event("now")
     assert json.loads(capsys.readouterr().err)["event"] == "now"
@@ -204,5 +232,6 @@ def test_a_failure_says_whose_it_is_and_why() -> None:
     assert Log("json", stream).failure("mlp", "3", "call-7", InvalidRequest("no input"))
     (line,) = lines(stream)
     assert {k: line[k] for k in ("model", "version", "id", "code", "message")} == {
-        "model": "mlp", "version": "3", "id": "call-7", "code": InvalidRequest("").code, "message": "no input",
+        "model": "mlp", "version": "3", "id": "call-7", "code": InvalidRequest("").code,
+        "message": "no input",
     }  # fmt: skip

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-prometheus_client = pytest.importorskip("prometheus_client", reason="the extra `serving` is not installed")
+prometheus_client = pytest.importorskip(
+    "prometheus_client", reason="the extra `serving` is not installed"
+)
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -18,7 +20,11 @@ from internals.serving.observe.metrics import Metrics
 def samples(m: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Every number in the text, by name and labels."""
     families = text_string_to_metric_families(m.text().decode())
-    return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
+    return {
+        (s.name, frozenset(s.labels.items())): s.value
+        for family in families
+        for s in family.samples
+    }
 
 
 def number(m: Metrics, name: str, **labels: str) -> float:
@@ -32,10 +38,17 @@ def test_requests_are_counted_by_outcome() -> None:
     m.request("mlp", "1", "resource_exhausted", 0.0)
     m.request("mlp", "2", "ok", 3.0)
     assert number(m, "internals_requests_total", model="mlp", version="1", outcome="ok") == 2
-    assert number(m, "internals_requests_total", model="mlp", version="1", outcome="resource_exhausted") == 1
+    assert (
+        number(
+            m, "internals_requests_total", model="mlp", version="1", outcome="resource_exhausted"
+        )
+        == 1
+    )
     assert number(m, "internals_requests_total", model="mlp", version="2", outcome="ok") == 1
     assert number(m, "internals_request_seconds_count", model="mlp", version="1") == 3
-    assert number(m, "internals_request_seconds_sum", model="mlp", version="1") == pytest.approx(0.007)
+    assert number(m, "internals_request_seconds_sum", model="mlp", version="1") == pytest.approx(
+        0.007
+    )
 
 
 def test_a_bucket_counts_what_is_at_most_its_bound() -> None:

@@ -1,4 +1,6 @@
-"""`--try-models`: a file that would end, hang or fill the server does so to another process; the old model answers on."""
+"""`--try-models`: a file that would end, hang or fill the server does so to another process; the
+old model answers on.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,22 @@ from internals.serving.models import apart
 from internals.serving.models.apart import try_apart
 from internals.serving.models.reload import Watcher
 from internals.serving.settings import Settings
-from tests.serving.models_support import ZERO, Constant, archive, ask, file_of, number, place, repository, run
+from tests.serving.models_support import (
+    ZERO,
+    Constant,
+    archive,
+    ask,
+    file_of,
+    number,
+    place,
+    repository,
+    run,
+)
 
 KEY = ("a", "1")
-needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell memory")
+needs_proc = pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the system does not tell memory"
+)
 DIES = "import ctypes; ctypes.string_at(0)"
 
 
@@ -59,12 +73,20 @@ def test_one_that_hangs_is_refused() -> None:
 @pytest.mark.sampled(1 / 4)
 @needs_proc
 def test_one_that_takes_all_memory_is_refused() -> None:
-    refused(archive(Hungry()), r"bytes of memory, more than 600,000,000 \(try_bytes\)", try_bytes=600_000_000)
+    refused(
+        archive(Hungry()),
+        r"bytes of memory, more than 600,000,000 \(try_bytes\)",
+        try_bytes=600_000_000,
+    )
 
 
 def test_one_that_cannot_be_loaded_says_why_in_its_own_words() -> None:
     refused(b"nothing", "no archive, or a damaged one")
-    refused(file_of(1.0), "model 'a' has no input 'y', which was declared; it has x", inputs=("y:FP32:1",))
+    refused(
+        file_of(1.0),
+        "model 'a' has no input 'y', which was declared; it has x",
+        inputs=("y:FP32:1",),
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to die of")
@@ -78,7 +100,13 @@ def test_a_process_that_dies_is_told_with_its_signal(monkeypatch: pytest.MonkeyP
 def test_a_server_that_stops_does_not_wait_for_it() -> None:
     began = time.monotonic()
     with pytest.raises(RuntimeError, match="shutting down"):
-        try_apart(archive(Forever()), "a.pt", KEY, Settings(inputs=INPUT), lambda: time.monotonic() > began + 1)
+        try_apart(
+            archive(Forever()),
+            "a.pt",
+            KEY,
+            Settings(inputs=INPUT),
+            lambda: time.monotonic() > began + 1,
+        )
 
 
 def test_the_token_and_what_a_model_prints_stay_here(
@@ -91,7 +119,11 @@ def test_the_token_and_what_a_model_prints_stay_here(
 
     try_apart(archive(Chatty()), "a.pt", KEY, Settings(inputs=INPUT))
     monkeypatch.setenv("INTERNALS_SERVE_TOKEN", "secret")
-    monkeypatch.setattr(apart, "PROGRAM", "import os; raise SystemExit(9 if 'INTERNALS_SERVE_TOKEN' in os.environ else 0)")
+    monkeypatch.setattr(
+        apart,
+        "PROGRAM",
+        "import os; raise SystemExit(9 if 'INTERNALS_SERVE_TOKEN' in os.environ else 0)",
+    )
     try_apart(file_of(1.0), "a.pt", KEY, Settings())
     assert capfd.readouterr() == ("", "")
 
@@ -102,12 +134,16 @@ def test_the_token_and_what_a_model_prints_stay_here(
 async def test_the_old_version_goes_on_and_the_log_says_why(folder):
     path = folder / "a.pt"
     place(file_of(1.0), path)
-    repo, events = repository(folder, try_models=True, try_seconds=15.0, inputs=INPUT)  # a busy machine starts Python slowly
+    # a busy machine starts Python slowly
+    repo, events = repository(folder, try_models=True, try_seconds=15.0, inputs=INPUT)
     await repo.load_all()
     watcher = Watcher(repo)
     good, hostile = apart.PROGRAM, archive(Forever())
     try:
-        for data, program, told in ((hostile, good, "try_seconds"), (file_of(3.0), DIES, "SIGSEGV")):
+        for data, program, told in (
+            (hostile, good, "try_seconds"),
+            (file_of(3.0), DIES, "SIGSEGV"),
+        ):
             apart.PROGRAM = program
             place(data, path)
             await watcher.look()

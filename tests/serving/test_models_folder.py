@@ -66,8 +66,8 @@ def content(folder: ModelFolder, name: str, version: str = "") -> str:
 
 def test_what_is_found(tree):
     assert sorted(ModelFolder(tree).scan()) == [
-        ("a", "1"), ("b", "1"), ("b", "10"), ("b", "2"), ("both", "1"), ("current", "1"), ("current", "10"), ("current", "2"),
-        ("inside", "1"), ("é", "3"),
+        ("a", "1"), ("b", "1"), ("b", "10"), ("b", "2"), ("both", "1"), ("current", "1"),
+        ("current", "10"), ("current", "2"), ("inside", "1"), ("é", "3"),
     ]  # fmt: skip
 
 
@@ -85,23 +85,27 @@ def test_versions_and_files(tree):
 
 def test_what_is_not_there(tree):
     folder = ModelFolder(tree)
-    with pytest.raises(ModelNotFound, match="no model 'c' in the folder; there is a, b, both, current, inside, é"):
+    with pytest.raises(
+        ModelNotFound, match="no model 'c' in the folder; there is a, b, both, current, inside, é"
+    ):
         folder.open_path("c")
     with pytest.raises(ModelNotFound, match="'b' has no version 3 in the folder; it has 1, 2, 10"):
         folder.open_path("b", "3")
 
 
-@pytest.mark.parametrize("name", ["leak", "leaking", "dots", "files", "round", "dangling", "folder", "note", "hidden"])
+@pytest.mark.parametrize(
+    "name", ["leak", "leaking", "dots", "files", "round", "dangling", "folder", "note", "hidden"]
+)
 def test_links_that_lead_out_are_no_models(tree, name):
     with pytest.raises(ModelNotFound):
         ModelFolder(tree).open_path(name)
 
 
 HOSTILE = [
-    "", ".", "..", "../secret", "../outside", "/etc/passwd", "a/../../secret", "a\0", "\0", "a\\..\\b", "..\\secret", "C:",
-    "C:\\x", "a/1/model", "./a", ".hidden", "a\n", "\u202ea", "a\u200b", "\ud800", "x" * (LONGEST_NAME + 1),
-    "é" * LONGEST_NAME, "a.", "a ", " a", "~", "$HOME/x", "%2e%2e/secret", "a?", "*", "\uff0e\uff0e/secret", "..%00", "//",
-    "\x7f",
+    "", ".", "..", "../secret", "../outside", "/etc/passwd", "a/../../secret", "a\0", "\0",
+    "a\\..\\b", "..\\secret", "C:", "C:\\x", "a/1/model", "./a", ".hidden", "a\n", "\u202ea",
+    "a\u200b", "\ud800", "x" * (LONGEST_NAME + 1), "é" * LONGEST_NAME, "a.", "a ", " a", "~",
+    "$HOME/x", "%2e%2e/secret", "a?", "*", "\uff0e\uff0e/secret", "..%00", "//", "\x7f",
 ]  # fmt: skip
 
 
@@ -109,11 +113,16 @@ HOSTILE = [
 def test_hostile_names(tree, name):
     with pytest.raises((InvalidRequest, ModelNotFound)) as error:
         ModelFolder(tree).open_path(name)
-    assert len(str(error.value)) < 400 and str(error.value).isprintable() and "\n" not in str(error.value)
+    assert (
+        len(str(error.value)) < 400
+        and str(error.value).isprintable()
+        and "\n" not in str(error.value)
+    )
 
 
 @pytest.mark.parametrize(
-    "version", ["0", "-1", "01", "1.0", "+1", " 1", "1\n", "..", "1/..", "x", "²", "١", "9" * 30, "\0"]
+    "version",
+    ["0", "-1", "01", "1.0", "+1", " 1", "1\n", "..", "1/..", "x", "²", "١", "9" * 30, "\0"],
 )
 def test_hostile_versions(tree, version):
     with pytest.raises(InvalidRequest, match="versions are whole numbers"):
@@ -144,7 +153,10 @@ names = st.one_of(st.text(max_size=300), st.lists(pieces, max_size=8).map("".joi
 
 
 @examples(300)
-@given(name=names, version=st.one_of(st.just(""), st.text(max_size=30), st.lists(pieces, max_size=5).map("".join)))
+@given(
+    name=names,
+    version=st.one_of(st.just(""), st.text(max_size=30), st.lists(pieces, max_size=5).map("".join)),
+)
 def test_no_name_leads_out_of_the_folder(tree, name, version):
     """Whatever is asked for: a model's file, or a ServingError."""
     try:
@@ -163,7 +175,9 @@ def test_names_survive_a_folder(name):
 
 
 def test_a_link_put_in_place_of_a_folder_after_the_scan(tmp_path):
-    """The race between looking and opening: components are opened one by one, and no link is followed."""
+    """The race between looking and opening: components are opened one by one, and no link is
+    followed.
+    """
     root = tmp_path / "models"
     (root / "m" / "1").mkdir(parents=True)
     (root / "m" / "1" / "model.pt").write_bytes(b"model")

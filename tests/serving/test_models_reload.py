@@ -1,4 +1,6 @@
-"""Files that change under a server: noticed when they have come to rest, not before; and nothing is lost meanwhile."""
+"""Files that change under a server: noticed when they have come to rest, not before; and nothing is
+lost meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ import pytest
 
 from internals.serving.errors import ModelNotFound
 from internals.serving.models.reload import Watcher, compare, reload_on_hangup, watch
-from tests.serving.models_support import ZERO, ask, file_of, number, one_model, place, repository, run
+from tests.serving.models_support import (
+    ZERO,
+    ask,
+    file_of,
+    number,
+    one_model,
+    place,
+    repository,
+    run,
+)
 
 
 def test_two_looks_have_to_agree():
@@ -42,13 +53,18 @@ async def test_a_file_that_grows_slowly_is_loaded_when_it_is_whole(folder):
 
 @run
 async def test_a_writer_who_pauses_is_not_believed(folder):
-    """Two equal looks at half a file: it has no checksums. It is reported once, and loaded when it is whole."""
+    """Two equal looks at half a file: it has no checksums. It is reported once, and loaded when it
+    is whole.
+    """
     path, repo, events = await one_model(folder)
     watcher = Watcher(repo)
     path.write_bytes(file_of(2.0)[:-1000])
     for _ in range(4):
         await watcher.look()
-    assert number(await ask(repo, "a", ZERO)) == 1.0 and events.names() == ["model_loaded", "model_failed"]
+    assert number(await ask(repo, "a", ZERO)) == 1.0 and events.names() == [
+        "model_loaded",
+        "model_failed",
+    ]
     path.write_bytes(file_of(2.0))
     await watcher.look()
     await watcher.look()
@@ -95,7 +111,10 @@ async def test_versions_that_come_and_go(folder):
     assert [tuple(state) for state in repo.index()] == [("a", "1", "READY", "")]
     with pytest.raises(ModelNotFound):
         repo.get("b")
-    assert events[-1] == ("model_unloaded", {"model": "b", "version": "1", "reason": "its file is gone"})
+    assert events[-1] == (
+        "model_unloaded",
+        {"model": "b", "version": "1", "reason": "its file is gone"},
+    )
     await repo.close()
 
 

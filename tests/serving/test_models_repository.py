@@ -1,4 +1,6 @@
-"""Which models there are, and how one takes the place of another: nothing is lost, and nobody meets half a model."""
+"""Which models there are, and how one takes the place of another: nothing is lost, and nobody meets
+half a model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,16 @@ from internals.serving.models.served_model import ServedModel
 from internals.serving.observe.logs import Log
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
-from tests.serving.models_support import ZERO, ask, file_of, number, one_model, place, repository, run
+from tests.serving.models_support import (
+    ZERO,
+    ask,
+    file_of,
+    number,
+    one_model,
+    place,
+    repository,
+    run,
+)
 
 # What there is
 
@@ -30,9 +41,15 @@ async def test_versions_the_newest_counts(folder):
     repo, events = repository(folder)
     await repo.load_all()
     assert [tuple(state) for state in repo.index()] == [
-        ("a", "1", "READY", ""), ("a", "2", "READY", ""), ("a", "10", "READY", ""), ("b", "1", "READY", ""),
+        ("a", "1", "READY", ""), ("a", "2", "READY", ""), ("a", "10", "READY", ""),
+        ("b", "1", "READY", ""),
     ]  # fmt: skip
-    assert [number(await ask(repo, "a", ZERO, v)) for v in ("", "1", "2", "10")] == [3.0, 1.0, 2.0, 3.0]
+    assert [number(await ask(repo, "a", ZERO, v)) for v in ("", "1", "2", "10")] == [
+        3.0,
+        1.0,
+        2.0,
+        3.0,
+    ]
     assert repo.versions("a") == ("1", "2", "10") and repo.versions("c") == ()
     assert repo.get("a") is repo.get("a", "10") and repo.get("a").model.version == "10"
     assert events.names() == ["model_loaded"] * 4
@@ -72,7 +89,10 @@ async def test_modules_and_paths_that_the_operator_chose(folder):
     repo, _ = repository()
     await repo.add("module", nets.Constant(5.0))
     await repo.add("path", folder / "some where.pt")
-    assert number(await ask(repo, "module", ZERO)) == 5.0 and number(await ask(repo, "path", ZERO)) == 2.0
+    assert (
+        number(await ask(repo, "module", ZERO)) == 5.0
+        and number(await ask(repo, "path", ZERO)) == 2.0
+    )
     with pytest.raises(FileNotFoundError):
         await repo.add("nothing", folder / "none.pt")
     with pytest.raises(Unavailable, match="'nothing' is not available: FileNotFoundError"):
@@ -116,9 +136,11 @@ async def test_loading_does_not_block_the_loop_and_is_said(folder):
 
 @run
 async def test_a_stream_of_requests_while_versions_are_swapped(folder):
-    """1 -> 2 -> 1 -> ...: every request is answered, by a whole model, and never by one that has been replaced.
+    """1 -> 2 -> 1 -> ...: every request is answered, by a whole model, and never by one that has
+    been replaced.
 
-    `OneByOne.submit` fails for a model that is draining, so a request that came to an old one would be seen.
+    `OneByOne.submit` fails for a model that is draining, so a request that came to an old one would
+    be seen.
     """
     path, repo, events = await one_model(folder)
     answers: list[float] = []
@@ -152,10 +174,14 @@ async def test_a_stream_of_requests_while_versions_are_swapped(folder):
 
 @run
 async def test_the_same_through_the_engine_and_its_batches(folder):
-    """Rows of many requests in one batch, and every request still gets the answer of one whole model for all of its rows."""
+    """Rows of many requests in one batch, and every request still gets the answer of one whole
+    model for all of its rows.
+    """
     path = folder / "a.pt"
     place(file_of(1.0), path)
-    engine = Engine(Settings(model_dir=folder, max_batch=8, max_delay=1.0, workers=2), Log(stream=io.StringIO()))
+    engine = Engine(
+        Settings(model_dir=folder, max_batch=8, max_delay=1.0, workers=2), Log(stream=io.StringIO())
+    )
     repo = engine.repository
     await repo.load_all()
     answers: list[float] = []
@@ -189,7 +215,9 @@ async def test_the_same_through_the_engine_and_its_batches(folder):
 async def test_requests_that_the_old_one_accepted_are_answered_by_it(folder):
     path, repo, _ = await one_model(folder)
     old = repo.get("a")
-    waiting = [asyncio.create_task(old.batcher.submit(InferRequest("a", {"x": ZERO}))) for _ in range(5)]
+    waiting = [
+        asyncio.create_task(old.batcher.submit(InferRequest("a", {"x": ZERO}))) for _ in range(5)
+    ]
     await asyncio.sleep(0)
     place(file_of(2.0), path)
     await repo.load("a")
@@ -296,4 +324,6 @@ def test_no_such_folder(tmp_path):
 
 def test_a_model_says_what_it_is():
     model = ServedModel.from_module(nets.Constant(1.0), "a", "7", Settings())
-    assert repr(model) == "ServedModel('a', version 7: x: FP32 [-1, 2]  ->  OUTPUT__0: FP32 [-1, 2])"
+    assert (
+        repr(model) == "ServedModel('a', version 7: x: FP32 [-1, 2]  ->  OUTPUT__0: FP32 [-1, 2])"
+    )

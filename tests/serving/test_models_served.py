@@ -1,4 +1,6 @@
-"""A model that answers: names of results, errors in one line, threads, files that are damaged or not archives."""
+"""A model that answers: names of results, errors in one line, threads, files that are damaged or
+not archives.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ from internals.serving.errors import ModelFailed
 from internals.serving.models import warm_up
 from internals.serving.models.model_file import FileIsChanging, load_model, read_path, read_whole
 from internals.serving.models.row_counts import next_count, row_counts, rows_to_run
-from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, named_tensors, one_line
+from internals.serving.models.served_model import (
+    LONGEST_MESSAGE,
+    ServedModel,
+    named_tensors,
+    one_line,
+)
 from internals.serving.settings import Settings
 from tests.serialization.hostile_archives import script
 from tests.serving import models_support as nets
@@ -57,7 +64,10 @@ def test_names_of_results():
         ("text", "a str"),
         ((torch.zeros(1), 3), "'OUTPUT__1' is a int, which is no tensor"),
         ({"a": [torch.zeros(1)]}, "'a' is a list, which has others inside"),
-        (torch.zeros(1, dtype=torch.complex64), "'OUTPUT__0' is .*complex64, which has no name in the protocol"),
+        (
+            torch.zeros(1, dtype=torch.complex64),
+            "'OUTPUT__0' is .*complex64, which has no name in the protocol",
+        ),
         ({1: torch.zeros(1)}, "keys are not all texts"),
     ],
 )
@@ -81,9 +91,13 @@ def test_numbers_come_as_tensors_of_one_element():
     model = served(torch.jit.script(nets.Steps().eval()))
     x = torch.ones(1, 2)
     layer = model._program.module.layer
-    assert torch.equal(model.run([x, torch.tensor([2])])["OUTPUT__0"], layer(layer(layer(x))).detach())
+    assert torch.equal(
+        model.run([x, torch.tensor([2])])["OUTPUT__0"], layer(layer(layer(x))).detach()
+    )
     assert not model.batchable
-    with pytest.raises(ModelFailed, match="'steps' is a number: it is sent as a tensor of one element, not of 2"):
+    with pytest.raises(
+        ModelFailed, match="'steps' is a number: it is sent as a tensor of one element, not of 2"
+    ):
         model.run([x, torch.tensor([1, 2])])
 
 
@@ -98,7 +112,9 @@ def test_arguments_between_those_with_defaults():
 
 @pytest.mark.parametrize(("archive", "argument"), [("containers", "xs"), ("strings", "who")])
 def test_arguments_that_no_request_can_bring(archive, argument):
-    with pytest.raises(TypeError, match=f"'{argument}' of forward is a .*, which no request can bring"):
+    with pytest.raises(
+        TypeError, match=f"'{argument}' of forward is a .*, which no request can bring"
+    ):
         ServedModel(ARCHIVES / f"torchscript/{archive}.pt", "m")
 
 
@@ -107,7 +123,9 @@ def test_arguments_that_no_request_can_bring(archive, argument):
 
 def test_the_message_is_the_models_own_in_one_line():
     model = served(torch.jit.script(nets.mlp().eval()))
-    with pytest.raises(ModelFailed, match=r"^mat1 and mat2 shapes cannot be multiplied \(2x5 and 6x5\)$"):
+    with pytest.raises(
+        ModelFailed, match=r"^mat1 and mat2 shapes cannot be multiplied \(2x5 and 6x5\)$"
+    ):
         model.run([torch.zeros(2, 5)])
     assert model.run([torch.zeros(2, 6)])["OUTPUT__0"].shape == (2, 3)
 
@@ -120,7 +138,9 @@ def test_one_line():
 
 
 def test_an_error_keeps_nothing_of_the_model_alive():
-    """Neither the model's frames, with what they computed, nor, once it is dropped itself, the inputs: there is no cycle."""
+    """Neither the model's frames, with what they computed, nor, once it is dropped itself, the
+    inputs: there is no cycle.
+    """
 
     def fail(x):
         inside = x + 1
@@ -183,7 +203,9 @@ def test_a_trace_that_remembers_its_rows():
 
 def test_an_exported_program_knows_how_many_rows():
     model = ServedModel(ARCHIVES / "pt2/small.pt2", "small")
-    assert model.max_rows == 64 and model.batchable and model.platform == "internals_exported_program"
+    assert (
+        model.max_rows == 64 and model.batchable and model.platform == "internals_exported_program"
+    )
     assert str(model.signature) == "x: FP32 [-1, 4]  ->  OUTPUT__0: FP32 [-1, 2]"
     with pytest.raises(ModelFailed, match="Guard failed"):
         model.run([torch.zeros(65, 4)])
@@ -207,13 +229,27 @@ def test_optimised_it_answers_the_same():
 
 
 def test_row_counts():
-    assert row_counts(32) == (1, 3, 10, 32) and row_counts(4) == (1, 2, 3, 4) and row_counts(1) == (1,)
+    assert (
+        row_counts(32) == (1, 3, 10, 32) and row_counts(4) == (1, 2, 3, 4) and row_counts(1) == (1,)
+    )
     assert [next_count(n, (1, 3, 10)) for n in (0, 1, 2, 3, 4, 10, 11)] == [1, 1, 3, 3, 10, 10, 11]
 
 
 def test_of_the_rows_that_wait_as_many_are_run_as_waste_little():
     waiting = (1, 2, 3, 5, 7, 8, 10, 16, 23, 24, 32)
-    assert [rows_to_run(n, (1, 3, 10, 32)) for n in waiting] == [1, 1, 3, 3, 3, 8, 10, 10, 10, 24, 32]
+    assert [rows_to_run(n, (1, 3, 10, 32)) for n in waiting] == [
+        1,
+        1,
+        3,
+        3,
+        3,
+        8,
+        10,
+        10,
+        10,
+        24,
+        32,
+    ]
     assert [rows_to_run(n, ()) for n in waiting] == list(waiting)
 
 
@@ -221,7 +257,9 @@ def test_optimised_convolutions_are_built_for_few_row_counts():
     """All of them before the first request; and the rows that fill up are not seen."""
     pytest.importorskip("llvmlite", reason="kernels of convolutions are compiled with LLVM")
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    net = nn.Sequential(
+        nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
     model = served(net, optimize=True, max_batch=8, inputs=("input:FP32:-1,3,9,9",))
     assert model._row_counts == (1, 2, 4, 8) and model.notes == ()
     (node,) = model._program.function.graph.findAllNodes("prim::ConvolutionGroup")
@@ -287,7 +325,9 @@ def test_every_damage_is_seen(tmp_path):
         if not info.file_size:
             continue
         start = (
-            info.header_offset + 30 + int.from_bytes(data[info.header_offset + 26 : info.header_offset + 28], "little")
+            info.header_offset
+            + 30
+            + int.from_bytes(data[info.header_offset + 26 : info.header_offset + 28], "little")
         )
         start += int.from_bytes(data[info.header_offset + 28 : info.header_offset + 30], "little")
         damaged = bytearray(data)
@@ -324,7 +364,8 @@ def test_a_pickle_is_never_run(tmp_path):
         for info in old.infolist():
             content = old.read(info)
             new.writestr(
-                info.filename, pickle.dumps(Evil(), protocol=2) if info.filename.endswith("data.pkl") else content
+                info.filename,
+                pickle.dumps(Evil(), protocol=2) if info.filename.endswith("data.pkl") else content,
             )
     with pytest.raises(ArchiveError):
         load_model(buffer.getvalue(), "m.pt")
@@ -362,7 +403,9 @@ def test_archives_of_real_pytorch(tmp_path):
     real = oracle()
 
     n = real.nn
-    module = n.Sequential(n.Conv2d(3, 4, 3), n.ReLU(), n.AdaptiveAvgPool2d(1), n.Flatten(), n.Linear(4, 2)).eval()
+    module = n.Sequential(
+        n.Conv2d(3, 4, 3), n.ReLU(), n.AdaptiveAvgPool2d(1), n.Flatten(), n.Linear(4, 2)
+    ).eval()
     x = np.random.default_rng(0).standard_normal((2, 3, 9, 9)).astype(np.float32)
     expected = module(real.from_numpy(x)).detach().numpy()
     real.jit.script(module).save(tmp_path / "scripted.pt")
@@ -374,9 +417,13 @@ def test_archives_of_real_pytorch(tmp_path):
     for name in ("scripted.pt", "traced.pt", "frozen.pt", "exported.pt2"):
         model = ServedModel(tmp_path / name, "m")
         sizes = "9, 9" if name == "exported.pt2" else "-1, -1"
-        assert str(model.signature) == f"input: FP32 [-1, 3, {sizes}]  ->  OUTPUT__0: FP32 [-1, 2]", name
+        assert (
+            str(model.signature) == f"input: FP32 [-1, 3, {sizes}]  ->  OUTPUT__0: FP32 [-1, 2]"
+        ), name
         assert model.batchable and model.max_rows == (32 if name == "exported.pt2" else None)
-        np.testing.assert_allclose(to_numpy(model.run([torch.from_numpy(x)])["OUTPUT__0"]), expected, atol=1e-5)
+        np.testing.assert_allclose(
+            to_numpy(model.run([torch.from_numpy(x)])["OUTPUT__0"]), expected, atol=1e-5
+        )
 
 
 # A model that does not come to an end
@@ -392,17 +439,27 @@ NESTED = "".join(f"d{i + 1} = [d{i}, d{i}]\n" for i in range(40))
             f"d0 = [torch.size(x, 0), 2]\n{NESTED}return torch.add(x, torch.len(str(d40)))",
             "it was stopped after 0.3 seconds",
         ),
-        ('s = "12345678"\n' + "s = torch.add(s, s)\n" * 40 + "return torch.add(x, torch.len(s))", "it was stopped"),
-        ("return torch.add(x, torch.sum(torch.zeros([1000000000])))", "can't allocate 4294967296 bytes for a model that"),
+        (
+            's = "12345678"\n' + "s = torch.add(s, s)\n" * 40 + "return torch.add(x, torch.len(s))",
+            "it was stopped",
+        ),
+        (
+            "return torch.add(x, torch.sum(torch.zeros([1000000000])))",
+            "can't allocate 4294967296 bytes for a model that",
+        ),
     ],
 )
 def test_the_warm_up_of_a_model_has_a_budget(monkeypatch, body: str, says: str) -> None:
-    """The model is served all the same, without its outputs being known; nothing goes on watching it."""
+    """The model is served all the same, without its outputs being known; nothing goes on watching
+    it.
+    """
     monkeypatch.setattr(warm_up, "SECONDS", 0.3)
     monkeypatch.setattr(warm_up, "NBYTES", 256 << 20)
     before, settings = sys.gettrace(), Settings(inputs=("x:FP32:-1,3",))
     model = ServedModel("m.pt", "m", settings=settings, data=script(body))
-    assert [note for note in model.notes if "outputs are not known" in note and says in note], model.notes
+    assert [note for note in model.notes if "outputs are not known" in note and says in note], (
+        model.notes
+    )
     assert sys.gettrace() is before
 
 

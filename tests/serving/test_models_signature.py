@@ -37,7 +37,9 @@ def test_an_option_says_name_datatype_and_sizes():
     assert parse_input("t:BOOL:") == TensorSpec("t", torch.bool, ())
 
 
-@pytest.mark.parametrize("text", ["x", ":FP32:1", "x:FP32:1:2", "x:float:1", "x:FP32:1,b", "x:FP32:-2", "x:FP32:1.5"])
+@pytest.mark.parametrize(
+    "text", ["x", ":FP32:1", "x:FP32:1:2", "x:float:1", "x:FP32:1,b", "x:FP32:-2", "x:FP32:1.5"]
+)
 def test_an_option_that_is_wrong_is_shown(text):
     with pytest.raises(ValueError, match="--input") as error:
         parse_input(text)
@@ -45,7 +47,10 @@ def test_an_option_that_is_wrong_is_shown(text):
 
 
 def test_serving_json():
-    said = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}], "outputs": [{"name": "logits"}]}
+    said = {
+        "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 6]}],
+        "outputs": [{"name": "logits"}],
+    }
     declared = parse_serving_json(json.dumps(said).encode(), "m.pt")
     assert declared.inputs == (TensorSpec("x", torch.float32, (-1, 6)),)
     assert declared.outputs == (TensorSpec("logits"),)
@@ -75,19 +80,30 @@ def test_a_wrong_serving_json_is_named(text, names):
 # The program tells
 
 
-@pytest.mark.parametrize("compiled", [lambda m: m, scripted, lambda m: traced(m, torch.zeros(2, 6))])
+@pytest.mark.parametrize(
+    "compiled", [lambda m: m, scripted, lambda m: traced(m, torch.zeros(2, 6))]
+)
 def test_a_perceptron(compiled):
     assert described(compiled(nets.mlp())) == "input: FP32 [-1, 6]  ->  OUTPUT__0: FP32 [-1, 3]"
 
 
 def test_double_weights_take_doubles():
-    assert described(scripted(nets.mlp().double())) == "input: FP64 [-1, 6]  ->  OUTPUT__0: FP64 [-1, 3]"
+    assert (
+        described(scripted(nets.mlp().double()))
+        == "input: FP64 [-1, 6]  ->  OUTPUT__0: FP64 [-1, 3]"
+    )
 
 
 def test_a_network_for_pictures_of_one_size():
-    """32 by 32 does not run, 28 by 28 does: the outputs are known, the sizes of the input are not."""
-    assert described(scripted(nets.LeNet())) == "x: FP32 [-1, 1, -1, -1]  ->  OUTPUT__0: FP32 [-1, 10]"
-    assert described(traced(nets.LeNet(), torch.zeros(1, 1, 28, 28))).endswith("OUTPUT__0: FP32 [-1, 10]")
+    """32 by 32 does not run, 28 by 28 does: the outputs are known, the sizes of the input are
+    not.
+    """
+    assert (
+        described(scripted(nets.LeNet())) == "x: FP32 [-1, 1, -1, -1]  ->  OUTPUT__0: FP32 [-1, 10]"
+    )
+    assert described(traced(nets.LeNet(), torch.zeros(1, 1, 28, 28))).endswith(
+        "OUTPUT__0: FP32 [-1, 10]"
+    )
 
 
 @pytest.mark.sampled(1 / 8)
@@ -99,7 +115,10 @@ def test_resnet():
 
 
 def test_pictures_that_are_normalised_first_may_have_any_datatype():
-    assert described(scripted(nets.Normalised())) == "image: any datatype [-1, 3, -1, -1]  ->  OUTPUT__0: FP32 [-1, 4]"
+    assert (
+        described(scripted(nets.Normalised()))
+        == "image: any datatype [-1, 3, -1, -1]  ->  OUTPUT__0: FP32 [-1, 4]"
+    )
 
 
 def test_a_gpt_takes_rows_of_numbers():
@@ -110,24 +129,35 @@ def test_a_gpt_takes_rows_of_numbers():
 
 
 def test_embeddings():
-    """Only two dimensions run through the first; anything through the second, so its shape stays open."""
+    """Only two dimensions run through the first; anything through the second, so its shape stays
+    open.
+    """
     assert described(scripted(nets.Tokens())) == "ids: INT64 [-1, -1]  ->  OUTPUT__0: FP32 [-1, 7]"
-    assert described(scripted(nets.AnyTokens())) == "ids: INT64 any shape  ->  OUTPUT__0: FP32 any shape"
+    assert (
+        described(scripted(nets.AnyTokens()))
+        == "ids: INT64 any shape  ->  OUTPUT__0: FP32 any shape"
+    )
 
 
 def test_two_inputs_a_named_tuple_and_an_argument_with_a_default():
     assert described(scripted(nets.TwoInputs())) == (
-        "row: FP32 [-1, 3]; series: FP32 [-1, 5, -1]  ->  total: FP32 [-1, 2]; picture: FP32 [-1, 2, -1]"
+        "row: FP32 [-1, 3]; series: FP32 [-1, 5, -1]  ->  total: FP32 [-1, 2]; picture: FP32 [-1, "
+        "2, -1]"
     )
 
 
 def test_calls_of_submodules_and_branches():
-    assert described(scripted(nets.Outer())) == "x: FP32 [-1, 9]  ->  plain: FP32 [-1, 2]; doubled: FP32 [-1, 2]"
+    assert (
+        described(scripted(nets.Outer()))
+        == "x: FP32 [-1, 9]  ->  plain: FP32 [-1, 2]; doubled: FP32 [-1, 2]"
+    )
     assert described(scripted(nets.OneOfSeveral())).startswith("x: FP32 [-1, 4]")
 
 
 def test_numbers_are_tensors_of_one_element():
-    assert described(scripted(nets.Steps())).startswith("x: FP32 [-1, 2]; steps: INT64 [1]  ->  OUTPUT__0: FP32")
+    assert described(scripted(nets.Steps())).startswith(
+        "x: FP32 [-1, 2]; steps: INT64 [1]  ->  OUTPUT__0: FP32"
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -147,14 +177,23 @@ def test_other_layers():
 
 def test_what_is_not_known_is_said_to_be_so():
     model = ServedModel.from_module(scripted(nn.ReLU()), "m")
-    assert str(model.signature) == "input: any datatype any shape  ->  OUTPUT__0: any datatype any shape"
+    assert (
+        str(model.signature)
+        == "input: any datatype any shape  ->  OUTPUT__0: any datatype any shape"
+    )
     assert "the shape of 'input' is not known: declare it" in model.notes[0]
-    assert torch.equal(model.run([torch.tensor([-1.0, 2.0])])["OUTPUT__0"], torch.tensor([0.0, 2.0]))
+    assert torch.equal(
+        model.run([torch.tensor([-1.0, 2.0])])["OUTPUT__0"], torch.tensor([0.0, 2.0])
+    )
 
 
 def test_findings_that_contradict_each_other_are_dropped():
     found = combined(
-        [Facts(torch.float32, 4, None, {1: 3}), Facts(torch.float32, 3, None, {1: 5, 2: 7}), Facts(None, None, 2, {})]
+        [
+            Facts(torch.float32, 4, None, {1: 3}),
+            Facts(torch.float32, 3, None, {1: 5, 2: 7}),
+            Facts(None, None, 2, {}),
+        ]
     )
     assert found == Facts(torch.float32, None, 2, {2: 7})
 
@@ -198,12 +237,17 @@ def test_products_with_matrices():
 
 
 def test_the_operator_knows_better_than_the_archive_and_that_better_than_the_program(tmp_path):
-    said = {"inputs": [{"name": "input", "datatype": "FP32", "shape": [-1, 5, 6]}], "outputs": [{"name": "logits"}]}
+    said = {
+        "inputs": [{"name": "input", "datatype": "FP32", "shape": [-1, 5, 6]}],
+        "outputs": [{"name": "logits"}],
+    }
     (tmp_path / "m.pt").write_bytes(nets.archive(nets.mlp(), {"serving.json": json.dumps(said)}))
     model = ServedModel(tmp_path / "m.pt", "m")
     assert str(model.signature) == "input: FP32 [-1, 5, 6]  ->  logits: FP32 [-1, 5, 3]"
     assert list(model.run([torch.zeros(1, 5, 6)])) == ["logits"]
-    model = ServedModel(tmp_path / "m.pt", "m", settings=Settings(inputs=("input:FP32:-1,-1,-1,6",)))
+    model = ServedModel(
+        tmp_path / "m.pt", "m", settings=Settings(inputs=("input:FP32:-1,-1,-1,6",))
+    )
     assert str(model.signature) == "input: FP32 [-1, -1, -1, 6]  ->  logits: FP32 [-1, -1, -1, 3]"
 
 
@@ -215,7 +259,9 @@ def test_a_declaration_makes_outputs_known():
 
 
 def test_a_declaration_of_terabytes_is_not_tried():
-    model = ServedModel.from_module(nn.ReLU(), "m", settings=Settings(inputs=("input:FP32:-1,1000000,1000000",)))
+    model = ServedModel.from_module(
+        nn.ReLU(), "m", settings=Settings(inputs=("input:FP32:-1,1000000,1000000",))
+    )
     assert str(model.signature.inputs[0]) == "input: FP32 [-1, 1000000, 1000000]"
     assert "larger than what is tried" in model.notes[0]
 
@@ -224,7 +270,9 @@ def test_a_declaration_of_no_input_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="no input 'y', which was declared; it has input"):
         described(nets.mlp(), inputs=("y:FP32:-1,6",))
     # with many models it may be meant for another
-    assert described(nets.mlp(), inputs=("y:FP32:-1,6",), model_dir=tmp_path).startswith("input: FP32 [-1, 6]")
+    assert described(nets.mlp(), inputs=("y:FP32:-1,6",), model_dir=tmp_path).startswith(
+        "input: FP32 [-1, 6]"
+    )
 
 
 def test_starred_arguments_have_to_be_declared():

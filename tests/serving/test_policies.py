@@ -32,11 +32,19 @@ def test_aligned_memory_is_the_tensor(datatype: str) -> None:
     assert tensor.shape == (2, 3) and tensor.dtype is DTYPES[datatype]
 
 
-@given(st.sampled_from([d for d in DTYPES if d != "BOOL"]), st.integers(0, 16), st.lists(st.integers(0, 4), max_size=4))
-def test_the_elements_are_those_of_the_bytes_at_any_offset(datatype: str, offset: int, shape: list[int]) -> None:
+@given(
+    st.sampled_from([d for d in DTYPES if d != "BOOL"]),
+    st.integers(0, 16),
+    st.lists(st.integers(0, 4), max_size=4),
+)
+def test_the_elements_are_those_of_the_bytes_at_any_offset(
+    datatype: str, offset: int, shape: list[int]
+) -> None:
     nbytes = math.prod(shape) * DTYPES[datatype].itemsize
     content = np.random.default_rng(0).integers(0, 255, offset + nbytes, np.uint8).tobytes()
-    tensor, zero_copy = tensor_from_memory(memoryview(content)[offset:], datatype, shape, "x", ACCEPT)
+    tensor, zero_copy = tensor_from_memory(
+        memoryview(content)[offset:], datatype, shape, "x", ACCEPT
+    )
     assert tensor.numpy().tobytes() == content[offset:]
     if nbytes:
         aligned = (address(content) + offset) % DTYPES[datatype].itemsize == 0
@@ -64,7 +72,9 @@ def test_the_tensor_keeps_the_message_alive() -> None:
         ("fp32", (1,), 4, "datatype 'fp32' is not served"),
     ],
 )
-def test_what_does_not_fit_is_named(datatype: str, shape: tuple[int, ...], nbytes: int, why: str) -> None:
+def test_what_does_not_fit_is_named(
+    datatype: str, shape: tuple[int, ...], nbytes: int, why: str
+) -> None:
     with pytest.raises(InvalidRequest, match=f"input 'x': .*{why}"):
         tensor_from_memory(bytes(nbytes), datatype, shape, "x", ACCEPT)
 
@@ -82,14 +92,19 @@ def test_nan_is_the_operators_to_judge(datatype: str, value: float) -> None:
     assert tensor_from_memory(array.tobytes(), datatype, (2, 3), "x", REJECT)[1]
     array[1, 2] = value
     assert np.array_equal(
-        tensor_from_memory(array.tobytes(), datatype, (2, 3), "x", ACCEPT)[0].numpy(), array, equal_nan=True
+        tensor_from_memory(array.tobytes(), datatype, (2, 3), "x", ACCEPT)[0].numpy(),
+        array,
+        equal_nan=True,
     )
     with pytest.raises(InvalidRequest, match=r"input 'x' is not finite at \[1, 2\]"):
         tensor_from_memory(array.tobytes(), datatype, (2, 3), "x", REJECT)
 
 
 def test_elements_convert_where_nothing_is_lost() -> None:
-    assert tensor_from_elements([[1, 2], [3, 4]], "FP32", (2, 2), "x", ACCEPT).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert tensor_from_elements([[1, 2], [3, 4]], "FP32", (2, 2), "x", ACCEPT).tolist() == [
+        [1.0, 2.0],
+        [3.0, 4.0],
+    ]
     assert tensor_from_elements([1, 2, 3, 4], "INT8", (2, 2), "x", ACCEPT).dtype is torch.int8
     assert tensor_from_elements([], "INT64", (0, 2), "x", ACCEPT).shape == (0, 2)
     assert tensor_from_elements([True], "BOOL", (1,), "x", ACCEPT).tolist() == [True]
@@ -109,7 +124,9 @@ def test_elements_convert_where_nothing_is_lost() -> None:
         ([1, 2], "FP32", (3,), r"\[3\] has 3 elements, the request has 2"),
     ],
 )
-def test_elements_that_do_not_are_refused(elements: list[Any], datatype: str, shape: tuple[int, ...], why: str) -> None:
+def test_elements_that_do_not_are_refused(
+    elements: list[Any], datatype: str, shape: tuple[int, ...], why: str
+) -> None:
     with pytest.raises(InvalidRequest, match=why):
         tensor_from_elements(elements, datatype, shape, "x", ACCEPT)
 
@@ -126,9 +143,15 @@ def test_inputs_are_arranged_by_the_signature() -> None:
     for inputs, why in [
         ({"a": a}, "input 'b' is missing; the model takes a, b"),
         ({"a": a, "b": b, "c": a}, "no input 'c'; it has a, b"),
-        ({"a": a, "b": b, "INPUT__0": a}, "there twice, by its name and by its number: a, b, INPUT__0"),
+        (
+            {"a": a, "b": b, "INPUT__0": a},
+            "there twice, by its name and by its number: a, b, INPUT__0",
+        ),
         ({"a": b, "b": b}, "input 'a' is INT64, the model takes FP32"),
-        ({"a": torch.zeros(1, 3), "b": b}, r"input 'a' has the shape \[1, 3\], the model takes \[-1, 2\]"),
+        (
+            {"a": torch.zeros(1, 3), "b": b},
+            r"input 'a' has the shape \[1, 3\], the model takes \[-1, 2\]",
+        ),
         ({"a": torch.zeros(2), "b": b}, r"shape \[2\], the model takes \[-1, 2\]"),
     ]:
         with pytest.raises(InvalidRequest, match=why):

@@ -23,7 +23,9 @@ X = np.array([[1.0, 2.0, 3.0]], np.float32)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RestServer]:
-    with RestServer(dict(FUNCTIONS), {"double": MLP}, Settings(control=True, token="s3cr3t")) as server:
+    with RestServer(
+        dict(FUNCTIONS), {"double": MLP}, Settings(control=True, token="s3cr3t")
+    ) as server:
         yield server
 
 
@@ -78,7 +80,9 @@ def test_a_model_describes_itself(server: RestServer, path: str) -> None:
     assert server.ask("GET", path + "/ready").json() == {"name": "double", "ready": True}
 
 
-@pytest.mark.parametrize("path", ["/v2/models/nope", "/v2/models/nope/ready", "/v2/models/double/versions/7"])
+@pytest.mark.parametrize(
+    "path", ["/v2/models/nope", "/v2/models/nope/ready", "/v2/models/double/versions/7"]
+)
 def test_a_model_that_is_not_there(server: RestServer, path: str) -> None:
     answer = server.ask("GET", path)
     assert answer.status == 404
@@ -96,7 +100,13 @@ def test_json_in_and_out(server: RestServer) -> None:
         "outputs": [{"name": "y", "datatype": "FP32", "shape": [1, 3], "data": [2.0, 4.0, 6.0]}],
     }
     seen = server.engine.seen[-1]
-    assert (seen.model, seen.version, seen.id, seen.outputs, seen.deadline) == ("double", "", "r-1", (), None)
+    assert (seen.model, seen.version, seen.id, seen.outputs, seen.deadline) == (
+        "double",
+        "",
+        "r-1",
+        (),
+        None,
+    )
 
 
 def test_everything_that_a_request_can_say_reaches_the_engine(server: RestServer) -> None:
@@ -119,7 +129,10 @@ def test_a_timeout_begins_with_the_request(server: RestServer) -> None:
     said: dict[str, Any] = {"inputs": [as_json(X, "FP32")]}
 
     def deadline(parameters: dict[str, Any], headers: dict[str, str]) -> float:
-        assert server.infer("double", {**said, "parameters": parameters}, headers=headers).status == 200
+        assert (
+            server.infer("double", {**said, "parameters": parameters}, headers=headers).status
+            == 200
+        )
         found = server.engine.seen[-1].deadline
         assert found is not None
         return found
@@ -133,7 +146,12 @@ def test_a_timeout_begins_with_the_request(server: RestServer) -> None:
 
 def test_the_repository(server: RestServer) -> None:
     index = server.ask("POST", "/v2/repository/index").json()
-    assert {"name": "broken", "version": "1", "state": "UNAVAILABLE", "reason": "no archive"} in index
+    assert {
+        "name": "broken",
+        "version": "1",
+        "state": "UNAVAILABLE",
+        "reason": "no archive",
+    } in index
     ready = server.ask("POST", "/v2/repository/index", b'{"ready": true}').json()
     assert {entry["name"] for entry in ready} == set(server.engine.repository.functions)
     assert server.ask("POST", "/v2/repository/models/double/load", b"{}").status == 200
@@ -142,7 +160,9 @@ def test_the_repository(server: RestServer) -> None:
     assert server.ask("POST", "/v2/repository/models/passing/unload").status == 200
     assert "passing" not in server.engine.repository.functions
     assert server.ask("POST", "/v2/repository/models/passing/unload").status == 404
-    files = server.ask("POST", "/v2/repository/models/double/load", b'{"parameters": {"file:1/model.pt": "AAAA"}}')
+    files = server.ask(
+        "POST", "/v2/repository/models/double/load", b'{"parameters": {"file:1/model.pt": "AAAA"}}'
+    )
     assert files.status == 501
     assert "the server's own folder" in files.error
     assert server.ask("POST", "/v2/repository/index", b"[1]").status == 400
@@ -184,7 +204,9 @@ def test_metrics_are_where_prometheus_looks(server: RestServer) -> None:
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     refused = b'internals_requests_total{model="double",outcome="invalid_argument",version=""}'
     assert refused in answer.body
-    assert server.engine.metrics.value("internals_input_bytes_total", copied="1") == copied + X.nbytes
+    assert (
+        server.engine.metrics.value("internals_input_bytes_total", copied="1") == copied + X.nbytes
+    )
 
 
 def test_metrics_alone_on_a_port_of_their_own() -> None:
@@ -195,7 +217,9 @@ def test_metrics_alone_on_a_port_of_their_own() -> None:
         assert server.infer("double", {}).status == 404
 
 
-def test_an_accident_of_the_server_is_500_and_says_nothing_of_the_request(server: RestServer) -> None:
+def test_an_accident_of_the_server_is_500_and_says_nothing_of_the_request(
+    server: RestServer,
+) -> None:
     answer = server.infer("fail", {"inputs": [as_json(X, "FP32")]})
     assert answer.status == 500
     assert answer.error == "the server made an error of its own; its log says where"
@@ -209,7 +233,9 @@ def test_a_client_that_goes_away_takes_its_request_back(server: RestServer) -> N
     body = json.dumps({"inputs": [as_json(X, "FP32")]}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
         client.sendall(
-            b"POST /v2/models/forever/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            b"POST /v2/models/forever/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+            % len(body)
+            + body
         )
         wait_until(lambda: len(waiting) == 1)
     wait_until(lambda: not waiting)
@@ -218,7 +244,11 @@ def test_a_client_that_goes_away_takes_its_request_back(server: RestServer) -> N
 
 def test_a_connection_is_used_again(server: RestServer) -> None:
     body = json.dumps({"inputs": [as_json(X, "FP32")]}).encode()
-    request = b"POST /v2/models/double/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    request = (
+        b"POST /v2/models/double/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+        + body
+    )
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
         client.sendall(request * 3)  # without waiting for answers
         received = b""

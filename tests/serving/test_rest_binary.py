@@ -1,4 +1,6 @@
-"""The binary tensor extension: bytes behind the JSON, that are the tensor on the way in and the tensor's on the way out."""
+"""The binary tensor extension: bytes behind the JSON, that are the tensor on the way in and the
+tensor's on the way out.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RestServer]:
-    functions = {**FUNCTIONS, "image": FUNCTIONS["echo"], "text": lambda x: x.type(internals.complex64)}
+    functions = {
+        **FUNCTIONS,
+        "image": FUNCTIONS["echo"],
+        "text": lambda x: x.type(internals.complex64),
+    }
     with RestServer(functions, {"double": MLP, "image": IMAGE}) as server:
         yield server
 
@@ -112,12 +118,19 @@ def test_the_first_tensor_is_never_copied_whatever_the_length_of_the_json(
     server.infer("echo", all_as_bytes(as_bytes(array, "FP64"), note="a" * padding), array.tobytes())
     tensor = server.engine.inputs["x"]
     assert tensor.data_ptr() % 16 == 0
-    assert server.engine.metrics.value("internals_input_bytes_total", copied="0") == not_copied + array.nbytes
+    assert (
+        server.engine.metrics.value("internals_input_bytes_total", copied="0")
+        == not_copied + array.nbytes
+    )
 
 
 def test_the_tensors_of_a_request_lie_in_its_one_buffer(server: RestServer) -> None:
     a, b = X, np.arange(10, dtype=np.float64)
-    server.infer("echo", all_as_bytes(as_bytes(a, "FP32", "a"), as_bytes(b, "FP64", "b")), a.tobytes() + b.tobytes())
+    server.infer(
+        "echo",
+        all_as_bytes(as_bytes(a, "FP32", "a"), as_bytes(b, "FP64", "b")),
+        a.tobytes() + b.tobytes(),
+    )
     one, other = server.engine.inputs.values()
     assert other.data_ptr() - one.data_ptr() == a.nbytes
 
@@ -129,13 +142,23 @@ def test_a_tensor_at_an_odd_address_is_copied_once_and_counted(server: RestServe
     said = all_as_bytes(as_bytes(a, "UINT8", "a"), as_bytes(b, "FP32", "b"))
     answer = server.infer("echo", said, a.tobytes() + b.tobytes())
     np.testing.assert_array_equal(outputs(answer)["y1"], b)
-    assert [value("internals_input_bytes_total", copied=copied) for copied in "01"] == [before[0] + 3, before[1] + 24]
+    assert [value("internals_input_bytes_total", copied=copied) for copied in "01"] == [
+        before[0] + 3,
+        before[1] + 24,
+    ]
     assert server.engine.inputs["b"].data_ptr() % 4 == 0
 
 
-def test_what_goes_to_the_socket_is_the_memory_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By address: each piece that asyncio's transport is given lies in a tensor, and together they are the tensors."""
-    made = [internals.arange(100_000, dtype=internals.float64), internals.arange(7, dtype=internals.int8)]
+def test_what_goes_to_the_socket_is_the_memory_of_the_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By address: each piece that asyncio's transport is given lies in a tensor, and together they
+    are the tensors.
+    """
+    made = [
+        internals.arange(100_000, dtype=internals.float64),
+        internals.arange(7, dtype=internals.int8),
+    ]
     written: list[tuple[int, int]] = []
     events: Any = selector_events
     transport = events._SelectorSocketTransport
@@ -143,7 +166,9 @@ def test_what_goes_to_the_socket_is_the_memory_of_the_output(monkeypatch: pytest
 
     def listening(self: Any, data: Any) -> None:
         if isinstance(data, memoryview):
-            written.append((np.frombuffer(data, np.uint8).__array_interface__["data"][0], data.nbytes))
+            written.append(
+                (np.frombuffer(data, np.uint8).__array_interface__["data"][0], data.nbytes)
+            )
         write(self, data)
 
     with RestServer({"made": lambda x: {"a": made[0], "b": made[1]}}) as server:
@@ -173,14 +198,22 @@ def test_one_body_without_json_is_the_only_input(server: RestServer) -> None:
     assert list(server.engine.inputs) == ["image"]
     answer = server.infer("image", b"", pixels.tobytes()[:-1], {HEADER_LENGTH: "0"})
     assert answer.status == 400
-    assert answer.error == "input 'image': UINT8 [1, 2, 3] takes 6 bytes, the request has 11 bytes for it"
+    assert (
+        answer.error
+        == "input 'image': UINT8 [1, 2, 3] takes 6 bytes, the request has 11 bytes for it"
+    )
     answer = server.infer("echo", b"", pixels.tobytes(), {HEADER_LENGTH: "0"})
     assert answer.status == 400
     assert "a model with one input, of known datatype and shape" in answer.error
 
 
 def test_base64_as_the_tutorials_have_it(server: RestServer) -> None:
-    said = {"name": "x", "datatype": "FP32", "shape": [2, 3], "data": {"b64": base64.b64encode(X.tobytes()).decode()}}
+    said = {
+        "name": "x",
+        "datatype": "FP32",
+        "shape": [2, 3],
+        "data": {"b64": base64.b64encode(X.tobytes()).decode()},
+    }
     np.testing.assert_array_equal(outputs(server.infer("double", {"inputs": [said]}))["y"], X * 2)
     for wrong in ("AAA", "AAAA\n", "A*==", 5, None):
         answer = server.infer("double", {"inputs": [said | {"data": {"b64": wrong}}]})

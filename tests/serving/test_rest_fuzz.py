@@ -1,4 +1,6 @@
-"""Bodies that were damaged on the way: always an answer in JSON, never an accident, and the server goes on."""
+"""Bodies that were damaged on the way: always an answer in JSON, never an accident, and the server
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from tests.serving.rest_support import FUNCTIONS, MLP, Answer, RestServer, as_by
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 SAID: dict[str, Any] = {
     "id": "r-1",
-    "inputs": [as_bytes(X, "FP32", "a"), as_json(X, "FP32", "b"), as_bytes(np.array([True]), "BOOL", "c")],
+    "inputs": [
+        as_bytes(X, "FP32", "a"),
+        as_json(X, "FP32", "b"),
+        as_bytes(np.array([True]), "BOOL", "c"),
+    ],
     "outputs": [{"name": "y0", "parameters": {"binary_data": True}}, {"name": "y1"}],
     "parameters": {"timeout": 60_000_000, "binary_data_output": True, "priority": 1},
 }
@@ -36,19 +42,27 @@ STATUSES = {200, 400, 404, 413, 501}
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10)
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RestServer]:
-    with RestServer(dict(FUNCTIONS), {"double": MLP}, Settings(max_message_bytes=100_000)) as server:
+    with RestServer(
+        dict(FUNCTIONS), {"double": MLP}, Settings(max_message_bytes=100_000)
+    ) as server:
         yield server
 
 
 def check(server: RestServer, answer: Answer) -> None:
-    assert answer.status in STATUSES, (answer.status, answer.body, server.engine.written.getvalue()[-500:])
+    assert answer.status in STATUSES, (
+        answer.status,
+        answer.body,
+        server.engine.written.getvalue()[-500:],
+    )
     if answer.status != 200:
         assert answer.error
 
@@ -74,7 +88,9 @@ def test_something_in_the_json_is_something_else(server: RestServer, data: st.Da
     place, key = said, data.draw(st.sampled_from(sorted(said)))
     while isinstance(place[key], (dict, list)) and place[key] and data.draw(st.booleans()):
         place = place[key]
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        key = data.draw(
+            st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place)))
+        )
     place[key] = data.draw(values)
     head = json.dumps(said).encode()
     check(server, server.infer("echo", head, BEHIND))
@@ -91,8 +107,15 @@ def test_any_json(server: RestServer, said: Any) -> None:
     size=st.integers(-5, 200) | st.integers(-(2**70), 2**70),
     sent=st.integers(1, 200),
 )
-def test_any_shape_and_size(server: RestServer, shape: list[int], datatype: str, size: int, sent: int) -> None:
-    said = {"name": "x", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": size}}
+def test_any_shape_and_size(
+    server: RestServer, shape: list[int], datatype: str, size: int, sent: int
+) -> None:
+    said = {
+        "name": "x",
+        "datatype": datatype,
+        "shape": shape,
+        "parameters": {"binary_data_size": size},
+    }
     check(server, server.infer("echo", {"inputs": [said]}, bytes(sent)))
 
 

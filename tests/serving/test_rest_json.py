@@ -72,7 +72,12 @@ def test_nothing_and_one() -> None:
         ([1, {}], "FP32", [2], "its data has an object"),
         ([1, "2"], "FP32", [2], "its data has a string"),
         (["nan", 1], "FP32", [2], "its data has a string"),
-        ([1.0, 2], "INT32", [2], "an element of INT32 is an integer, its data has a number with a fraction"),
+        (
+            [1.0, 2],
+            "INT32",
+            [2],
+            "an element of INT32 is an integer, its data has a number with a fraction",
+        ),
         ([True, 2], "INT32", [2], "its data has true or false"),
         ([True, 2.0], "FP32", [2], "its data has true or false"),
         ([0, 1], "BOOL", [2], "an element of BOOL is true or false, its data has an integer"),
@@ -90,7 +95,9 @@ def test_nothing_and_one() -> None:
         ([], "FP32", [0, 2**62, 2**62], "larger than any memory"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(data: Any, datatype: str, shape: list[int], told: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(
+    data: Any, datatype: str, shape: list[int], told: str
+) -> None:
     with pytest.raises(InvalidRequest) as error:
         tensor_from_json(data, datatype, shape, "x", SETTINGS)
     assert str(error.value).startswith("input 'x'")
@@ -115,7 +122,11 @@ def test_what_json_has_no_number_for_is_spelled(datatype: str) -> None:
 
 def test_an_answer_is_json_even_when_it_is_not_a_number(server: RestServer) -> None:
     for spelled in (b'"NaN", 1, "-Infinity"', b"NaN, 1, -Infinity"):
-        said = b'{"inputs": [{"name": "x", "datatype": "FP32", "shape": [3], "data": [' + spelled + b"]}]}"
+        said = (
+            b'{"inputs": [{"name": "x", "datatype": "FP32", "shape": [3], "data": ['
+            + spelled
+            + b"]}]}"
+        )
         answer = server.infer("echo", said)
         assert answer.status == 200
         (output,) = answer.json()["outputs"]

@@ -1,4 +1,6 @@
-"""REST of a whole server: the models are real, requests are batched, and what it counts is right."""
+"""REST of a whole server: the models are real, requests are batched, and what it counts is
+right.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,20 @@ class Served:
         archive = folder / "mlp.pt"
         internals.jit.save(internals.jit.script(self.model), str(archive))
         self.written = io.StringIO()
-        settings = serving.Settings(port=0, metrics_port=0, token="s3cr3t-t0ken", max_delay=20.0, control=True)
-        self.server = serving.Server({"mlp": archive}, settings, Log("json", self.written, secrets=("s3cr3t-t0ken",)))
+        settings = serving.Settings(
+            port=0, metrics_port=0, token="s3cr3t-t0ken", max_delay=20.0, control=True
+        )
+        self.server = serving.Server(
+            {"mlp": archive}, settings, Log("json", self.written, secrets=("s3cr3t-t0ken",))
+        )
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
         port = int(self.server.http_address.rpartition(":")[2])
-        return ask(port, method, path, body, {"Authorization": "Bearer s3cr3t-t0ken", **(headers or {})})
+        return ask(
+            port, method, path, body, {"Authorization": "Bearer s3cr3t-t0ken", **(headers or {})}
+        )
 
     @property
     def metrics(self) -> Metrics:
@@ -50,7 +60,9 @@ class Served:
 
     def infer(self, said: dict[str, Any], behind: bytes = b"") -> Answer:
         head = json.dumps(said).encode()
-        return self.ask("POST", "/v2/models/mlp/infer", head + behind, {HEADER_LENGTH: str(len(head))})
+        return self.ask(
+            "POST", "/v2/models/mlp/infer", head + behind, {HEADER_LENGTH: str(len(head))}
+        )
 
     def expected(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         with internals.no_grad():
@@ -82,10 +94,14 @@ def test_json_and_bytes_give_what_the_model_gives(served: Served) -> None:
     name = served.ask("GET", "/v2/models/mlp").json()["inputs"][0]["name"]
     for given in (name, "INPUT__0"):
         (output,) = served.infer({"inputs": [as_json(X, "FP32", given)]}).json()["outputs"]
-        np.testing.assert_allclose(np.array(output["data"]).reshape(2, 3), served.expected(X), rtol=1e-6)
+        np.testing.assert_allclose(
+            np.array(output["data"]).reshape(2, 3), served.expected(X), rtol=1e-6
+        )
         said = {"inputs": [as_bytes(X, "FP32", given)], "parameters": {"binary_data_output": True}}
         answer = served.infer(said, X.tobytes())
-        back = np.frombuffer(answer.body[int(answer.headers[HEADER_LENGTH]) :], np.float32).reshape(2, 3)
+        back = np.frombuffer(answer.body[int(answer.headers[HEADER_LENGTH]) :], np.float32).reshape(
+            2, 3
+        )
         np.testing.assert_allclose(back, served.expected(X), rtol=1e-6)
 
 
@@ -94,10 +110,15 @@ def test_requests_of_many_clients_share_batches(served: Served) -> None:
 
     def ask_often(seed: int) -> None:
         x = np.random.default_rng(seed).normal(size=(1 + seed % 3, 4)).astype(np.float32)
-        said = {"inputs": [as_bytes(x, "FP32", "INPUT__0")], "parameters": {"binary_data_output": True}}
+        said = {
+            "inputs": [as_bytes(x, "FP32", "INPUT__0")],
+            "parameters": {"binary_data_output": True},
+        }
         for _ in range(5):
             answer = served.infer(said, x.tobytes())
-            back = np.frombuffer(answer.body[int(answer.headers[HEADER_LENGTH]) :], np.float32).reshape(-1, 3)
+            back = np.frombuffer(
+                answer.body[int(answer.headers[HEADER_LENGTH]) :], np.float32
+            ).reshape(-1, 3)
             if not np.allclose(back, served.expected(x), rtol=1e-5, atol=1e-6):
                 wrong.append(seed)
 
@@ -118,12 +139,22 @@ def test_requests_of_many_clients_share_batches(served: Served) -> None:
         ({"inputs": [as_json(X, "FP32", "z")]}, 400, "the model has no input 'z'; it has"),
         ({"inputs": []}, 400, "is missing; the model takes"),
         ({"inputs": [as_json(X, "FP64", "INPUT__0")]}, 400, "is FP64, the model takes FP32"),
-        ({"inputs": [as_json(X.T.copy(), "FP32", "INPUT__0")]}, 400, "has the shape [4, 2], the model takes [-1, 4]"),
-        ({"inputs": [as_json(X, "FP32", "INPUT__0")], "outputs": [{"name": "y"}]}, 400, "the model has no output 'y'"),
+        (
+            {"inputs": [as_json(X.T.copy(), "FP32", "INPUT__0")]},
+            400,
+            "has the shape [4, 2], the model takes [-1, 4]",
+        ),
+        (
+            {"inputs": [as_json(X, "FP32", "INPUT__0")], "outputs": [{"name": "y"}]},
+            400,
+            "the model has no output 'y'",
+        ),
         ({"inputs": [as_json(X, "FP32", "INPUT__0")], "parameters": {"timeout": 1}}, 504, ""),
     ],
 )
-def test_the_engine_refuses_by_name(served: Served, said: dict[str, Any], status: int, told: str) -> None:
+def test_the_engine_refuses_by_name(
+    served: Served, said: dict[str, Any], status: int, told: str
+) -> None:
     answer = served.infer(said)
     assert answer.status == status, answer.body
     assert told in answer.error

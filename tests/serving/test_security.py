@@ -1,4 +1,6 @@
-"""Who may ask, and what the server will not do for anybody: TLS, client certificates, tokens, files, pickles."""
+"""Who may ask, and what the server will not do for anybody: TLS, client certificates, tokens,
+files, pickles.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def get(url: str, context: ssl.SSLContext | None = None, **headers: str) -> Any:
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=20) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(url, headers=headers), context=context, timeout=20
+    ) as answer:
         return answer.read()
 
 
@@ -72,9 +76,14 @@ def test_over_tls_only_with_the_right_authority(
             with pytest.raises(serving.RemoteError, match="UNAVAILABLE"):
                 client.infer("mlp", X, timeout=20)
     trusting = ssl.create_default_context(cafile=str(ours.ca))
-    assert json.loads(get(f"https://{server.http_address}/v2/models/mlp", trusting))["name"] == "mlp"
+    assert (
+        json.loads(get(f"https://{server.http_address}/v2/models/mlp", trusting))["name"] == "mlp"
+    )
     with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
-        get(f"https://{server.http_address}/v2", ssl.create_default_context(cafile=str(strangers.ca)))
+        get(
+            f"https://{server.http_address}/v2",
+            ssl.create_default_context(cafile=str(strangers.ca)),
+        )
 
 
 def test_mutual_tls_wants_a_certificate_that_our_authority_signed(
@@ -85,7 +94,9 @@ def test_mutual_tls_wants_a_certificate_that_our_authority_signed(
     with serving.Client(server.grpc_address, root_certificates=ours.ca, **ours.client) as client:
         assert client.infer("mlp", X).shape == (1, 3)
     for certificate in ({}, strangers.client):
-        with serving.Client(server.grpc_address, root_certificates=ours.ca, **certificate) as client:
+        with serving.Client(
+            server.grpc_address, root_certificates=ours.ca, **certificate
+        ) as client:
             with pytest.raises(serving.RemoteError, match="UNAVAILABLE"):
                 client.infer("mlp", X, timeout=20)
     context = ssl.create_default_context(cafile=str(ours.ca))
@@ -109,13 +120,15 @@ def asked(address: str, *headers: tuple[str, str], path: str = "/v2") -> tuple[i
 
 
 OUR_NAMES = (
-    "127.0.0.1", "127.0.0.1:8000", "[::1]", "[::1]:8000", "[FE80::1]", "10.0.0.7", "localhost", "LocalHost:8000", "localhost.",
-    "models.example", "MODELS.example:443", "models.example.:80", "böhm.example",
+    "127.0.0.1", "127.0.0.1:8000", "[::1]", "[::1]:8000", "[FE80::1]", "10.0.0.7", "localhost",
+    "LocalHost:8000", "localhost.", "models.example", "MODELS.example:443", "models.example.:80",
+    "böhm.example",
 )  # fmt: skip
 NOT_OURS = (
-    "evil.example", "evil.example:8000", "localhost.evil.example", "models.example.evil.example", "xmodels.example", "127.1",
-    "127.0.0.1.evil.example", "x@127.0.0.1", "[evil.example]", "127.0.0.1:8000:evil", "evil.example:127.0.0.1", "", ":80",
-    "localhost..", "local host", "[::1", "0x7f000001", "localhost/", "\x80",
+    "evil.example", "evil.example:8000", "localhost.evil.example", "models.example.evil.example",
+    "xmodels.example", "127.1", "127.0.0.1.evil.example", "x@127.0.0.1", "[evil.example]",
+    "127.0.0.1:8000:evil", "evil.example:127.0.0.1", "", ":80", "localhost..", "local host", "[::1",
+    "0x7f000001", "localhost/", "\x80",
 )  # fmt: skip
 
 
@@ -137,10 +150,18 @@ def test_a_server_without_a_token_answers_only_to_its_own_names(serve: Serve, ml
 
 def test_a_server_without_a_token_answers_no_web_page(serve: Serve, mlp: Any) -> None:
     server = serve({"mlp": mlp}, control=True)
-    body = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8], "data": [1] * 8}]}).encode()
+    body = json.dumps(
+        {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 8], "data": [1] * 8}]}
+    ).encode()
     for origin in ("https://evil.example", "null", "http://localhost:8000", ""):
-        for path, data in (("/v2", None), ("/v2/models/mlp/infer", body), ("/v2/repository/models/mlp/unload", b"")):
-            request = urllib.request.Request(f"http://{server.http_address}{path}", data, {"Origin": origin})
+        for path, data in (
+            ("/v2", None),
+            ("/v2/models/mlp/infer", body),
+            ("/v2/repository/models/mlp/unload", b""),
+        ):
+            request = urllib.request.Request(
+                f"http://{server.http_address}{path}", data, {"Origin": origin}
+            )
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(request, timeout=20)
             assert refused.value.code == 403 and b"--token-file" in refused.value.read()
@@ -186,10 +207,19 @@ def test_nothing_without_the_token_but_signs_of_life(serve: Serve, mlp: Any) -> 
         with serving.Client(server.grpc_address, token=wrong) as client:
             assert client.call("ServerLive").live and client.call("ServerReady").ready
             for ask in (lambda c: c.infer("mlp", X), lambda c: c.call("ModelMetadata", name="mlp")):
-                with pytest.raises(serving.RemoteError, match="UNAUTHENTICATED: the server wants a token"):
+                with pytest.raises(
+                    serving.RemoteError, match="UNAUTHENTICATED: the server wants a token"
+                ):
                     ask(client)
-            assert health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest()).status == 1
-            stream = client.channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
+            assert (
+                health_pb2_grpc.HealthStub(client.channel)
+                .Check(health_pb2.HealthCheckRequest())
+                .status
+                == 1
+            )
+            stream = client.channel.stream_stream(
+                "/inference.GRPCInferenceService/ModelStreamInfer"
+            )
             with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
                 list(stream(iter([serving.client.write_request("mlp", X)])))
     base = f"http://{server.http_address}"
@@ -223,7 +253,9 @@ def test_only_the_exact_header_is_the_token(header: Any) -> None:
     assert same_token(f"Bearer {TOKEN}", TOKEN) and same_token(f"Bearer {TOKEN}".encode(), TOKEN)
 
 
-def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_comes_from_a_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     options = vars(parser().parse_args([str(tmp_path), "--token-file", str(tmp_path / "token")]))
     assert make_settings(options).token == TOKEN
@@ -232,7 +264,9 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatc
     assert make_settings(options).token == TOKEN
 
 
-def test_clients_load_what_is_in_the_folder_and_nothing_else(serve: Serve, mlp: Any, tmp_path: Path) -> None:
+def test_clients_load_what_is_in_the_folder_and_nothing_else(
+    serve: Serve, mlp: Any, tmp_path: Path
+) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     for path in (folder / "inside.pt", tmp_path / "outside.pt"):
@@ -255,7 +289,9 @@ def test_clients_load_what_is_in_the_folder_and_nothing_else(serve: Serve, mlp: 
         for name in names:
             with pytest.raises(serving.RemoteError) as caught:
                 client.call("RepositoryModelLoad", model_name=name)
-            assert caught.value.status.name in ("NOT_FOUND", "INVALID_ARGUMENT", "UNAVAILABLE"), name
+            assert caught.value.status.name in ("NOT_FOUND", "INVALID_ARGUMENT", "UNAVAILABLE"), (
+                name
+            )
             with pytest.raises(serving.RemoteError):
                 client.infer(name, X)
         ready = [m.name for m in client.call("RepositoryIndex", ready=True).models]
@@ -279,7 +315,11 @@ def test_no_pickle_near_the_wire(serve: Serve, mlp: Any, monkeypatch: pytest.Mon
     folder = Path(serving.__file__).parent
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+                else []
+            )
             module = getattr(node, "module", None) or ""
             used = {part for name in (*names, module) for part in name.split(".")}
             assert not used & {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}, file

@@ -40,7 +40,9 @@ def outcomes(server: Any, model: str) -> dict[str, float]:
         "unavailable",
     )
     count = {
-        code: server.engine.metrics.value("internals_requests_total", model=model, version="1", outcome=code)
+        code: server.engine.metrics.value(
+            "internals_requests_total", model=model, version="1", outcome=code
+        )
         for code in codes
     }
     return {code: n for code, n in count.items() if n}
@@ -78,7 +80,9 @@ def test_many_clients_at_once_get_each_their_own(serve: Serve, mlp: Any) -> None
     value = server.engine.metrics.value
     assert outcomes(server, "mlp") == {"ok": 60}
     assert value("internals_executions_total", model="mlp", version="1") < 60
-    assert value("internals_execution_rows_sum", model="mlp", version="1") == sum(x.shape[0] for x in xs)
+    assert value("internals_execution_rows_sum", model="mlp", version="1") == sum(
+        x.shape[0] for x in xs
+    )
 
 
 def test_tensors_of_our_client_are_not_copied_on_the_way_in(serve: Serve) -> None:
@@ -111,8 +115,13 @@ def test_tritons_client_unmodified(serve: Serve, mlp: Any) -> None:
     given = triton.InferInput("input", x.shape, "FP32")
     given.set_data_from_numpy(x)
     wanted = mlp(torch.from_numpy(x)).detach().numpy()
-    result = client.infer("mlp", [given], outputs=[triton.InferRequestedOutput("OUTPUT__0")], request_id="7")
-    assert np.allclose(result.as_numpy("OUTPUT__0"), wanted, atol=1e-6) and result.get_response().id == "7"
+    result = client.infer(
+        "mlp", [given], outputs=[triton.InferRequestedOutput("OUTPUT__0")], request_id="7"
+    )
+    assert (
+        np.allclose(result.as_numpy("OUTPUT__0"), wanted, atol=1e-6)
+        and result.get_response().id == "7"
+    )
     assert [m.state for m in client.get_model_repository_index().models] == ["READY"]
     assert client.get_inference_statistics("mlp").model_stats[0].inference_count == 4
 
@@ -133,10 +142,14 @@ def test_tritons_client_unmodified(serve: Serve, mlp: Any) -> None:
     client.stop_stream()
     assert [error is None for _, error in answers] == [i != 5 for i in range(10)]
     assert "the model takes [-1, 8]" in answers[5][1].message()
-    assert [r.get_response().id for r, _ in answers if r is not None] == [str(i) for i in range(10) if i != 5]
+    assert [r.get_response().id for r, _ in answers if r is not None] == [
+        str(i) for i in range(10) if i != 5
+    ]
     client.unload_model("mlp")
     assert not client.is_model_ready("mlp")
-    with pytest.raises(triton.InferenceServerException, match="model 'mlp' is not available: unloaded"):
+    with pytest.raises(
+        triton.InferenceServerException, match="model 'mlp' is not available: unloaded"
+    ):
         client.infer("mlp", [given])
     client.close()
 
@@ -144,23 +157,48 @@ def test_tritons_client_unmodified(serve: Serve, mlp: Any) -> None:
 @pytest.mark.parametrize(
     "ask, status, why",
     [
-        (lambda c: c.infer("none", torch.zeros(1, 8)), "NOT_FOUND", "there is no model 'none'; there is mlp"),
+        (
+            lambda c: c.infer("none", torch.zeros(1, 8)),
+            "NOT_FOUND",
+            "there is no model 'none'; there is mlp",
+        ),
         (lambda c: c.infer("mlp", torch.zeros(1, 8), version="9"), "NOT_FOUND", "no version '9'"),
-        (lambda c: c.infer("mlp", torch.zeros(1, 9)), "INVALID_ARGUMENT", "the model takes [-1, 8]"),
-        (lambda c: c.infer("mlp", torch.zeros(1, 8).double()), "INVALID_ARGUMENT", "is FP64, the model takes FP32"),
-        (lambda c: c.infer("mlp", {"y": torch.zeros(1, 8)}), "INVALID_ARGUMENT", "no input 'y'; it has input"),
+        (
+            lambda c: c.infer("mlp", torch.zeros(1, 9)),
+            "INVALID_ARGUMENT",
+            "the model takes [-1, 8]",
+        ),
+        (
+            lambda c: c.infer("mlp", torch.zeros(1, 8).double()),
+            "INVALID_ARGUMENT",
+            "is FP64, the model takes FP32",
+        ),
+        (
+            lambda c: c.infer("mlp", {"y": torch.zeros(1, 8)}),
+            "INVALID_ARGUMENT",
+            "no input 'y'; it has input",
+        ),
         (
             lambda c: c.infer("mlp", torch.zeros(1, 8), outputs=["z"]),
             "INVALID_ARGUMENT",
             "no output 'z'; it has OUTPUT__0",
         ),
         (lambda c: c.call("ModelMetadata", name="none"), "NOT_FOUND", "there is no model 'none'"),
-        (lambda c: c.call("RepositoryModelLoad", model_name="mlp"), "PERMISSION_DENIED", "start it with --control"),
+        (
+            lambda c: c.call("RepositoryModelLoad", model_name="mlp"),
+            "PERMISSION_DENIED",
+            "start it with --control",
+        ),
     ],
 )
-def test_what_cannot_be_answered_says_why(serve: Serve, mlp: Any, ask: Any, status: str, why: str) -> None:
+def test_what_cannot_be_answered_says_why(
+    serve: Serve, mlp: Any, ask: Any, status: str, why: str
+) -> None:
     server = serve({"mlp": mlp})
-    with serving.Client(server.grpc_address) as client, pytest.raises(serving.RemoteError) as caught:
+    with (
+        serving.Client(server.grpc_address) as client,
+        pytest.raises(serving.RemoteError) as caught,
+    ):
         ask(client)
     assert caught.value.status.name == status and why in str(caught.value)
 
@@ -171,11 +209,16 @@ def test_one_bad_request_fails_alone(serve: Serve) -> None:
 
     async def all_at_once() -> list[Any]:
         async with serving.AsyncClient(server.grpc_address) as client:
-            return await asyncio.gather(*(client.infer("root", x) for x in xs), return_exceptions=True)
+            return await asyncio.gather(
+                *(client.infer("root", x) for x in xs), return_exceptions=True
+            )
 
     for i, answer in enumerate(asyncio.run(all_at_once())):
         if i == 3:
-            assert answer.status.name == "INTERNAL" and "negative numbers are not for this model" in str(answer)
+            assert (
+                answer.status.name == "INTERNAL"
+                and "negative numbers are not for this model" in str(answer)
+            )
         else:
             assert torch.allclose(answer, torch.full((1, 4), float(i)).sqrt())
 
@@ -190,7 +233,9 @@ def test_a_model_whose_rows_depend_on_each_other_is_found_out(serve: Serve) -> N
 
     for _ in range(2):  # the second time they are not even tried together
         assert all(y.tolist() == [[1.0] * 4] for y in asyncio.run(all_at_once()))
-    said = [line for line in server.log.stream.getvalue().splitlines() if "model_not_batched" in line]
+    said = [
+        line for line in server.log.stream.getvalue().splitlines() if "model_not_batched" in line
+    ]
     assert len(said) == 1 and "a row's result depends on the other rows of the batch" in said[0]
 
 
@@ -243,12 +288,16 @@ def test_a_full_queue_says_so_at_once(serve: Serve) -> None:
     assert outcomes(server, "gate") == {"ok": 4, "resource_exhausted": 5}
 
 
-def test_a_crowd_over_one_new_connection_is_answered_or_told_to_come_later(serve: Serve, mlp: Any) -> None:
+def test_a_crowd_over_one_new_connection_is_answered_or_told_to_come_later(
+    serve: Serve, mlp: Any
+) -> None:
     server = serve({"mlp": mlp})
 
     async def all_at_once() -> list[Any]:
         async with serving.AsyncClient(server.grpc_address) as client:
-            return await asyncio.gather(*(client.infer("mlp", X) for _ in range(800)), return_exceptions=True)
+            return await asyncio.gather(
+                *(client.infer("mlp", X) for _ in range(800)), return_exceptions=True
+            )
 
     answers = asyncio.run(all_at_once())
     refused = {answer.status.name for answer in answers if isinstance(answer, Exception)}
@@ -269,7 +318,10 @@ def test_stopping_answers_what_was_accepted_and_nothing_else(serve: Serve) -> No
     server = serve({"gate": gate}, max_batch=2)
     gate.hold()
     with serving.Client(server.grpc_address) as client, ThreadPoolExecutor(8) as pool:
-        accepted = [pool.submit(client.infer, "gate", torch.full((1, 2), float(i)), timeout=20) for i in range(5)]
+        accepted = [
+            pool.submit(client.infer, "gate", torch.full((1, 2), float(i)), timeout=20)
+            for i in range(5)
+        ]
         gate.entered.acquire()
         batcher = server.engine.repository.get("gate").batcher
         until(lambda: batcher.queued + sum(gate.rows) >= 5, "all to be accepted")
@@ -307,7 +359,9 @@ def test_an_open_stream_does_not_hold_the_server_up(serve: Serve, mlp: Any) -> N
             yield serving.client.write_request("mlp", torch.zeros(1, 8))
             wait.wait(30)
 
-        answers = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")(messages())
+        answers = channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")(
+            messages()
+        )
         first = open_inference().ModelStreamInferResponse.FromString(next(answers))
         assert first.infer_response.outputs[0].shape == [1, 3]
         server.call(server.stop())  # or this would take 1000 seconds
@@ -317,7 +371,9 @@ def test_an_open_stream_does_not_hold_the_server_up(serve: Serve, mlp: Any) -> N
 
 def test_health_and_reflection(serve: Serve, mlp: Any) -> None:
     from grpc_health.v1 import health_pb2, health_pb2_grpc
-    from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+    from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+        ProtoReflectionDescriptorDatabase,
+    )
 
     server = serve({"mlp": mlp})
     with grpc.insecure_channel(server.grpc_address) as channel:
@@ -337,7 +393,9 @@ def test_health_and_reflection(serve: Serve, mlp: Any) -> None:
 def test_a_port_that_is_taken_is_named(serve: Serve, mlp: Any) -> None:
     server = serve({"mlp": mlp})
     port = int(server.grpc_address.rpartition(":")[2])
-    with pytest.raises(OSError, match=f"gRPC cannot listen at 127.0.0.1:{port}: .* --port chooses another"):
+    with pytest.raises(
+        OSError, match=f"gRPC cannot listen at 127.0.0.1:{port}: .* --port chooses another"
+    ):
         serve({"mlp": mlp}, port=port)
     with pytest.raises(OSError, match="HTTP cannot listen at .* --metrics-port chooses another"):
         serve({"mlp": mlp}, metrics_port=int(server.http_address.rpartition(":")[2]))
@@ -356,7 +414,9 @@ def test_two_models_do_not_wait_for_each_other(serve: Serve, mlp: Any) -> None:
 
 
 def test_grpc_hangs_up_when_the_last_call_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine calls reach the event loop late: whatever gRPC still holds at the end, it cancels."""
+    """On a busy machine calls reach the event loop late: whatever gRPC still holds at the end, it
+    cancels.
+    """
     turned_away = []
 
     async def late_calls(engine: Engine) -> None:

@@ -1,4 +1,6 @@
-"""What answers that nobody reads may take: a bound for all, and who is refused when it is reached."""
+"""What answers that nobody reads may take: a bound for all, and who is refused when it is
+reached.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def test_a_connection_that_owes_the_reading_of_an_answer_gets_no_more_beyond_the
     unread = Unread(1000)
     unread.hold("slow", 100)
     unread.hold("slow", 1000 // COPIES - 100)
-    with pytest.raises(QueueFull, match="clients have not read 1000 bytes of answers, 1000 of them this connection"):
+    with pytest.raises(
+        QueueFull, match="clients have not read 1000 bytes of answers, 1000 of them this connection"
+    ):
         unread.hold("slow", 1)
     unread.release("slow", 100)
     unread.check("slow", 100)

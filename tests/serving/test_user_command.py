@@ -1,4 +1,6 @@
-"""The command on a bad day: names that cannot be, files that are none, certificates, closed pipes, signals while it loads."""
+"""The command on a bad day: names that cannot be, files that are none, certificates, closed pipes,
+signals while it loads.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +45,34 @@ def last_words(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err.strip().splitlines()[-1]
 
 
-def test_a_name_that_no_model_can_have_is_one_line(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert last_words([str(archive), "--name", "a/b"], capsys).startswith("serve: 'a/b' is no name of a model")
+def test_a_name_that_no_model_can_have_is_one_line(
+    archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert last_words([str(archive), "--name", "a/b"], capsys).startswith(
+        "serve: 'a/b' is no name of a model"
+    )
 
 
-def test_a_model_that_takes_texts_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_takes_texts_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     torch.jit.save(torch.jit.script(TakesText()), tmp_path / "text.pt")
     said = last_words([str(tmp_path / "text.pt")], capsys)
-    assert said.startswith("serve: the argument 'how' of forward is a str, which no request can bring")
+    assert said.startswith(
+        "serve: the argument 'how' of forward is a str, which no request can bring"
+    )
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there are no devices among the files here")
-def test_a_path_that_is_neither_file_nor_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert last_words(["/dev/null"], capsys) == "serve: /dev/null is neither a regular file nor a folder"
+@pytest.mark.skipif(
+    not os.path.exists("/dev/null"), reason="there are no devices among the files here"
+)
+def test_a_path_that_is_neither_file_nor_folder_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        last_words(["/dev/null"], capsys)
+        == "serve: /dev/null is neither a regular file nor a folder"
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,17 +80,26 @@ def test_a_path_that_is_neither_file_nor_folder_is_refused(capsys: pytest.Captur
     [
         ({"cert": None, "key": None}, "--tls-cert {cert}: No such file or directory"),
         ({"cert": b"x", "key": None}, "--tls-key {key}: No such file or directory"),
-        ({"cert": b"x", "key": b"x"}, "--tls-cert {cert} and --tls-key {key} are no certificate and key in PEM: "),
+        (
+            {"cert": b"x", "key": b"x"},
+            "--tls-cert {cert} and --tls-key {key} are no certificate and key in PEM: ",
+        ),
     ],
 )
 def test_certificates_that_are_none_are_named(
-    archive: Path, tmp_path: Path, files: dict[str, bytes | None], why: str, capsys: pytest.CaptureFixture[str]
+    archive: Path,
+    tmp_path: Path,
+    files: dict[str, bytes | None],
+    why: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     paths = {name: tmp_path / f"{name}.pem" for name in files}
     for name, content in files.items():
         if content is not None:
             paths[name].write_bytes(content)
-    said = last_words([str(archive), "--tls-cert", str(paths["cert"]), "--tls-key", str(paths["key"])], capsys)
+    said = last_words(
+        [str(archive), "--tls-cert", str(paths["cert"]), "--tls-key", str(paths["key"])], capsys
+    )
     assert said.startswith(f"serve: {why.format(**paths)}"), said
 
 
@@ -81,7 +107,9 @@ def test_authorities_that_are_none_and_keys_with_a_password_are_named(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trustme = pytest.importorskip("trustme", reason="trustme makes the certificates of this test")
-    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization", reason="it encrypts the key")
+    serialization = pytest.importorskip(
+        "cryptography.hazmat.primitives.serialization", reason="it encrypts the key"
+    )
     own = trustme.CA().issue_cert("localhost")
     cert, key, none = (tmp_path / name for name in ("cert.pem", "key.pem", "none.pem"))
     own.cert_chain_pems[0].write_to_path(cert)
@@ -99,8 +127,11 @@ def test_authorities_that_are_none_and_keys_with_a_password_are_named(
 def test_an_address_that_this_machine_does_not_have_points_to_the_host(
     archive: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = last_words([str(archive), "--host", "192.0.2.1"], capsys)  # kept for documentation: nobody has it
-    assert said.startswith("serve: HTTP cannot listen at 192.0.2.1:0 (") and said.endswith("--host chooses the address")
+    # kept for documentation: nobody has it
+    said = last_words([str(archive), "--host", "192.0.2.1"], capsys)
+    assert said.startswith("serve: HTTP cannot listen at 192.0.2.1:0 (") and said.endswith(
+        "--host chooses the address"
+    )
 
 
 @pytest.mark.parametrize("token", ["two\nlines", "a\ttab"])
@@ -138,7 +169,9 @@ def test_it_serves_and_stops_when_nobody_reads_its_output(archive: Path) -> None
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to stop a server with")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_while_models_are_loaded_ends_it_at_once(archive: Path, number: signal.Signals) -> None:
+def test_a_signal_while_models_are_loaded_ends_it_at_once(
+    archive: Path, number: signal.Signals
+) -> None:
     program = (
         "import threading\n"
         "from internals.serving.models import repository\n"
@@ -150,7 +183,9 @@ def test_a_signal_while_models_are_loaded_ends_it_at_once(archive: Path, number:
         f"raise SystemExit(main([{str(archive)!r}, *{FREE}]))"
     )
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "loading\n", process.communicate()[1]
@@ -171,7 +206,9 @@ def test_without_files_to_open_it_says_so_once_a_second_and_goes_on(archive: Pat
         f"raise SystemExit(main([{str(archive)!r}, *{FREE}]))"
     )
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -179,10 +216,14 @@ def test_without_files_to_open_it_says_so_once_a_second_and_goes_on(archive: Pat
             host, port = re.findall(r"http://([\d.]+):(\d+)/v2", line)[0]
             with ExitStack() as connections:
                 for _ in range(60):
-                    connections.enter_context(socket.create_connection((host, int(port)), timeout=10))
+                    connections.enter_context(
+                        socket.create_connection((host, int(port)), timeout=10)
+                    )
                 time.sleep(0.5)
             with socket.create_connection((host, int(port)), timeout=10) as connection:
-                connection.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                connection.sendall(
+                    b"GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                )
                 assert connection.recv(1000).startswith(b"HTTP/1.1 200")
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=30)

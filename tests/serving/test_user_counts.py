@@ -1,4 +1,6 @@
-"""What the metrics count is what clients saw, once each; and readiness does not fall because a newer version is coming."""
+"""What the metrics count is what clients saw, once each; and readiness does not fall because a
+newer version is coming.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,20 @@ from internals.serving.transport.grpc_service import Inference
 
 def outcomes(metrics: Any, model: str) -> dict[str, float]:
     text = metrics.text().decode()
-    lines = [line for line in text.splitlines() if line.startswith(f'internals_requests_total{{model="{model}"')]
-    return {line.partition('outcome="')[2].partition('"')[0]: float(line.rpartition(" ")[2]) for line in lines}
+    lines = [
+        line
+        for line in text.splitlines()
+        if line.startswith(f'internals_requests_total{{model="{model}"')
+    ]
+    return {
+        line.partition('outcome="')[2].partition('"')[0]: float(line.rpartition(" ")[2])
+        for line in lines
+    }
 
 
-def test_an_answer_that_was_computed_and_not_sent_counts_once(serve: Callable[..., Any], mlp: Any) -> None:
+def test_an_answer_that_was_computed_and_not_sent_counts_once(
+    serve: Callable[..., Any], mlp: Any
+) -> None:
     server = serve({"mlp": mlp})
     service = Inference(server.engine)
     service.unread.together = service.unread.most
@@ -72,7 +83,9 @@ def test_a_newer_version_that_is_loading_does_not_make_the_server_unready(
     asyncio.run(main())
 
 
-def test_a_deadline_that_passes_while_the_model_runs_counts_as_one(serve: Callable[..., Any]) -> None:
+def test_a_deadline_that_passes_while_the_model_runs_counts_as_one(
+    serve: Callable[..., Any],
+) -> None:
     """gRPC cancels such a call; its client saw DEADLINE_EXCEEDED."""
     go_on = threading.Event()
 

@@ -1,4 +1,6 @@
-"""Models that do what nobody asked them to: change their inputs, raise in several lines, look at their neighbours."""
+"""Models that do what nobody asked them to: change their inputs, raise in several lines, look at
+their neighbours.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.serving.batching_support import Model, in_line, request, with_batcher
 
 
 def test_a_model_that_changes_its_input_and_looks_at_its_neighbours_answers_as_if_alone() -> None:
-    """The proof runs requests alone: what that changes must not be what they are run on afterwards."""
+    """The proof runs requests alone: what that changes must not be what they are run on
+    afterwards.
+    """
 
     def changes(x: torch.Tensor) -> torch.Tensor:
         x.add_(1.0)
@@ -68,7 +72,9 @@ def test_rows_of_zeros_are_not_added_where_rows_depend_on_each_other() -> None:
     torch.manual_seed(0)
     module = ConvolvesThenCompares().eval()
     settings = serving.Settings(optimize=True, max_batch=8, inputs=("x:FP32:-1,1,8,8",))
-    model = ServedModel.from_module(torch.jit.trace(module, torch.zeros(2, 1, 8, 8)), "compares", settings=settings)
+    model = ServedModel.from_module(
+        torch.jit.trace(module, torch.zeros(2, 1, 8, 8)), "compares", settings=settings
+    )
     x = torch.randn(5, 1, 8, 8)
     with torch.no_grad():
         expected = module(x)
@@ -77,12 +83,22 @@ def test_rows_of_zeros_are_not_added_where_rows_depend_on_each_other() -> None:
 
 
 def test_a_program_with_an_operator_that_is_not_known_does_not_load(tmp_path: Path) -> None:
-    """PyTorch compiles when it loads; a model that can never answer must not be told to be ready."""
+    """PyTorch compiles when it loads; a model that can never answer must not be told to be
+    ready.
+    """
     module = torch.jit.script(Raises())
     torch.jit.save(module, tmp_path / "fine.pt")
-    with zipfile.ZipFile(tmp_path / "fine.pt") as fine, zipfile.ZipFile(tmp_path / "odd.pt", "w") as odd:
+    with (
+        zipfile.ZipFile(tmp_path / "fine.pt") as fine,
+        zipfile.ZipFile(tmp_path / "odd.pt", "w") as odd,
+    ):
         for record in fine.infolist():
             data = fine.read(record)
-            odd.writestr(record, data.replace(b"torch.gt(", b"torch.gq(") if record.filename.endswith(".py") else data)
+            odd.writestr(
+                record,
+                data.replace(b"torch.gt(", b"torch.gq(")
+                if record.filename.endswith(".py")
+                else data,
+            )
     with pytest.raises(RuntimeError, match="Unknown builtin op: aten::gq"):
         ServedModel(tmp_path / "odd.pt", "odd")

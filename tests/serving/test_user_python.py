@@ -1,4 +1,6 @@
-"""Mistakes in Python: a server entered twice, a client given the wrong things. Each is said at once, by name."""
+"""Mistakes in Python: a server entered twice, a client given the wrong things. Each is said at
+once, by name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What Triton's clients ask for besides tensors is honoured or refused over gRPC as over REST, never passed over."""
+"""What Triton's clients ask for besides tensors is honoured or refused over gRPC as over REST,
+never passed over.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def ask(server: Any, change: Callable[[Any], object]) -> tuple[Any, str]:
     return grpc.StatusCode.OK, ""
 
 
-def test_the_timeout_among_the_parameters_is_a_deadline(serve: Callable[..., Any], mlp: Any) -> None:
+def test_the_timeout_among_the_parameters_is_a_deadline(
+    serve: Callable[..., Any], mlp: Any
+) -> None:
     server = serve({"mlp": mlp}, max_delay=10_000.0, max_batch=4)
 
     def timeout(microseconds: int) -> Callable[[Any], object]:
@@ -36,7 +40,8 @@ def test_the_timeout_among_the_parameters_is_a_deadline(serve: Callable[..., Any
         )
 
     assert ask(server, timeout(1))[0] is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert ask(server, timeout(1_000_000))[0] is grpc.StatusCode.OK  # and it did not wait for company until then
+    # and it did not wait for company until then
+    assert ask(server, timeout(1_000_000))[0] is grpc.StatusCode.OK
     code, told = ask(server, timeout(-1))
     assert code is grpc.StatusCode.INVALID_ARGUMENT and "microseconds" in told
 
@@ -44,9 +49,18 @@ def test_the_timeout_among_the_parameters_is_a_deadline(serve: Callable[..., Any
 @pytest.mark.parametrize(
     "change, told",
     [
-        (lambda m: m.outputs.add(name="OUTPUT__0").parameters["classification"], "output 'OUTPUT__0': classification"),
-        (lambda m: m.inputs[0].parameters["shared_memory_region"], "input 'INPUT__0': shared memory"),
-        (lambda m: m.outputs.add(name="OUTPUT__0").parameters["shared_memory_region"], "'OUTPUT__0': shared memory"),
+        (
+            lambda m: m.outputs.add(name="OUTPUT__0").parameters["classification"],
+            "output 'OUTPUT__0': classification",
+        ),
+        (
+            lambda m: m.inputs[0].parameters["shared_memory_region"],
+            "input 'INPUT__0': shared memory",
+        ),
+        (
+            lambda m: m.outputs.add(name="OUTPUT__0").parameters["shared_memory_region"],
+            "'OUTPUT__0': shared memory",
+        ),
     ],
 )
 def test_what_is_not_served_is_refused(
@@ -59,7 +73,9 @@ def test_what_is_not_served_is_refused(
     assert code is grpc.StatusCode.UNIMPLEMENTED and told in message
 
 
-def test_a_request_does_not_wait_for_company_until_its_deadline(serve: Callable[..., Any], mlp: Any) -> None:
+def test_a_request_does_not_wait_for_company_until_its_deadline(
+    serve: Callable[..., Any], mlp: Any
+) -> None:
     """Nothing is known yet of how long the model takes: half of what is left is kept for it."""
     server = serve({"mlp": mlp}, max_delay=60_000.0, max_batch=4)
     with serving.Client(server.grpc_address) as client:

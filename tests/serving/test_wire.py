@@ -14,7 +14,8 @@ MESSAGE = compile_schema(
     """
     syntax = "proto3";
     message M {
-      int64 a = 1; fixed64 b = 2; fixed32 c = 3; bytes d = 4; string e = 5; repeated bytes raw = 7; M inner = 20; sint32 f = 2000;
+      int64 a = 1; fixed64 b = 2; fixed32 c = 3; bytes d = 4; string e = 5;
+      repeated bytes raw = 7; M inner = 20; sint32 f = 2000;
     }
     """
 ).M
@@ -22,7 +23,15 @@ contents = st.lists(st.binary(max_size=300), max_size=4)
 numbers = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
-@given(numbers, st.integers(0, 1 << 63), st.integers(0, (1 << 32) - 1), st.binary(), st.text(), contents, contents)
+@given(
+    numbers,
+    st.integers(0, 1 << 63),
+    st.integers(0, (1 << 32) - 1),
+    st.binary(),
+    st.text(),
+    contents,
+    contents,
+)
 def test_taking_out_leaves_the_rest_as_protobuf_would(
     a: int, b: int, c: int, d: bytes, e: str, raw: list[bytes], nested: list[bytes]
 ) -> None:
@@ -35,7 +44,9 @@ def test_taking_out_leaves_the_rest_as_protobuf_would(
 
 @given(numbers, contents)
 def test_putting_in_is_what_protobuf_would_have_written(a: int, raw: list[bytes]) -> None:
-    message = wire.put_in(MESSAGE(a=a).SerializeToString(), 7, [memoryview(content) for content in raw])
+    message = wire.put_in(
+        MESSAGE(a=a).SerializeToString(), 7, [memoryview(content) for content in raw]
+    )
     assert message == MESSAGE(a=a, raw=raw).SerializeToString()
 
 
@@ -45,7 +56,8 @@ def test_any_bytes_are_a_message_or_a_value_error(content: bytes) -> None:
         head, found = wire.take_out(content, 7)
     except ValueError:
         return
-    # Nothing is lost, and protobuf, stricter about what is inside the fields, sees the same raw contents if it takes them at all.
+    # Nothing is lost, and protobuf, stricter about what is inside the fields, sees the same raw
+    # contents if it takes them at all.
     assert len(head) + sum(map(len, found)) <= len(content)
     try:
         parsed = open_inference().ModelInferRequest.FromString(content)

@@ -1,6 +1,7 @@
 """The documentation's pages, as `make site` builds them: no warning, every link leads somewhere.
 
-All notebooks and texts, always. The reference is that of a few packages, unless `make test-full` wants all.
+All notebooks and texts, always. The reference is that of a few packages, unless `make test-full`
+wants all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from tools.site.reference import PACKAGES
 
 pytestmark = pytest.mark.sampled(1 / 4, together=True)  # building the pages takes half a minute
 
-SITE, WORK = (command.SITE, command.WORK) if full() else (BUILD / "site-sample", BUILD / "site-sample-work")
+SITE, WORK = (
+    (command.SITE, command.WORK) if full() else (BUILD / "site-sample", BUILD / "site-sample-work")
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,11 @@ def page(problems: list[str]):  # type: ignore[no-untyped-def]
 def stored_html(notebook: Path) -> list[str]:
     cells = json.loads(notebook.read_text())["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    return ["".join(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {})]
+    return [
+        "".join(output["data"]["text/html"])
+        for output in outputs
+        if "text/html" in output.get("data", {})
+    ]
 
 
 def test_no_warning_and_no_link_that_leads_nowhere(problems: list[str]) -> None:
@@ -70,7 +77,11 @@ def test_a_notebook_shows_its_stored_pictures_and_steppers(page, notebook: Path)
 
 
 def test_pages_fetch_nothing_from_elsewhere(problems: list[str]) -> None:
-    for name in ("index.html", "notebooks/05_allocators_and_the_big_picture.html", "api/internals.core.html"):
+    for name in (
+        "index.html",
+        "notebooks/05_allocators_and_the_big_picture.html",
+        "api/internals.core.html",
+    ):
         loads = [address for address, _ in links.read(SITE / name).loads]
         assert len(loads) > 5
         assert [address for address in loads if address.startswith(("http:", "https:", "//"))] == []
@@ -87,7 +98,9 @@ def test_the_reference_has_signatures_types_and_the_way_to_the_source(page) -> N
 
 
 def test_links_of_notebooks_into_the_project_lead_to_pages(page) -> None:  # type: ignore[no-untyped-def]
-    assert 'href="../code/internals/core/storage.py.html"' in page("notebooks/04_storage_and_views.html")
+    assert 'href="../code/internals/core/storage.py.html"' in page(
+        "notebooks/04_storage_and_views.html"
+    )
     assert 'href="../api/internals.core.html"' in page("notebooks/00_start_here.html")
     assert 'href="../docs/architecture.html"' in page("notebooks/00_start_here.html")
     assert "intrusive_ptr" in page("code/internals/core/storage.py.html")
@@ -97,7 +110,11 @@ def test_every_declared_operator_is_on_its_page(page) -> None:  # type: ignore[n
     text = page("api/operators.html")
     declared = [f for f in load() if f.base is None]
     assert len(declared) > 500
-    missing = [f.schema.full_name for f in declared if f"{f.schema.full_name.removeprefix('aten::')}(" not in text]
+    missing = [
+        f.schema.full_name
+        for f in declared
+        if f"{f.schema.full_name.removeprefix('aten::')}(" not in text
+    ]
     assert missing == []
     kernels = [f for f in declared if not f.same_as]
     assert text.count("derivative<") == text.count("kernel<") == len(kernels)
@@ -108,4 +125,8 @@ def test_every_declared_operator_is_on_its_page(page) -> None:  # type: ignore[n
 
 def test_search_works_without_a_server(problems: list[str]) -> None:
     index = (SITE / "searchindex.js").read_text()
-    assert index.startswith("Search.setIndex(") and "notebooks/03_zero_copy" in index and "zero" in index
+    assert (
+        index.startswith("Search.setIndex(")
+        and "notebooks/03_zero_copy" in index
+        and "zero" in index
+    )

@@ -38,9 +38,13 @@ PICTURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" class="iv" role="img" aria-label="A drawing"><style>'
     'html[data-theme="dark"] .iv{--iv-ink:#fff}</style><rect width="5" height="5"/></svg>'
 )
-LINKS = '<a href="../internals/core/storage.py">s</a><a class="n" href="00_start_here.ipynb#2.-A-second:-title">n</a>'
+LINKS = (
+    '<a href="../internals/core/storage.py">s</a><a class="n" '
+    'href="00_start_here.ipynb#2.-A-second:-title">n</a>'
+)
 STEPPER = (
-    '<div class="iv-steps"><form><input type="radio" name="s" id="s1" checked><label for="s1">1</label></form></div>'
+    '<div class="iv-steps"><form><input type="radio" name="s" id="s1" checked><label '
+    'for="s1">1</label></form></div>'
 )
 
 
@@ -51,13 +55,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     source = folder / "source"
     (source / "notebooks").mkdir(parents=True)
     (source / "docs").mkdir()
-    (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/00_start_here\ndocs/b\n```\n")
+    (source / "index.md").write_text(
+        "# Home\n\n```{toctree}\nnotebooks/00_start_here\ndocs/b\n```\n"
+    )
     plain = '<svg xmlns="http://www.w3.org/2000/svg"><title>P</title><style>text{fill:#222}</style><text>p</text></svg>'
     (source / "docs" / "p.svg").write_text(plain)
     (source / "docs" / "b.md").write_text(
-        "# B\n\n![p & q](p.svg)\n\n[good](../notebooks/00_start_here.ipynb#2.-A-second:-title)\n\n[bad](nowhere.md)\n"
+        "# B\n\n![p & q](p.svg)\n\n[good](../notebooks/00_start_here.ipynb#2.-A-second:-title)\n\n"
+        "[bad](nowhere.md)\n"
     )
-    html = new_output("execute_result", {"text/html": PICTURE + STEPPER + LINKS, "text/plain": "drawing"})
+    html = new_output(
+        "execute_result", {"text/html": PICTURE + STEPPER + LINKS, "text/plain": "drawing"}
+    )
     printed = new_output("stream", name="stdout", text="a < b\n")
     cells = [
         new_markdown_cell("# 00 · A\n\nText with <angle> and `code`, and `a $ b $ c`."),
@@ -77,7 +86,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 @pytest.mark.sampled(1 / 4)
 def test_a_broken_link_is_named_with_its_page_and_line(built: tuple[Path, list[str]]) -> None:
     _, problems = built
-    assert len(problems) == 1 and problems[0].startswith("docs/b.md:7: WARNING:") and "nowhere.md" in problems[0]
+    assert (
+        len(problems) == 1
+        and problems[0].startswith("docs/b.md:7: WARNING:")
+        and "nowhere.md" in problems[0]
+    )
 
 
 def test_a_place_in_a_notebook_is_its_cell_and_line() -> None:
@@ -99,13 +112,17 @@ def test_folded_solutions_hold_highlighted_code(built: tuple[Path, list[str]]) -
 def test_pictures_follow_the_theme_and_steppers_stay(built: tuple[Path, list[str]]) -> None:
     text = (built[0] / "notebooks" / "00_start_here.html").read_text()
     assert 'body[data-theme="dark"] .iv' in text and 'html[data-theme="dark"]' not in text
-    assert '<a href="../code/internals/core/storage.py.html">s</a>' in text, "a link in what a cell put out"
+    assert '<a href="../code/internals/core/storage.py.html">s</a>' in text, (
+        "a link in what a cell put out"
+    )
     assert re.search(r'<a class="n" href="[^"]*#a-second-title">n</a>', text)
     assert STEPPER in text and 'aria-label="A drawing"' in text
     assert "a &lt; b" in text and text.count("<h1>") == 1
     other = (built[0] / "docs" / "b.html").read_text()
     assert '<svg aria-label="p &amp; q" class="plain"' in other and "fill:#222" not in other
-    assert 'href="../notebooks/00_start_here.html#a-second-title"' in other, "as JupyterLab names a heading"
+    assert 'href="../notebooks/00_start_here.html#a-second-title"' in other, (
+        "as JupyterLab names a heading"
+    )
 
 
 def test_without_sphinx_the_command_says_what_to_do(

@@ -1,4 +1,6 @@
-"""What `make site` is made of: reading the source, docstrings as reStructuredText, the checker of links, the first page."""
+"""What `make site` is made of: reading the source, docstrings as reStructuredText, the checker of
+links, the first page.
+"""
 
 from __future__ import annotations
 
@@ -99,10 +101,16 @@ def known(name: str) -> str | None:
         ("-O2 or .. so", "\\-O2 or .. so"),
         ("Two\nlines.\n\nAnd one.", "Two lines.\n\nAnd one."),
         ("Ways:\n- one\n  more\n- two", "Ways\\:\n\n- one more\n\n- two"),
-        ("Rows:\n    a    1\n\n    b    2\nend", "Rows\\:\n\n::\n\n    a    1\n\n    b    2\n\nend"),
+        (
+            "Rows:\n    a    1\n\n    b    2\nend",
+            "Rows\\:\n\n::\n\n    a    1\n\n    b    2\n\nend",
+        ),
         ("a     1\nbb    2", "::\n\n    a     1\n    bb    2"),
         (">>> 1 + 1\n2", ".. code-block:: python\n\n    >>> 1 + 1\n    2"),
-        ("How the real one differs: not.", ".. rst-class:: differs\n\nHow the real one differs\\: not."),
+        (
+            "How the real one differs: not.",
+            ".. rst-class:: differs\n\nHow the real one differs\\: not.",
+        ),
     ],
 )
 def test_a_docstring_as_restructuredtext(text: str, expected: str) -> None:
@@ -112,7 +120,12 @@ def test_a_docstring_as_restructuredtext(text: str, expected: str) -> None:
 @given(st.lists(st.text("ab1 *_|`<>[]:\\.-=#+~@(){}'\"/\n…·", max_size=60), max_size=4))
 def test_no_docstring_can_break_a_page(pieces: list[str]) -> None:
     core = pytest.importorskip("docutils.core", reason="no docutils: make workshop")
-    settings = {"report_level": 1, "halt_level": 1, "warning_stream": False, "_disable_config": True}
+    settings = {
+        "report_level": 1,
+        "halt_level": 1,
+        "warning_stream": False,
+        "_disable_config": True,
+    }
     core.publish_doctree(to_rest("\n\n".join(pieces)), settings_overrides=settings)
 
 
@@ -120,13 +133,18 @@ def test_links_that_lead_nowhere_are_named_with_page_and_line(tmp_path: Path) ->
     (tmp_path / "deep").mkdir()
     (tmp_path / "style.css").write_text("@import 'https://fonts.example/x.css';")
     (tmp_path / "index.html").write_text(
-        '<link rel="stylesheet" href="style.css">\n<p id="here"><a href="#here">a</a>\n<a href="#there">b</a>\n'
+        '<link rel="stylesheet" href="style.css">\n<p id="here"><a href="#here">a</a>\n<a '
+        'href="#there">b</a>\n'
         '<a href="deep/page.html#top-of-it">c</a><a href="deep/page.html#not">d</a>\n'
-        '<img src="missing.png"><img src="data:image/png;base64,AA=="><a href="https://pytorch.org/docs">e</a>\n'
-        '<script src="https://cdn.example/x.js"></script>\n<a href="../outside.html">f</a><a href="mailto:a@b.c">g</a>\n'
+        '<img src="missing.png"><img src="data:image/png;base64,AA=="><a '
+        'href="https://pytorch.org/docs">e</a>\n'
+        '<script src="https://cdn.example/x.js"></script>\n<a href="../outside.html">f</a><a '
+        'href="mailto:a@b.c">g</a>\n'
         '<style>.x{background:url(//cdn.example/y.png)}</style>\n<a href="deep">h</a>'
     )
-    (tmp_path / "deep" / "page.html").write_text('<p id="top-of-it"><a href="../index.html">back</a>')
+    (tmp_path / "deep" / "page.html").write_text(
+        '<p id="top-of-it"><a href="../index.html">back</a>'
+    )
     (tmp_path / "deep" / "index.html").write_text("")
     report = links.check(tmp_path)
     assert report.problems == [
@@ -147,11 +165,19 @@ ROWS = "| [03 zero-copy](notebooks/03_zero_copy.ipynb) | shared or `copied`? |\n
 
 def test_the_first_page_groups_notebooks_as_the_talk_does() -> None:
     half = "# Half a day\n\nFor those who *read* [code](x.md),\nall morning.\n\nMore."
-    texts = {"docs/x": "# X", "workshop/notes/b": "# B", "workshop/half_day": half, "workshop/README": "# W"}
+    texts = {
+        "docs/x": "# X",
+        "workshop/notes/b": "# B",
+        "workshop/half_day": half,
+        "workshop/README": "# W",
+    }
     page = landing.index(FRAME, ROWS, ["03_zero_copy"], texts)
     row = "* - [03 zero-copy](notebooks/03_zero_copy.ipynb)\n  - shared or `copied`?"
     assert "### Tensors and memory" in page and row in page
-    card = '<a class="card" href="workshop/half_day.html"><strong>Half a day</strong> For those who read code, all morning.</a>'
+    card = (
+        '<a class="card" href="workshop/half_day.html"><strong>Half a day</strong> For those who '
+        "read code, all morning.</a>"
+    )
     assert card in page and "two_days" not in page
     assert ":caption: Teach it\n\nworkshop/README\nworkshop/half_day\nworkshop/notes/b\n```" in page
     assert ":caption: The project\n\ndocs/x\napi/index\n```" in page
@@ -182,5 +208,7 @@ def test_source_is_a_page_with_an_anchor_for_every_line(tmp_path: Path) -> None:
     assert code_pages.write(tmp_path, site, ["pkg/mod.py"]) == 1
     assert code_pages.write(tmp_path, site, ["pkg/mod.py"]) == 0, "nothing changed"
     text = (site / "code/pkg/mod.py.html").read_text()
-    assert "&lt;b&gt;" in text and all(f'id="L{n}"' in text for n in (1, 2, 3)) and "<b>" not in text
+    assert (
+        "&lt;b&gt;" in text and all(f'id="L{n}"' in text for n in (1, 2, 3)) and "<b>" not in text
+    )
     assert [p for p in links.check(site).problems if "_static" not in p] == []

@@ -1,7 +1,8 @@
-"""What the source map, and our own descriptions, say of today's PyTorch is looked up in the installed one.
+"""What the source map, and our own descriptions, say of today's PyTorch is looked up in the
+installed one.
 
-The wheel holds Python files, headers, torchgen with the YAML files, and the templates of the generators; sources in C++ it does
-not hold, so those are not looked up here.
+The wheel holds Python files, headers, torchgen with the YAML files, and the templates of the
+generators; sources in C++ it does not hold, so those are not looked up here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from internals.source_map.place import mirrors
 from tools.source_map import guide
 
 SHIPPED = (".py", ".h", ".cuh", ".pyi", ".yaml")
-OUR_FILES = sorted(path for package in ("internals", "viz", "codegen", "apparatus") for path in (ROOT / package).rglob("*.py"))
+OUR_FILES = sorted(
+    path
+    for package in ("internals", "viz", "codegen", "apparatus")
+    for path in (ROOT / package).rglob("*.py")
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +38,21 @@ def shipped(site: Path, path: str) -> Path | None:
     """A file of PyTorch's tree where the wheel has it."""
     headers = site / "torch" / "include"
     candidates = [site / path, headers / path, headers / path.removeprefix("aten/src/")]
-    candidates.append(site / "torchgen" / "packaged" / path.removeprefix("aten/src/").removeprefix("tools/"))
+    candidates.append(
+        site / "torchgen" / "packaged" / path.removeprefix("aten/src/").removeprefix("tools/")
+    )
     return next((file for file in candidates if file.is_file()), None)
 
 
 def is_shipped(path: str) -> bool:
-    """Whether the wheel should have a file: Python and headers, but not the scripts that build PyTorch."""
-    return path.endswith(SHIPPED) and not path.startswith("tools/setup_helpers/") and not path.startswith("tools/pyi/")
+    """Whether the wheel should have a file: Python and headers, but not the scripts that build
+    PyTorch.
+    """
+    return (
+        path.endswith(SHIPPED)
+        and not path.startswith("tools/setup_helpers/")
+        and not path.startswith("tools/pyi/")
+    )
 
 
 def today() -> list[tuple[str, str, tuple[str, ...]]]:
@@ -62,8 +75,15 @@ def test_names_of_today_are_in_their_files(site: Path) -> None:
         file = shipped(site, path) if is_shipped(path) else None
         if file is not None:
             text = file.read_text(encoding="utf-8", errors="ignore")
-            parts = [name if path.endswith(".yaml") else re.split(r"::|(?<!^)\.", name)[-1] for name in names]
-            absent += [(topic, path, part) for part in parts if not re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text)]
+            parts = [
+                name if path.endswith(".yaml") else re.split(r"::|(?<!^)\.", name)[-1]
+                for name in names
+            ]
+            absent += [
+                (topic, path, part)
+                for part in parts
+                if not re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text)
+            ]
     assert not absent
 
 
@@ -75,15 +95,24 @@ def test_folders_of_today_are_in_the_wheel(site: Path) -> None:
                 site / "torch/include" / folder,
                 site / "torch/include" / folder.removeprefix("aten/src/"),
             )
-            packaged = site / "torchgen" / "packaged" / folder.removeprefix("aten/src/").removeprefix("tools/")
+            packaged = (
+                site
+                / "torchgen"
+                / "packaged"
+                / folder.removeprefix("aten/src/").removeprefix("tools/")
+            )
             assert any(place.is_dir() for place in (*places, packaged)), folder
 
 
 def test_files_that_our_descriptions_name_are_in_the_wheel(site: Path) -> None:
-    """The first paragraph of a module names the file it mirrors: of those that a wheel holds, each is there."""
+    """The first paragraph of a module names the file it mirrors: of those that a wheel holds, each
+    is there.
+    """
     absent, named = [], 0
     for path in OUR_FILES:
-        module = str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+        module = (
+            str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+        )
         looked_up = [file for file in mirrors(module) if is_shipped(file)]
         named += len(looked_up)
         absent += [(module, file) for file in looked_up if shipped(site, file) is None]

@@ -1,4 +1,6 @@
-"""The source map names all modules, what it names exists, and `internals.where` finds its way from words and from objects."""
+"""The source map names all modules, what it names exists, and `internals.where` finds its way from
+words and from objects.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,16 @@ import internals as torch
 import viz
 from internals.__main__ import main as command
 from internals.source_map import topics, where
-from internals.source_map.entries import FLOORS, FOLDER, ROOT, anchor, entries, entry_of_module, file_of, full_name
+from internals.source_map.entries import (
+    FLOORS,
+    FOLDER,
+    ROOT,
+    anchor,
+    entries,
+    entry_of_module,
+    file_of,
+    full_name,
+)
 from internals.source_map.place import line_of
 from tools.source_map import PAGE, page
 
@@ -43,7 +54,9 @@ def headings(notebook: str) -> list[tuple[int, str]]:
         if cell["cell_type"] == "markdown"
         for line in re.sub(r"(?s)```.*?```", "", "".join(cell["source"])).splitlines()
     ]
-    return [(len(m[1]), m[2].strip()) for m in (re.match(r"(#+) (.*)", line) for line in lines) if m]
+    return [
+        (len(m[1]), m[2].strip()) for m in (re.match(r"(#+) (.*)", line) for line in lines) if m
+    ]
 
 
 # the table
@@ -56,15 +69,23 @@ def test_every_floor_has_a_file_and_every_file_is_a_floor() -> None:
 def test_topics_differ_and_lead_to_topics() -> None:
     names = topics()
     assert len(names) == len(set(names)) > 150
-    assert not [(entry.topic, name) for entry in entries() for name in entry.next if name not in names]
+    assert not [
+        (entry.topic, name) for entry in entries() for name in entry.next if name not in names
+    ]
     assert all(entry.next and entry.words for entry in entries())
 
 
 def test_every_module_is_named_by_an_entry() -> None:
     """A new module is found by a pattern, or has to be put on the map."""
     listed = {full_name(named.path) for entry in entries() for named in entry.ours}
-    patterns = [re.compile(path.replace(".", r"\.").replace("*", ".*")) for path in listed if "*" in path]
-    unnamed = [m for m in MODULES if m not in listed and not any(pattern.fullmatch(m) for pattern in patterns)]
+    patterns = [
+        re.compile(path.replace(".", r"\.").replace("*", ".*")) for path in listed if "*" in path
+    ]
+    unnamed = [
+        m
+        for m in MODULES
+        if m not in listed and not any(pattern.fullmatch(m) for pattern in patterns)
+    ]
     assert not unnamed, f"add them to internals/source_map/*.yaml: {unnamed}"
     assert all(entry_of_module(module) for module in MODULES)
 
@@ -86,15 +107,24 @@ def test_what_is_named_of_ours_exists() -> None:
 def test_sections_exist() -> None:
     for entry in entries():
         for section in entry.sections:
-            assert section.heading in [text for _, text in headings(section.file)], f"{entry.topic}: {section}"
+            assert section.heading in [text for _, text in headings(section.file)], (
+                f"{entry.topic}: {section}"
+            )
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name[:2])
 def test_every_section_of_a_notebook_is_on_the_map(notebook: Path) -> None:
     named = {
-        section.heading for entry in entries() for section in entry.sections if section.number == notebook.name[:2]
+        section.heading
+        for entry in entries()
+        for section in entry.sections
+        if section.number == notebook.name[:2]
     }
-    assert not [text for level, text in headings(notebook.name) if level == 2 and text not in named | CLOSING]
+    assert not [
+        text
+        for level, text in headings(notebook.name)
+        if level == 2 and text not in named | CLOSING
+    ]
 
 
 def test_what_is_empty_is_explained() -> None:
@@ -124,14 +154,17 @@ def test_links_of_the_page_lead_somewhere() -> None:
         target, _, fragment = link.partition("#")
         assert (PAGE.parent / target).exists() if target else fragment in own, link
         if target.endswith(".ipynb"):
-            assert unquote(fragment) in [unquote(anchor(text)) for _, text in headings(Path(target).name)], link
+            assert unquote(fragment) in [
+                unquote(anchor(text)) for _, text in headings(Path(target).name)
+            ], link
 
 
 def test_every_seed_is_answered() -> None:
     text = PAGE.read_text(encoding="utf-8")
     asked_of_us = (
-        "generic/Tensor.cpp", "split_types", "cwrap", "pybind11", "VariableType", "which GPU", "by reference or copied",
-        "extend the Python interpreter", "wrap the C libraries", "build system", "setup.py install", "contributor",
+        "generic/Tensor.cpp", "split_types", "cwrap", "pybind11", "VariableType", "which GPU",
+        "by reference or copied", "extend the Python interpreter", "wrap the C libraries",
+        "build system", "setup.py install", "contributor",
     )  # fmt: skip
     for asked in asked_of_us:
         assert asked in text.partition("## Questions, answered")[2], asked
@@ -180,7 +213,9 @@ def test_every_topic_is_found_by_its_name() -> None:
     assert [where(topic).topic for topic in topics()] == topics()
 
 
-@pytest.mark.parametrize("words", ["allocatter stragety", "aten::no_such_operator", "torch.no_such_name"])
+@pytest.mark.parametrize(
+    "words", ["allocatter stragety", "aten::no_such_operator", "torch.no_such_name"]
+)
 def test_what_is_not_there_is_told_the_nearest_topics(words: str) -> None:
     with pytest.raises(LookupError, match="the nearest topics are .*internals.source_map.topics"):
         where(words)
@@ -188,7 +223,9 @@ def test_what_is_not_there_is_told_the_nearest_topics(words: str) -> None:
 
 @pytest.mark.parametrize("nonsense", ["xyzzy plugh", "", "qqqq"])
 def test_nonsense_is_near_to_nothing(nonsense: str) -> None:
-    with pytest.raises(LookupError, match="nothing about .*; nor a topic that looks like it .all of them: "):
+    with pytest.raises(
+        LookupError, match="nothing about .*; nor a topic that looks like it .all of them: "
+    ):
         where(nonsense)
 
 
@@ -211,7 +248,11 @@ def tensor() -> Any:
 OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (tensor, "Python object of a tensor", "internals/_tensor/__init__.py"),
     (lambda: tensor().untyped_storage(), "storage", "internals/core/storage.py"),
-    (lambda: tensor().untyped_storage().data_ptr_object, "CPU memory", "internals/core/cpu_allocator.py"),
+    (
+        lambda: tensor().untyped_storage().data_ptr_object,
+        "CPU memory",
+        "internals/core/cpu_allocator.py",
+    ),
     (lambda: tensor().storage(), "typed storage", "internals/storage.py"),
     (lambda: tensor().shape, "strides and geometry", "internals/core/size.py"),
     (lambda: torch.float32, "dtype", "internals/core/dtype.py"),
@@ -223,7 +264,11 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: torch.Tensor.mul_, "pointwise kernels", "internals/aten/native/pointwise.py"),
     (lambda: torch.softmax, "softmax", "internals/aten/native/softmax.py"),
     (lambda: torch.ops.aten.mul, "pointwise kernels", "internals/aten/native/pointwise.py"),
-    (lambda: torch.ops.aten.mm.default, "matrix products", "internals/aten/native/linear_algebra.py"),
+    (
+        lambda: torch.ops.aten.mm.default,
+        "matrix products",
+        "internals/aten/native/linear_algebra.py",
+    ),
     (lambda: torch.Tensor.backward, "autograd methods of Tensor", "internals/_tensor/autograd.py"),
     (lambda: torch.Tensor.shape, "tensor", "internals/core/tensor_impl.py"),
     (lambda: (tensor() * 2).grad_fn, "generated nodes", "internals/_generated/autograd_nodes.py"),
@@ -248,7 +293,11 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: graph_function().graph, "graph", "internals/jit/ir/graph.py"),
     (lambda: list(graph_function().graph.inputs())[0], "graph", "internals/jit/ir/value.py"),
     (lambda: list(graph_function().graph.nodes())[0], "graph", "internals/jit/ir/node.py"),
-    (lambda: list(graph_function().graph.nodes())[-1], "pointwise kernels", "internals/aten/native/pointwise.py"),
+    (
+        lambda: list(graph_function().graph.nodes())[-1],
+        "pointwise kernels",
+        "internals/aten/native/pointwise.py",
+    ),
     (lambda: torch.save, "save and load", "internals/serialization/save_load.py"),
     (lambda: torch.from_numpy, "from numpy", "internals/construction/tensor_numpy.py"),
     (lambda: torch.einsum, "module torch", "internals/functional/__init__.py"),
@@ -260,7 +309,9 @@ OBJECTS: list[tuple[Callable[[], Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("make, topic, file", OBJECTS, ids=[f"{i}-{topic}" for i, (_, topic, _) in enumerate(OBJECTS)])
+@pytest.mark.parametrize(
+    "make, topic, file", OBJECTS, ids=[f"{i}-{topic}" for i, (_, topic, _) in enumerate(OBJECTS)]
+)
 def test_objects_are_found(make: Callable[[], Any], topic: str, file: str) -> None:
     place = where(make())
     assert (place.topic, place.ours[0].path) == (topic, file)
@@ -297,11 +348,16 @@ def test_strangers_are_refused(stranger: Any) -> None:
 def test_an_operator_tells_its_lines() -> None:
     place = where(torch.mul)
     assert (
-        place.operator is not None and place.operator.declaration is not None and place.operator.derivative is not None
+        place.operator is not None
+        and place.operator.declaration is not None
+        and place.operator.derivative is not None
     )
     yaml_lines = (ROOT / place.operator.declaration.file).read_text().splitlines()
     assert yaml_lines[place.operator.declaration.line - 1].startswith("- func: mul.Tensor(")
-    assert place.operator.derivative.text == ("self: grad * conj(other)", "other: grad * conj(self)")
+    assert place.operator.derivative.text == (
+        "self: grad * conj(other)",
+        "other: grad * conj(self)",
+    )
     assert "tools/autograd/derivatives.yaml" in [named.path for named in place.today]
 
 
@@ -327,7 +383,9 @@ def test_where_compiles_to_the_operator() -> None:
     compiled = torch.jit.script(choose)
     assert [node.kind() for node in compiled.graph.nodes()] == ["aten::where"]
     c = torch.tensor([True, False])
-    assert torch.jit.trace(choose, (c, torch.zeros(2), torch.ones(2)))(~c, torch.zeros(2), torch.ones(2)).tolist() == [
+    assert torch.jit.trace(choose, (c, torch.zeros(2), torch.ones(2)))(
+        ~c, torch.zeros(2), torch.ones(2)
+    ).tolist() == [
         1,
         0,
     ]
@@ -345,7 +403,10 @@ def test_an_answer_as_text() -> None:
         "notebook",
         "next",
     ]
-    columns = {line.index(names) for line, names in zip(lines[4:6], ("gradcheck, get_numerical_jacobian",) * 2)}
+    columns = {
+        line.index(names)
+        for line, names in zip(lines[4:6], ("gradcheck, get_numerical_jacobian",) * 2)
+    }
     assert len(columns) == 1
 
 
@@ -372,5 +433,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_map_is_read_when_first_asked() -> None:
     program = "import internals.source_map, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"yaml", "internals.source_map.entries", "difflib"}.intersection(loaded)

@@ -1,4 +1,6 @@
-"""Arrays of every dtype, plain and seen through slices: what the tests of shared memory begin with."""
+"""Arrays of every dtype, plain and seen through slices: what the tests of shared memory begin
+with.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,12 @@ VERSIONS = [None, (1, 0), (1, 3)]
 def test_numpy_takes_our_memory_through_dlpack(name: str) -> None:
     t = torch.ones(2, 3, dtype=getattr(torch, name)).t()
     a = np.from_dlpack(t)
-    assert a.dtype == name and a.shape == (3, 2) and a.ctypes.data == t.data_ptr() and a.tolist() == t.tolist()
+    assert (
+        a.dtype == name
+        and a.shape == (3, 2)
+        and a.ctypes.data == t.data_ptr()
+        and a.tolist() == t.tolist()
+    )
     t.zero_()
     assert not a.any()
 
@@ -100,7 +105,9 @@ def test_we_give_numpys_memory_back() -> None:
 
 def test_dlpack_says_where_the_memory_is_and_what_it_cannot_do() -> None:
     assert tuple(torch.ones(1).__dlpack_device__()) == (1, 0)
-    with pytest.raises(BufferError, match="Can't export tensors that require gradient, use tensor.detach()"):
+    with pytest.raises(
+        BufferError, match="Can't export tensors that require gradient, use tensor.detach()"
+    ):
         torch.ones(1, requires_grad=True).__dlpack__()
     with pytest.raises(BufferError, match="Cannot pack tensors on meta"):
         torch.ones(1, device="meta").__dlpack__()
@@ -144,7 +151,10 @@ def test_real_pytorch_shares_with_us_both_ways(name: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["export", "take", "numpy", "drop_tensor", "drop_capsule", "drop_taken"]), max_size=40),
+    st.lists(
+        st.sampled_from(["export", "take", "numpy", "drop_tensor", "drop_capsule", "drop_taken"]),
+        max_size=40,
+    ),
     st.randoms(),
 )
 @examples(30)

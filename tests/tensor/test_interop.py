@@ -1,4 +1,6 @@
-"""Memory shared with numpy and with buffers: who sees which write, and who keeps whom alive, how long."""
+"""Memory shared with numpy and with buffers: who sees which write, and who keeps whom alive, how
+long.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_from_numpy_warns_once_about_read_only_arrays(monkeypatch: pytest.Monkey
     monkeypatch.setattr(interop, "_warned", set())
     a = an_array()
     a.flags.writeable = False
-    with pytest.warns(UserWarning, match="The given NumPy array is not writable, and PyTorch does not support"):
+    with pytest.warns(
+        UserWarning, match="The given NumPy array is not writable, and PyTorch does not support"
+    ):
         torch.from_numpy(a)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -106,8 +110,16 @@ def test_from_numpy_warns_once_about_read_only_arrays(monkeypatch: pytest.Monkey
     ("make", "error", "message"),
     [
         (lambda: [1], TypeError, r"expected np.ndarray \(got list\)"),
-        (lambda: np.zeros(3)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
-        (lambda: np.zeros(3, "f4,i1")["f0"], ValueError, "strides not a multiple of the element byte size"),
+        (
+            lambda: np.zeros(3)[::-1],
+            ValueError,
+            "At least one stride in the given numpy array is negative",
+        ),
+        (
+            lambda: np.zeros(3, "f4,i1")["f0"],
+            ValueError,
+            "strides not a multiple of the element byte size",
+        ),
         (lambda: np.zeros(3, ">f8"), ValueError, "byte order different from the native byte order"),
         (
             lambda: np.array(["a"]),
@@ -174,7 +186,10 @@ def test_numpy_functions_take_tensors_and_give_tensors() -> None:
     t = torch.tensor([0.0, 1.0])
     assert np.asarray(t).ctypes.data == t.data_ptr()
     assert np.asarray(t, dtype=np.float64).dtype == np.float64
-    assert isinstance(np.exp(t), torch.Tensor) and np.exp(t).tolist() == np.exp(np.float32([0, 1])).tolist()
+    assert (
+        isinstance(np.exp(t), torch.Tensor)
+        and np.exp(t).tolist() == np.exp(np.float32([0, 1])).tolist()
+    )
     assert (t + np.ones(2)).tolist() == [1.0, 2.0]
     with pytest.raises(TypeError):
         np.ones(2) * t
@@ -182,7 +197,10 @@ def test_numpy_functions_take_tensors_and_give_tensors() -> None:
 
 def test_numpy_refuses_what_it_would_break() -> None:
     t = torch.ones(2, requires_grad=True)
-    message = r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead."
+    message = (
+        r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) "
+        r"instead."
+    )
     for call in (t.numpy, lambda: np.asarray(t)):
         with pytest.raises(RuntimeError, match=message):
             call()
@@ -205,10 +223,19 @@ def test_frombuffer_shares_and_keeps_the_buffer() -> None:
     buffer.extend(b"1")
 
 
-def test_frombuffer_takes_any_buffer_and_warns_about_constant_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frombuffer_takes_any_buffer_and_warns_about_constant_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(interop, "_warned", set())
-    assert torch.frombuffer(pyarray.array("d", [1.0, 2.0]), dtype=torch.float64).tolist() == [1.0, 2.0]
-    assert torch.frombuffer(memoryview(bytearray(b"abcd"))[1:], dtype=torch.uint8).tolist() == [98, 99, 100]
+    assert torch.frombuffer(pyarray.array("d", [1.0, 2.0]), dtype=torch.float64).tolist() == [
+        1.0,
+        2.0,
+    ]
+    assert torch.frombuffer(memoryview(bytearray(b"abcd"))[1:], dtype=torch.uint8).tolist() == [
+        98,
+        99,
+        100,
+    ]
     with pytest.warns(UserWarning, match="The given buffer is not writable"):
         assert torch.frombuffer(b"\x01\x02", dtype=torch.int16).tolist() == [513]
 
@@ -226,24 +253,64 @@ def test_frombuffer_looks_at_the_very_bytes_and_needs_no_alignment() -> None:
 
 
 FROMBUFFER_ERRORS: list[tuple[str, dict[str, Any], type[Exception], str]] = [
-    ("dtype None", {"dtype": None}, TypeError, "argument 'dtype' must be internals.dtype, not NoneType"),
-    ("numpy dtype", {"dtype": np.float32}, TypeError, "argument 'dtype' must be internals.dtype, not type"),
+    (
+        "dtype None",
+        {"dtype": None},
+        TypeError,
+        "argument 'dtype' must be internals.dtype, not NoneType",
+    ),
+    (
+        "numpy dtype",
+        {"dtype": np.float32},
+        TypeError,
+        "argument 'dtype' must be internals.dtype, not type",
+    ),
     ("count float", {"count": 2.0}, TypeError, "argument 'count' must be int, not float"),
     ("count bool", {"count": True}, TypeError, "argument 'count' must be int, not bool"),
     ("offset float", {"offset": 2.0}, TypeError, "argument 'offset' must be int, not float"),
-    ("count 0", {"count": 0}, ValueError, r"both buffer length \(32\) and count \(0\) must not be 0"),
-    ("count", {"count": 9}, ValueError, r"requested buffer length \(9 \* 4 bytes\) after offset \(0 bytes\)"),
+    (
+        "count 0",
+        {"count": 0},
+        ValueError,
+        r"both buffer length \(32\) and count \(0\) must not be 0",
+    ),
+    (
+        "count",
+        {"count": 9},
+        ValueError,
+        r"requested buffer length \(9 \* 4 bytes\) after offset \(0 bytes\)",
+    ),
     (
         "offset",
         {"offset": 33},
         ValueError,
         r"offset \(33 bytes\) must be non-negative and no greater than buffer length",
     ),
-    ("rest", {"offset": 3}, ValueError, r"buffer length \(29 bytes\) after offset \(3 bytes\) must be a multiple"),
+    (
+        "rest",
+        {"offset": 3},
+        ValueError,
+        r"buffer length \(29 bytes\) after offset \(3 bytes\) must be a multiple",
+    ),
     ("no buffer", {"buffer": 3}, ValueError, "object does not implement Python buffer protocol."),
-    ("gaps", {"buffer": memoryview(bytearray(64))[::2]}, RuntimeError, "could not retrieve buffer from object"),
-    ("transposed", {"buffer": np.zeros((2, 3)).T}, RuntimeError, "could not retrieve buffer from object"),
-    ("gradient", {"requires_grad": True}, RuntimeError, "Only Tensors of floating point and complex dtype can require"),
+    (
+        "gaps",
+        {"buffer": memoryview(bytearray(64))[::2]},
+        RuntimeError,
+        "could not retrieve buffer from object",
+    ),
+    (
+        "transposed",
+        {"buffer": np.zeros((2, 3)).T},
+        RuntimeError,
+        "could not retrieve buffer from object",
+    ),
+    (
+        "gradient",
+        {"requires_grad": True},
+        RuntimeError,
+        "Only Tensors of floating point and complex dtype can require",
+    ),
 ]
 
 
@@ -255,7 +322,9 @@ def test_frombuffer_refuses_what_pytorch_refuses(case: Any) -> None:
         torch.frombuffer(**arguments)
 
     def ask(real: Any) -> Any:
-        there = {**arguments, "dtype": real.int32} if arguments["dtype"] is torch.int32 else arguments
+        there = (
+            {**arguments, "dtype": real.int32} if arguments["dtype"] is torch.int32 else arguments
+        )
         return real.frombuffer(**there)
 
     with pytest.raises(kind, match=message.replace("internals", "torch")):

@@ -1,4 +1,6 @@
-"""Tensors print as PyTorch prints them (what `golden/printing.txt` shows, over random tensors), and what is printed is true."""
+"""Tensors print as PyTorch prints them (what `golden/printing.txt` shows, over random tensors), and
+what is printed is true.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,9 @@ def tensors(draw: Any) -> Any:
 
 
 @given(tensors(), st.fixed_dictionaries({}, optional={
-    "precision": st.integers(0, 7), "edgeitems": st.integers(0, 4), "linewidth": st.integers(20, 120),
-    "threshold": st.sampled_from([5, 50, 1000]), "sci_mode": st.sampled_from([None, True, False]),
+    "precision": st.integers(0, 7), "edgeitems": st.integers(0, 4),
+    "linewidth": st.integers(20, 120), "threshold": st.sampled_from([5, 50, 1000]),
+    "sci_mode": st.sampled_from([None, True, False]),
     "profile": st.sampled_from(["default", "short", "full"]),
 }))  # fmt: skip
 @examples(150)
@@ -76,23 +79,34 @@ def test_prints_as_pytorch_prints(t: Any, options: dict[str, Any]) -> None:
 
     expected = answer(printed, about=description([t, options]), family="texts")
     with printoptions(**options):
-        assert _one_line_suffix(repr(t)) == _one_line_suffix(expected.replace("torch.", "internals."))
+        assert _one_line_suffix(repr(t)) == _one_line_suffix(
+            expected.replace("torch.", "internals.")
+        )
 
 
 def _one_line_suffix(text: str) -> str:
-    """Our name is longer than torch's, so the suffix sometimes starts a new line where theirs did not have to."""
+    """Our name is longer than torch's, so the suffix sometimes starts a new line where theirs did
+    not have to.
+    """
     return re.sub(r",\s+(dtype|size)=", r", \1=", text)
 
 
 @given(tensors())
 @examples(30)
 def test_what_is_printed_in_full_is_the_tensor(t: Any) -> None:
-    with printoptions(profile="full", precision=20, sci_mode=True if t.is_floating_point() or t.is_complex() else None):
+    with printoptions(
+        profile="full",
+        precision=20,
+        sci_mode=True if t.is_floating_point() or t.is_complex() else None,
+    ):
         text = repr(t)
-    again = eval(text, {"tensor": _tensor, "internals": torch, "inf": math.inf, "nan": math.nan, "nanj": complex(0, math.nan),
-                        "infj": complex(0, math.inf)})  # fmt: skip
+    again = eval(text, {
+        "tensor": _tensor, "internals": torch, "inf": math.inf, "nan": math.nan,
+        "nanj": complex(0, math.nan), "infj": complex(0, math.inf),
+    })  # fmt: skip
     assert again.shape == t.shape and again.dtype is t.dtype
-    # inf*1j and the like are nowhere near exact in Python's complex arithmetic: compare where all is finite
+    # inf*1j and the like are nowhere near exact in Python's complex arithmetic: compare where all
+    # is finite
     a, b = np.asarray(again), np.asarray(t)
     finite = np.isfinite(b)
     assert np.array_equal(a[finite], b[finite])

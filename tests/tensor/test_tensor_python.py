@@ -24,7 +24,13 @@ from tests.support import DTYPES, assert_same, examples, to_numpy
 @examples(50)
 def test_a_single_element_is_a_number(x: Any) -> None:
     t = torch.tensor(x)
-    assert t.item() == x and type(t.item()) is type(x) and complex(t) == x and bool(t) is bool(x) and float(t) == x
+    assert (
+        t.item() == x
+        and type(t.item()) is type(x)
+        and complex(t) == x
+        and bool(t) is bool(x)
+        and float(t) == x
+    )
     if math.isfinite(x):
         assert int(t) == int(x)
     if not isinstance(x, float):
@@ -68,18 +74,25 @@ def test_pickling_keeps_requires_grad_and_empty_and_borrowed_tensors() -> None:
     assert borrowed.tolist() == [0, 1, 2] and borrowed.untyped_storage().resizable()
 
 
-@pytest.mark.parametrize("how", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy], ids=["pickle", "deepcopy"])
+@pytest.mark.parametrize(
+    "how", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy], ids=["pickle", "deepcopy"]
+)
 def test_storages_shared_before_are_shared_after(how: Any) -> None:
     base = torch.arange(6)
     first = {"all": base, "row": base[2:], "same": base, "other": torch.arange(6)}
     second = how(first)
-    assert second["all"] is second["same"] and second["all"].untyped_storage() is second["row"].untyped_storage()
+    assert (
+        second["all"] is second["same"]
+        and second["all"].untyped_storage() is second["row"].untyped_storage()
+    )
     assert second["other"].untyped_storage() is not second["all"].untyped_storage()
     second["all"][3] = 99
     assert second["row"].tolist() == [2, 99, 4, 5] and base.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("how", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy], ids=["pickle", "deepcopy"])
+@pytest.mark.parametrize(
+    "how", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy], ids=["pickle", "deepcopy"]
+)
 def test_attributes_go_with_the_tensor(how: Any) -> None:
     t = torch.ones(2)
     t.note = ["mine", t]
@@ -103,14 +116,20 @@ def test_dtypes_sizes_and_devices_survive_pickling() -> None:
 
 
 def test_sizes_are_sizes_and_sequences_are_data() -> None:
-    assert torch.Tensor(5, 5, 5).shape == (5, 5, 5) and torch.Tensor(torch.Size([2, 3])).shape == (2, 3)
+    assert torch.Tensor(5, 5, 5).shape == (5, 5, 5) and torch.Tensor(torch.Size([2, 3])).shape == (
+        2,
+        3,
+    )
     assert torch.Tensor([5, 5, 5]).tolist() == torch.Tensor((5, 5, 5)).tolist() == [5.0, 5.0, 5.0]
     assert torch.Tensor().shape == (0,)
     t = torch.ones(2)
     assert torch.Tensor(t).untyped_storage() is t.untyped_storage()
     assert torch.Tensor(t.untyped_storage()).tolist() == [1, 1]
     a = np.ones(2, np.float32)
-    assert torch.Tensor(a).data_ptr() == a.ctypes.data and torch.Tensor(np.ones(2)).dtype is torch.float32
+    assert (
+        torch.Tensor(a).data_ptr() == a.ctypes.data
+        and torch.Tensor(np.ones(2)).dtype is torch.float32
+    )
 
 
 @pytest.mark.parametrize("kind", [d for d in DTYPES if not d.is_complex], ids=lambda d: d.name)
@@ -136,11 +155,23 @@ def test_new_takes_dtype_and_device_of_the_tensor() -> None:
 
 def test_questions_about_a_tensor() -> None:
     t = torch.ones(2, 3)
-    assert t.is_cpu and not (t.is_cuda or t.is_meta or t.is_sparse or t.is_quantized) and t.layout is torch.strided
-    assert t.is_leaf and t.grad is None and t.grad_fn is None and t.output_nr == 0 and not t.retains_grad
+    assert (
+        t.is_cpu
+        and not (t.is_cuda or t.is_meta or t.is_sparse or t.is_quantized)
+        and t.layout is torch.strided
+    )
+    assert (
+        t.is_leaf
+        and t.grad is None
+        and t.grad_fn is None
+        and t.output_nr == 0
+        and not t.retains_grad
+    )
     t.grad = torch.zeros(2, 3)
     assert t.grad.tolist() == [[0] * 3] * 2
-    with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"):
+    with pytest.raises(
+        TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"
+    ):
         t.grad = 3
     with torch.inference_mode():
         made = torch.ones(1)
@@ -156,9 +187,12 @@ def test_complex_parts_are_views() -> None:
     t.real = torch.tensor([[5.0, 6.0]])
     assert t.tolist() == [[5, 6]] and t._version == 2
     assert (
-        torch.view_as_real(t).shape == (1, 2, 2) and torch.view_as_complex(torch.view_as_real(t)).tolist() == t.tolist()
+        torch.view_as_real(t).shape == (1, 2, 2)
+        and torch.view_as_complex(torch.view_as_real(t)).tolist() == t.tolist()
     )
-    assert torch.tensor([[1j, 2]]).H.tolist() == [[-1j], [2]] and torch.tensor([1 + 1j]).conj().tolist() == [1 - 1j]
+    assert torch.tensor([[1j, 2]]).H.tolist() == [[-1j], [2]] and torch.tensor(
+        [1 + 1j]
+    ).conj().tolist() == [1 - 1j]
     assert torch.ones(2, 3).H.shape == (3, 2) and torch.ones(4, 2, 3).mH.shape == (4, 3, 2)
 
 

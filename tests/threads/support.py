@@ -23,7 +23,9 @@ def restless() -> Iterator[None]:
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """The results of functions that begin together, each in a thread of its own. Raises what one of them raises."""
+    """The results of functions that begin together, each in a thread of its own. Raises what one of
+    them raises.
+    """
     results: list[Any] = [None] * len(works)
     errors: list[BaseException] = []
     start = threading.Barrier(len(works))

@@ -1,6 +1,7 @@
 """Several threads run models while others make and drop tensors: each gets what it would get alone.
 
-Threads change places as often as Python can be made to, so that what may go wrong does so within a second.
+Threads change places as often as Python can be made to, so that what may go wrong does so within a
+second.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from tests.threads.support import THREADS, at_once
 class Perceptron(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 4))
+        self.net = nn.Sequential(
+            nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 4)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(self.net(x), -1)
@@ -55,7 +58,9 @@ class Attention(nn.Module):
         h = self.embed(x)
         h = self.norm(h + self.attend(h, h, h, need_weights=False)[0])
         q = h.reshape(h.size(0), h.size(1), 4, 8).transpose(1, 2)
-        return self.out(h + F.scaled_dot_product_attention(q, q, q).transpose(1, 2).reshape(h.shape))
+        return self.out(
+            h + F.scaled_dot_product_attention(q, q, q).transpose(1, 2).reshape(h.shape)
+        )
 
 
 class Residual(nn.Module):
@@ -86,7 +91,9 @@ def archive_of(name: str) -> bytes:
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_that_share_a_model_get_what_each_would_get_alone(name: str) -> None:
-    """It has not been called before, so they also meet at compiling it; others make and drop tensors, and load archives."""
+    """It has not been called before, so they also meet at compiling it; others make and drop
+    tensors, and load archives.
+    """
     archive, (_, make_input, calls) = archive_of(name), MODELS[name]
     inputs = [make_input(k) for k in range(6)]
     with torch.no_grad():
@@ -118,7 +125,9 @@ def test_threads_that_share_a_model_get_what_each_would_get_alone(name: str) -> 
 def test_threads_share_a_network_with_packed_convolutions() -> None:
     torch.manual_seed(0)
     model = jit.optimize(
-        nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()).eval()
+        nn.Sequential(
+            nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()
+        ).eval()
     )
     inputs = [torch.randn(1 + k % 2, 3, 20, 20) for k in range(4)]
     with torch.no_grad():
@@ -143,7 +152,9 @@ def test_threads_compile_the_code_of_an_archive_once(layout: str) -> None:
 
 
 def test_threads_emit_the_code_of_a_plan_once() -> None:
-    """Else an error would not find the line of the script that it came from: the code that runs is not that which is known."""
+    """Else an error would not find the line of the script that it came from: the code that runs is
+    not that which is known.
+    """
 
     @jit.script
     def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -162,7 +173,9 @@ def error_of(function: Callable[..., Any], *args: Any) -> str:
     return str(caught.value)
 
 
-def test_loading_leaves_the_warning_filters_of_other_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_leaves_the_warning_filters_of_other_threads_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """`warnings.catch_warnings` changes them for the whole process."""
     content = archive_of("perceptron")
 

@@ -1,6 +1,7 @@
 """Several threads allocate, count, draw, compile and record at once: none disturbs another.
 
-Threads change places as often as Python can be made to, so that what may go wrong does so within a second.
+Threads change places as often as Python can be made to, so that what may go wrong does so within a
+second.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ def switches(name: str) -> bool:
 @pytest.mark.parametrize(
     "function",
     [
-        CachingAllocator.allocate, CachingAllocator.release, CachingAllocator._grow, CachingAllocator._give_back,
-        Storage.__del__, tensor_impl.empty, torch.Tensor.__add__, fast_lane_recorded.add, Hot.detour.__wrapped__,  # type: ignore[attr-defined]
+        CachingAllocator.allocate, CachingAllocator.release, CachingAllocator._grow,
+        CachingAllocator._give_back, Storage.__del__, tensor_impl.empty, torch.Tensor.__add__,
+        fast_lane_recorded.add, Hot.detour.__wrapped__,  # type: ignore[attr-defined]
     ],
     ids=lambda f: f.__qualname__,
 )  # fmt: skip
@@ -80,8 +82,11 @@ def test_counters_change_and_blocks_are_taken_where_no_other_thread_gets_in(func
     for i, instruction in enumerate(code):
         before = code[:i]
         if instruction.opname == "STORE_ATTR" and instruction.argval in counters:
-            read = max((k for k, b in enumerate(before) if b.argval == instruction.argval), default=None)
-        elif instruction.argval == "pop" and function is not CachingAllocator.allocate:  # which does not look first
+            read = max(
+                (k for k, b in enumerate(before) if b.argval == instruction.argval), default=None
+            )
+        elif instruction.argval == "pop" and function is not CachingAllocator.allocate:
+            # which does not look first
             read = max(k for k, b in enumerate(before) if b.opname.startswith("POP_JUMP"))
         else:
             continue
@@ -108,7 +113,9 @@ def test_recordings_may_end_in_another_order_than_they_began() -> None:
 def test_equal_geometries_stay_one_object() -> None:
     for n in range(50):
         sizes = 77_000 + n, 3
-        made = at_once(*[lambda: geometry.contiguous_geometry(sizes, torch.float32) for _ in range(THREADS)])  # noqa: B023
+        made = at_once(
+            *[lambda: geometry.contiguous_geometry(sizes, torch.float32) for _ in range(THREADS)]  # noqa: B023
+        )
         assert len(set(map(id, made))) == 1
 
 
@@ -121,7 +128,8 @@ def test_no_number_is_drawn_twice() -> None:
         words = torch.randint(0, 1 << 31, (4000,), generator=g).tolist()
         g.manual_seed(seed)  # from here on the engine has to be made anew
         drawn = at_once(*[
-            lambda: [torch.randint(0, 1 << 31, (10,), generator=g).tolist() for _ in range(100)] for _ in range(THREADS)  # noqa: B023
+            lambda: [torch.randint(0, 1 << 31, (10,), generator=g).tolist() for _ in range(100)]  # noqa: B023
+            for _ in range(THREADS)
         ])  # fmt: skip
         assert sorted(w for part in drawn for ten in part for w in ten) == sorted(words)
 
@@ -129,7 +137,10 @@ def test_no_number_is_drawn_twice() -> None:
 def test_the_second_of_a_pair_of_normal_numbers_is_given_once() -> None:
     g = torch.Generator().manual_seed(0)
     drawn = at_once(*[
-        lambda: [x for _ in range(300) for x in torch.randn(3, dtype=torch.float64, generator=g).tolist()]
+        lambda: [
+            x for _ in range(300)
+            for x in torch.randn(3, dtype=torch.float64, generator=g).tolist()
+        ]
         for _ in range(THREADS)
     ])  # fmt: skip
     every = [x for part in drawn for x in part]
@@ -144,7 +155,11 @@ def test_grad_mode_is_a_threads_own() -> None:
 
     def record() -> None:
         for _ in range(500):
-            assert (w + w).requires_grad and torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+            assert (
+                (w + w).requires_grad
+                and torch.is_grad_enabled()
+                and not torch.is_inference_mode_enabled()
+            )
 
     def do_not() -> None:
         for _ in range(250):
@@ -172,7 +187,10 @@ def test_threads_bind_the_parameters_of_new_kernels() -> None:
 
         bound = at_once(*[lambda: double_all.bind(T=np.float32) for _ in range(THREADS)])
         assert len(set(map(id, bound))) == 1
-        assert at_once(*[lambda: twice.bind(T=np.float64).fastmath for _ in range(THREADS)]) == [("reassoc",)] * THREADS
+        assert (
+            at_once(*[lambda: twice.bind(T=np.float64).fastmath for _ in range(THREADS)])
+            == [("reassoc",)] * THREADS
+        )
 
 
 def test_threads_may_note_their_kernels_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +227,9 @@ def test_profiling_one_thread_does_not_disturb_another() -> None:
 def test_storage_is_lent_where_no_other_thread_gets_in() -> None:
     code = list(dis.get_instructions(Storage.lend))
     last = max(i for i, c in enumerate(code) if switches(c.opname))
-    loads = [i for i, c in enumerate(code) if c.opname.startswith("LOAD_ATTR") and c.argval == "_data"]
+    loads = [
+        i for i, c in enumerate(code) if c.opname.startswith("LOAD_ATTR") and c.argval == "_data"
+    ]
     stores = [i for i, c in enumerate(code) if c.opname == "STORE_ATTR" and c.argval == "_data"]
     assert min(loads) > last and len(stores) == 2 and min(stores) > last
 

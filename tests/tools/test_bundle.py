@@ -1,4 +1,6 @@
-"""The offline bundle: what is in it, and that a lock file's conditions are judged for the system that it is made for."""
+"""The offline bundle: what is in it, and that a lock file's conditions are judged for the system
+that it is made for.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_nothing_of_the_real_lock_is_lost() -> None:
 
     text = (ROOT / bundle.LOCK).read_text()
     wanted = [
-        line.removesuffix(" \\") for line in text.splitlines() if "==" in line and not line.startswith((" ", "#"))
+        line.removesuffix(" \\")
+        for line in text.splitlines()
+        if "==" in line and not line.startswith((" ", "#"))
     ]
     here = {r.name for r in map(Requirement, wanted) if r.marker is None or r.marker.evaluate()}
     kept = without_markers(text, Target().markers)
@@ -81,7 +85,10 @@ def test_what_pip_is_asked_for() -> None:
     ],
 )
 def test_what_it_cannot_make_is_told_before_anything_is_fetched(
-    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr("sys.argv", ["bundle", *arguments])
@@ -92,7 +99,9 @@ def test_what_it_cannot_make_is_told_before_anything_is_fetched(
 
 
 @pytest.mark.sampled(1 / 4)
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle")
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle"
+)
 def test_what_is_in_it(tmp_path: Path) -> None:
     wheel = tmp_path / "numpy-2.1-cp311-cp311-manylinux_2_28_x86_64.whl"
     wheel.write_bytes(b"wheel")
@@ -101,13 +110,22 @@ def test_what_is_in_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(file) as archive:
         names = set(archive.namelist())
         assert archive.read(f"under-the-hood/wheels/{wheel.name}") == b"wheel"
-        assert "2.1-cp311-cp311-manylinux_2_28_x86_64" in archive.read("under-the-hood/START_HERE.md").decode()
+        assert (
+            "2.1-cp311-cp311-manylinux_2_28_x86_64"
+            in archive.read("under-the-hood/START_HERE.md").decode()
+        )
         ast.parse(archive.read("under-the-hood/install.py"))
-        committed = subprocess.run(["git", "show", "HEAD:Makefile"], cwd=ROOT, capture_output=True, check=True).stdout
+        committed = subprocess.run(
+            ["git", "show", "HEAD:Makefile"], cwd=ROOT, capture_output=True, check=True
+        ).stdout
         assert archive.read("under-the-hood/project/Makefile") == committed
         mode = archive.getinfo("under-the-hood/project/.ci/run").external_attr >> 16
     tracked = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-tree", "-r", "--name-only", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert {f"under-the-hood/project/{name}" for name in tracked.stdout.splitlines()} <= names
     assert not any("/build/" in name or "/.venv/" in name or "/.git/" in name for name in names)
@@ -120,9 +138,12 @@ def test_the_installer_looks_nowhere_else(tmp_path: Path) -> None:
     tools.mkdir(parents=True)
     (tmp_path / "install.py").write_text(bundle.INSTALL)
     (tools / "setup_env.py").write_text(
-        "import os, sys\nprint(os.environ['PIP_NO_INDEX'], os.environ['PIP_FIND_LINKS'])\nsys.exit(1)\n"
+        "import os, sys\nprint(os.environ['PIP_NO_INDEX'], "
+        "os.environ['PIP_FIND_LINKS'])\nsys.exit(1)\n"
     )
-    run = subprocess.run([sys.executable, "install.py"], cwd=tmp_path, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "install.py"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert (
         run.stdout == f"1 {(tmp_path / 'wheels').as_uri()}\n"
         and "The installation failed" in run.stderr
@@ -131,8 +152,17 @@ def test_the_installer_looks_nowhere_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle")
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle"
+)
 def test_a_real_bundle_installs_without_network(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tools.bundle", "--check", "--output", str(tmp_path / "bundle.zip")]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.bundle",
+        "--check",
+        "--output",
+        str(tmp_path / "bundle.zip"),
+    ]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0 and "READY" in run.stdout, run.stdout + run.stderr

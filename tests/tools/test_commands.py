@@ -1,4 +1,5 @@
-"""What the README and `make help` tell a reader to type, typed in a fresh clone: no file may be missing that is only here.
+"""What the README and `make help` tell a reader to type, typed in a fresh clone: no file may be
+missing that is only here.
 
 The clone has an environment of its own, which finds the packages of this one: nothing is fetched.
 """
@@ -36,10 +37,14 @@ LONG = {
     "slides": "make slides",
 }
 NOT_RUN = {
-    **dict.fromkeys(["oracle", "goldens", "cuda", "workshop", "bench-env", "bundle", "lock"], "fetches packages"),
+    **dict.fromkeys(
+        ["oracle", "goldens", "cuda", "workshop", "bench-env", "bundle", "lock"], "fetches packages"
+    ),
     **dict.fromkeys(["test-full", "browser-test"], "runs this again, or needs a browser"),
     **dict.fromkeys(["test-gpu", "gpu-first-hour", "bench-gpu"], "needs a GPU"),
-    **dict.fromkeys(["bench", "bench-full", "bench-serving", "mutants"], "measures for minutes or hours"),
+    **dict.fromkeys(
+        ["bench", "bench-full", "bench-serving", "mutants"], "measures for minutes or hours"
+    ),
     **dict.fromkeys(["hub", "clean"], "serves until it is stopped, or deletes"),
 }
 MODULE = ["doctor", "inspect tests/archives/torch_save/attributes.pt", "--help"]
@@ -47,14 +52,21 @@ MODULE = ["doctor", "inspect tests/archives/torch_save/attributes.pt", "--help"]
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of what is committed, and an environment that looks for packages where this Python does."""
+    """A clone of what is committed, and an environment that looks for packages where this Python
+    does.
+    """
     if not (ROOT / ".git").exists() or not shutil.which("git") or not shutil.which("make"):
         pytest.skip("a clone needs git, a repository and make")
     folder = tmp_path_factory.mktemp("reader") / "clone"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", ROOT.as_uri(), str(folder)], check=True)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True
+    )
     places = subprocess.run(
-        [folder / ".venv/bin/python", "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
+        [
+            folder / ".venv/bin/python", "-c",
+            "import sysconfig; print(sysconfig.get_paths()['purelib'])",
+        ],
         capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     Path(places, "clone.pth").write_text(f"{folder}\nimport site; site.addsitedir({HERE!r})\n")
@@ -71,9 +83,17 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def type_in(clone: Path, command: str) -> str:
-    """What a shell in the clone shows. Compiled code is shared: it belongs to sources, not to folders."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INTERNALS_TEST_FULL", "PYTEST_XDIST_WORKER")}
-    done = subprocess.run(["sh", "-c", command], cwd=clone, env=kept, text=True, capture_output=True)
+    """What a shell in the clone shows. Compiled code is shared: it belongs to sources, not to
+    folders.
+    """
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("PYTHONPATH", "INTERNALS_TEST_FULL", "PYTEST_XDIST_WORKER")
+    }
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=clone, env=kept, text=True, capture_output=True
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 

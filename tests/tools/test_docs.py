@@ -1,4 +1,6 @@
-"""The README's picture is what `viz` draws today, links lead somewhere, overviews of packages name all their files."""
+"""The README's picture is what `viz` draws today, links lead somewhere, overviews of packages name
+all their files.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,17 @@ OVERVIEWS = (
     "internals/aten/compiled/convolution", "internals/aten/native", "internals/aten/native/fft",
     "internals/aten/native/linalg", "internals/aten/native/random", "internals/aten/native/special",
     "internals/profiler", "internals/serving", "internals/serving/batching",
-    "internals/serving/models", "internals/serving/observe", "apparatus/payloads", "internals/serving/protocol",
-    "internals/serving/transport", "apparatus/two_https", "viz/rooms/explore_page",
+    "internals/serving/models", "internals/serving/observe", "apparatus/payloads",
+    "internals/serving/protocol", "internals/serving/transport", "apparatus/two_https",
+    "viz/rooms/explore_page",
 )  # fmt: skip
-WITHOUT_A_REAL_ONE = ("exercises", "internals/source_map", "tools/browser", "tools/site", "workshop/hub")
+WITHOUT_A_REAL_ONE = (
+    "exercises",
+    "internals/source_map",
+    "tools/browser",
+    "tools/site",
+    "workshop/hub",
+)
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 AVOIDED = (
     r"\b(?:nobody|somebody|(?:leave|left) away|(?:what|that) came of|"
@@ -29,7 +38,9 @@ AVOIDED = (
 
 
 def draw(path: Path) -> None:
-    """`python -c "from tests.tools.test_docs import *; draw(ROOT / 'docs/big_picture.svg')"` renews it."""
+    """`python -c "from tests.tools.test_docs import *; draw(ROOT / 'docs/big_picture.svg')"` renews
+    it.
+    """
     t = torch.arange(6.0).view(2, 3)
     viz.big_picture(t).save(path)
 
@@ -49,7 +60,8 @@ def test_links_lead_somewhere(text: Path) -> None:
 def test_words_are_those_of_the_house(text: Path) -> None:
     """The table of CONTRIBUTING, "How it is written", shows what to write instead."""
     shown = re.sub(r"(?s)\n## How it is written\n.*?(?=\n## )", "", text.read_text())
-    shown = re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)", "", shown)  # code, and headings that are linked to
+    # code, and headings that are linked to
+    shown = re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)", "", shown)
     assert not re.findall(AVOIDED, shown, re.IGNORECASE)
 
 
@@ -64,19 +76,28 @@ def test_overviews_of_packages_name_all_files(package: str) -> None:
 def test_files_end_their_description_with_how_the_real_one_differs(package: str) -> None:
     for path in (ROOT / package).glob("*.py"):
         text = ast.get_docstring(ast.parse(path.read_text())) or ""
-        assert "\n\nHow the real one differs" in text and "\n\n" not in text[text.index("How the real one") :], (
-            path.name
-        )
+        assert (
+            "\n\nHow the real one differs" in text
+            and "\n\n" not in text[text.index("How the real one") :]
+        ), path.name
 
 
 def test_what_moved_is_where_the_page_says() -> None:
-    """Paths in full on the right exist; those on the left do not, but where only a part of a file went."""
+    """Paths in full on the right exist; those on the left do not, but where only a part of a file
+    went.
+    """
     for line in (ROOT / "docs" / "moved.md").read_text(encoding="utf-8").splitlines():
         cells = line.split("|")
         if len(cells) != 4 or "`" not in line:
             continue
         was, now = (re.findall(r"`([\w/.]+(?:\.py|/))`", cell) for cell in cells[1:3])
-        missing = [path for path in now if not any((ROOT / folder / path).exists() for folder in ("", "internals"))]
+        missing = [
+            path
+            for path in now
+            if not any((ROOT / folder / path).exists() for folder in ("", "internals"))
+        ]
         assert not [path for path in missing if "X" not in path and "Y" not in path], line
-        left = [path for path in was if path.endswith(".py") and (ROOT / "internals" / path).exists()]
+        left = [
+            path for path in was if path.endswith(".py") and (ROOT / "internals" / path).exists()
+        ]
         assert not left or ":" in cells[1], line

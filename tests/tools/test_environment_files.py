@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-CONDA_NAMES = {"graphviz": "python-graphviz", "prometheus-client": "prometheus_client"}  # where conda calls a package otherwise
+# where conda calls a package otherwise
+CONDA_NAMES = {"graphviz": "python-graphviz", "prometheus-client": "prometheus_client"}
 NOT_IN_CONDA = {"graphviz-pure", "tritonclient"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -65,7 +66,9 @@ def test_what_make_cuda_adds_fits_to_what_is_there() -> None:
     packaging = pytest.importorskip("packaging.requirements")
     base, added = locked(), locked("requirements-cuda.lock")
     for requirement in map(packaging.Requirement, CUDA):
-        assert requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+        assert (
+            requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+        )
     both = base.keys() & added.keys()
     assert {"numba", "numpy"} <= both and all(base[name] == added[name] for name in both)
 
@@ -74,7 +77,9 @@ def test_what_make_workshop_adds_fits_to_what_is_there() -> None:
     packaging = pytest.importorskip("packaging.requirements")
     base, added = locked(), locked("requirements-workshop.lock")
     for requirement in map(packaging.Requirement, WORKSHOP):
-        assert requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+        assert (
+            requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+        )
     both = base.keys() & added.keys()
     assert {"jupyterlab", "nbconvert"} <= both and all(base[name] == added[name] for name in both)
 
@@ -112,7 +117,9 @@ def test_no_registry_address(file: str) -> None:
 
 def test_oracle_is_the_version_that_the_bench_extra_names() -> None:
     bench = PROJECT["optional-dependencies"]["bench"]
-    pinned = re.search(r"^torch==(\d+\.\d+)\.", (ROOT / "requirements-oracle.lock").read_text(), re.M)
+    pinned = re.search(
+        r"^torch==(\d+\.\d+)\.", (ROOT / "requirements-oracle.lock").read_text(), re.M
+    )
     assert pinned and f"torch=={pinned.group(1)}.*" in bench
 
 
@@ -120,4 +127,6 @@ def test_every_dependency_is_explained() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text().lower()
     explained = set(re.findall(r"^\| `([^`]+)`", text, re.M))
     compared_with = {name_of(r) for r in PROJECT["optional-dependencies"]["bench"]}
-    assert explained == {name_of(r) for r in WANTED + CUDA + WORKSHOP} | compared_with | {"setuptools"}
+    assert explained == {name_of(r) for r in WANTED + CUDA + WORKSHOP} | compared_with | {
+        "setuptools"
+    }

@@ -1,4 +1,6 @@
-"""`make gpu-first-hour`: that it says what is missing, goes on where it stopped, and claims only what ran."""
+"""`make gpu-first-hour`: that it says what is missing, goes on where it stopped, and claims only
+what ran.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,16 @@ def test_without_a_gpu_it_says_so_and_runs_nothing(
     monkeypatch.setenv("PATH", "")
     assert hour.main([]) == 1
     assert capsys.readouterr().err == (
-        "gpu-first-hour: there is no GPU here: there is no NVIDIA driver on this system. Nothing was run.\n"
+        "gpu-first-hour: there is no GPU here: there is no NVIDIA driver on this system. Nothing "
+        "was run.\n"
         "Also absent: compute-sanitizer, ncu. What needs no GPU: make test ARGS=tests/cuda\n"
     )
     assert not list(own_folder.iterdir())
 
 
-def test_the_page_has_what_ran_and_says_what_did_not(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_what_ran_and_says_what_did_not(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = [
         fake("a", "print('sum: 6')"),
         fake("b", "print('oh'); raise SystemExit(2)"),
@@ -67,7 +72,13 @@ def test_the_page_has_what_ran_and_says_what_did_not(own_folder: Path, monkeypat
     monkeypatch.setattr(hour, "steps", lambda: [*chosen, fake("z", "")])
     assert hour.go_through(chosen, seconds=3) == 1
     page = (own_folder / "page.md").read_text()
-    for text in ("ran, ", "FAILED, status 2", "not over after 3 s", "left out: no-such-program is not here", "to be continued"):
+    for text in (
+        "ran, ",
+        "FAILED, status 2",
+        "not over after 3 s",
+        "left out: no-such-program is not here",
+        "to be continued",
+    ):
         assert page.count(text) == 1, page
     assert "## z. Step z: not run\n" in page and "    sum: 6\n" in page and "    begun\n" in page
 
@@ -80,15 +91,22 @@ def test_it_goes_on_where_it_stopped(own_folder: Path, monkeypatch: pytest.Monke
     assert (own_folder / "runs").read_text() == "ahh"  # what ran is not run again
     monkeypatch.setattr(hour, "commit", lambda: "other")
     hour.go_through(chosen)
-    assert (own_folder / "runs").read_text() == "ahhah"  # what ran at another commit says nothing of this one
+    # what ran at another commit says nothing of this one
+    assert (own_folder / "runs").read_text() == "ahhah"
 
 
 def test_what_programs_print_is_read() -> None:
-    assert hour.sanitized(SANITIZED) == ["ERROR SUMMARY: 1 error", "Invalid __global__ read of size 4 bytes"]
+    assert hour.sanitized(SANITIZED) == [
+        "ERROR SUMMARY: 1 error",
+        "Invalid __global__ read of size 4 bytes",
+    ]
     assert hour.occupancy(NCU) == [
-        "gemm", "Block Limit Registers: 2 block", "Theoretical Occupancy: 25 %", "Achieved Occupancy: 24.61 %",
+        "gemm", "Block Limit Registers: 2 block", "Theoretical Occupancy: 25 %",
+        "Achieved Occupancy: 24.61 %",
     ]  # fmt: skip
-    assert hour.last_line("..s\n\n3 passed, 1 skipped in 2.00s\n") == ["3 passed, 1 skipped in 2.00s"]
+    assert hour.last_line("..s\n\n3 passed, 1 skipped in 2.00s\n") == [
+        "3 passed, 1 skipped in 2.00s"
+    ]
     assert hour.table("Measured on a day\n\n| case |\n|---|\nnoise\n| a + b | 91% |\n") == [
         "Measured on a day", "| case |", "|---|", "| a + b | 91% |",
     ]  # fmt: skip
@@ -99,10 +117,15 @@ def test_the_programs_inside_run_on_the_simulated_device() -> None:
     with backend.installed(SimulatedDriver()):
         assert list(inside.rows("cuda")) == list(inside.rows("cpu"))
         lines = list(inside.gemm(side=8, rounds=1))
-    assert [line.partition(":")[0] for line in lines[:2]] == ["launch bounds (256, 2)", "launch bounds (256, 1)"]
+    assert [line.partition(":")[0] for line in lines[:2]] == [
+        "launch bounds (256, 2)",
+        "launch bounds (256, 1)",
+    ]
 
 
 def test_each_step_has_a_letter_and_a_program_of_this_project() -> None:
     steps = hour.steps()
-    assert len({step.letter for step in steps}) == len(steps) and {step.letter[0] for step in steps} == set("abcdefgh")
+    assert len({step.letter for step in steps}) == len(steps) and {
+        step.letter[0] for step in steps
+    } == set("abcdefgh")
     assert all(sys.executable in step.command for step in steps)

@@ -20,7 +20,12 @@ def test_what_is_on_it() -> None:
 
 
 def test_shared_and_copied_were_looked_up() -> None:
-    rows = {way: word for word, way in re.findall(r"<td>(\w+)</td><td><code>(.*?)</code>", "".join(handout.shared()))}
+    rows = {
+        way: word
+        for word, way in re.findall(
+            r"<td>(\w+)</td><td><code>(.*?)</code>", "".join(handout.shared())
+        )
+    }
     assert set(rows.values()) == {"shared", "copied"} and len(rows) == len(handout.WAYS)
     assert rows["torch.tensor(a)"] == "copied" and rows["torch.from_numpy(a).t()"] == "shared"
 
@@ -36,7 +41,11 @@ def test_every_floor_is_named() -> None:
     [("x.pdf", "give a name that ends in .html"), ("file/x.html", "cannot write file/x.html: ")],
 )
 def test_where_it_cannot_be_written_is_told(
-    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "file").write_text("here before")
     monkeypatch.chdir(tmp_path)

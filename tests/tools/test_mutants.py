@@ -50,7 +50,8 @@ from viz.toy import clamp
 def test_inside(): assert clamp(3, 0, 5) == 3
 def test_low(): assert clamp(-1, 0, 5) == 0
 def test_high(): assert clamp(7, 0, 5) == 5
-def test_in_another_python(): subprocess.run([sys.executable, "-c", "import viz.toy; viz.toy.clamp(1, 2, 3)"], check=True)
+CALL = "import viz.toy; viz.toy.clamp(1, 2, 3)"
+def test_in_another_python(): subprocess.run([sys.executable, "-c", CALL], check=True)
 def test_broken_from_the_start(): assert clamp(0, 0, 0) is None
 """
 RUN = """
@@ -85,7 +86,10 @@ def test_each_kind_of_fault_is_found(kind: str) -> None:
 
 
 def test_a_fault_keeps_its_name_when_lines_move_and_has_as_many_lines_as_before() -> None:
-    source = "def f(a, b):\n    return (a -\n            b)\n\n\ndef g(a):\n    assert a < 3\n    return a @ a\n"
+    source = (
+        "def f(a, b):\n    return (a -\n            b)\n\n\ndef g(a):\n    assert a < 3\n    "
+        "return a @ a\n"
+    )
     here, lower = (
         list(faults(text, "internals/toy.py")) for text in (source, "import math\n\n" + source)
     )

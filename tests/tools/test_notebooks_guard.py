@@ -64,11 +64,14 @@ def sound() -> nbformat.NotebookNode:
         metadata=METADATA,
         cells=[
             new_markdown_cell(
-                "# Sums\n\nWhat is one and one? 5 minutes. Mirrors `aten/src/ATen/native/BinaryOps.cpp`."
+                "# Sums\n\nWhat is one and one? 5 minutes. Mirrors "
+                "`aten/src/ATen/native/BinaryOps.cpp`."
             ),
             new_code_cell("x = 1", execution_count=1),
             new_code_cell("x + 1", execution_count=2, outputs=[shown]),
-            new_markdown_cell("## Recap\nTwo.\n## How the real one differs\nNot.\n## Try it yourself\nx + 2"),
+            new_markdown_cell(
+                "## Recap\nTwo.\n## How the real one differs\nNot.\n## Try it yourself\nx + 2"
+            ),
         ],
     )
 
@@ -89,7 +92,9 @@ def broken(rule: str) -> nbformat.NotebookNode:
         case "no_volatile_metadata":
             plain.metadata["execution"] = {"iopub.execute_input": "2026-01-01"}
         case "opens_well":
-            opening.source = "# Sums\n\nWhat is one and one? Mirrors `aten/src/ATen/native/BinaryOps.cpp`."
+            opening.source = (
+                "# Sums\n\nWhat is one and one? Mirrors `aten/src/ATen/native/BinaryOps.cpp`."
+            )
         case "ends_well":
             ending.source = "## Recap\nTwo."
     return notebook
@@ -104,10 +109,14 @@ def test_rule_passes_a_sound_notebook_and_sees_a_broken_one(rule: Rule) -> None:
 def test_an_exemption_with_its_reason_is_allowed_once() -> None:
     notebook = sound()
     showing = notebook.cells[2]
-    showing.source = "# NBVAL_IGNORE_OUTPUT\n# not compared: the time differs from run to run\nx + 1"
+    showing.source = (
+        "# NBVAL_IGNORE_OUTPUT\n# not compared: the time differs from run to run\nx + 1"
+    )
     assert list(rules.few_exemptions(notebook)) == []
     notebook.cells.append(showing)
-    assert list(rules.few_exemptions(notebook)) == ["cells [2, 3] of 3 are not compared; at most 5 % may be"]
+    assert list(rules.few_exemptions(notebook)) == [
+        "cells [2, 3] of 3 are not compared; at most 5 % may be"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""How much a reader has to read: the functions that four programs enter, and their lines, as docs/architecture.md tells.
+"""How much a reader has to read: the functions that four programs enter, and their lines, as
+docs/architecture.md tells.
 
-The lanes are closed, and a program is run once to warm up; then each function of `internals` that it enters is noted. A change
-that makes one of these ways a tenth longer, or shorter, fails here until the page is changed on purpose.
+The lanes are closed, and a program is run once to warm up; then each function of `internals` that
+it enters is noted. A change that makes one of these ways a tenth longer, or shorter, fails here
+until the page is changed on purpose.
 """
 
 from __future__ import annotations
@@ -27,17 +29,29 @@ ROW = re.compile(r"\| `(.+)` \| ([\d,]+) \| ([\d,]+) \|$", re.M)
 
 def told() -> dict[str, tuple[int, int]]:
     """Programs with their functions and lines, from the page."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## How much there is to read")[2]
-    return {name: (int(f.replace(",", "")), int(n.replace(",", ""))) for name, f, n in ROW.findall(page)}
+    page = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text(encoding="utf-8")
+        .partition("## How much there is to read")[2]
+    )
+    return {
+        name: (int(f.replace(",", "")), int(n.replace(",", ""))) for name, f, n in ROW.findall(page)
+    }
 
 
 def entered(program: Callable[[], Any]) -> set[CodeType]:
-    """The functions of `internals` that run; comprehensions and lambdas stand in the lines of others."""
+    """The functions of `internals` that run; comprehensions and lambdas stand in the lines of
+    others.
+    """
     found: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_name.startswith("<"):
+        if (
+            event == "call"
+            and code.co_filename.startswith(PACKAGE)
+            and not code.co_name.startswith("<")
+        ):
             found.add(code)
 
     before = sys.getprofile()
@@ -92,4 +106,6 @@ def test_no_way_has_become_longer(name: str) -> None:
     found = entered(programs()[name])
     measured = len(found), lines(found)
     for now, then in zip(measured, told()[name], strict=True):
-        assert 0.9 * then <= now <= 1.1 * then, f"{name}: {measured} functions and lines; docs/architecture.md: {told()[name]}"
+        assert 0.9 * then <= now <= 1.1 * then, (
+            f"{name}: {measured} functions and lines; docs/architecture.md: {told()[name]}"
+        )

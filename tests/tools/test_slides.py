@@ -59,12 +59,19 @@ def test_sections_cells_and_notes() -> None:
     assert shown[0].startswith("# Title\n\nWhat? More of it.") and len(shown[0]) < 400
     assert shown[3:] == ["## First\n\nShort.", "1 + 1", "Now look:", "2 + 2", "## Second\n\nWords."]
     said = [cell.source for cell, kind in zip(made.cells, kinds(made)) if kind == "notes"]
-    assert said[0].count("More of it.") == 60 and "Said before." in said[2] and "begins with `x0 = 0`" in said[3]
+    assert (
+        said[0].count("More of it.") == 60
+        and "Said before." in said[2]
+        and "begins with `x0 = 0`" in said[3]
+    )
     assert said[4] == "an afterthought"
 
 
 def test_headings_in_code_are_none() -> None:
-    assert [c.heading for c in chunks("```\n# not a heading\n```\n## A heading\ntext")] == ["", "## A heading"]
+    assert [c.heading for c in chunks("```\n# not a heading\n```\n## A heading\ntext")] == [
+        "",
+        "## A heading",
+    ]
     assert chunks("") == [("", "")]
 
 
@@ -92,13 +99,23 @@ def test_every_notebook_makes_a_deck(path: Path) -> None:
     shown = "\n".join(cell.source for cell, kind in zip(made.cells, kinds(made)) if kind != "notes")
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "exercise" not in cell.metadata.get("tags", []):
-            for heading in re.findall(r"(?m)^#{1,3} .+$", re.sub(r"(?ms)^```.*?^```", "", cell.source)):
+            for heading in re.findall(
+                r"(?m)^#{1,3} .+$", re.sub(r"(?ms)^```.*?^```", "", cell.source)
+            ):
                 assert heading in shown
-    pictures = sum("text/html" in out.get("data", {}) for cell in notebook.cells for out in cell.get("outputs", []))
-    kept = sum("text/html" in out.get("data", {}) for cell in made.cells for out in cell.get("outputs", []))
+    pictures = sum(
+        "text/html" in out.get("data", {})
+        for cell in notebook.cells
+        for out in cell.get("outputs", [])
+    )
+    kept = sum(
+        "text/html" in out.get("data", {}) for cell in made.cells for out in cell.get("outputs", [])
+    )
     assert kept == pictures and kinds(made)[0] == "slide" and "notes" in kinds(made)
     assert not any(
-        len(cell.source) > 1600 for cell, kind in zip(made.cells, kinds(made)) if kind in ("slide", "subslide")
+        len(cell.source) > 1600
+        for cell, kind in zip(made.cells, kinds(made))
+        if kind in ("slide", "subslide")
     )
     for exercise in of_notebook(path.stem):
         assert exercise.title in texts and (exercise.level > 1 or exercise.solution in texts)
@@ -117,7 +134,12 @@ def test_nothing_is_fetched(written: Path) -> None:
     html = (written / "03_zero_copy.slides.html").read_text()
     sources = re.findall(r'<(?:script|link|img|iframe)[^>]*?(?:src|href)="(?!data:)([^"]+)"', html)
     assert sources and all((written / source).exists() for source in sources), sources
-    assert "unpkg" not in html and "cdnjs" not in html and "MathJax" not in html and "Ask the room" in html
+    assert (
+        "unpkg" not in html
+        and "cdnjs" not in html
+        and "MathJax" not in html
+        and "Ask the room" in html
+    )
 
 
 def test_where_they_cannot_be_written_is_told(

@@ -17,14 +17,18 @@ from tools import lab, notebooks, setup_env, tour
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """A project folder of its own for setup_env, with a pip that only takes notes; returns the notes."""
+    """A project folder of its own for setup_env, with a pip that only takes notes; returns the
+    notes.
+    """
     (tmp_path / "requirements.lock").write_text("numpy==2.0\n")
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     (tmp_path / "requirements-oracle.lock").write_text("# oracle\ntorch==2.13.0\n")
     (tmp_path / "requirements-bench.lock").write_text("torch==2.13.0\n")
     monkeypatch.delenv("PYTHON", raising=False)
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
-    (tmp_path / "requirements-cuda.lock").write_text("numba==0.68.1\nnumba-cuda==0.30.4 ; sys_platform != 'darwin' \\\n")
+    (tmp_path / "requirements-cuda.lock").write_text(
+        "numba==0.68.1\nnumba-cuda==0.30.4 ; sys_platform != 'darwin' \\\n"
+    )
     notes: list[tuple[str, ...]] = []
 
     def create(folder: Path, with_pip: bool) -> None:
@@ -34,7 +38,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
         python.touch()
 
     monkeypatch.setattr(setup_env.venv, "create", create)
-    monkeypatch.setattr(setup_env, "pip", lambda environment, *arguments: notes.append(("pip", *arguments)))
+    monkeypatch.setattr(
+        setup_env, "pip", lambda environment, *arguments: notes.append(("pip", *arguments))
+    )
     return notes
 
 
@@ -96,18 +102,28 @@ def test_another_python_counts_only_when_it_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("found", "installs"), [(None, True), ("2.12.1", True), ("2.13.0+cpu", False), ("2.13.1", False)]
+    ("found", "installs"),
+    [(None, True), ("2.12.1", True), ("2.13.0+cpu", False), ("2.13.1", False)],
 )
 def test_oracle_is_installed_once(
-    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, found: str | None, installs: bool
+    project: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    found: str | None,
+    installs: bool,
 ) -> None:
     answers = [found, "2.13.0"]
     monkeypatch.setattr(setup_env, "installed_torch", lambda: answers.pop(0))
     setup_env.ensure_oracle(["--some-argument"])
-    assert project == ([("pip", "install", "--some-argument", "-r", "requirements-oracle.lock")] if installs else [])
+    assert project == (
+        [("pip", "install", "--some-argument", "-r", "requirements-oracle.lock")]
+        if installs
+        else []
+    )
 
 
-def test_a_wrong_oracle_is_refused(project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_oracle_is_refused(
+    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(setup_env, "installed_torch", lambda: "2.9.0")
     with pytest.raises(SystemExit, match="has to be PyTorch 2.13, pip installed 2.9.0"):
         setup_env.ensure_oracle([])
@@ -115,15 +131,22 @@ def test_a_wrong_oracle_is_refused(project: list[tuple[str, ...]], monkeypatch: 
 
 @pytest.mark.parametrize(("found", "installs"), [(None, True), ("0.30.3", True), ("0.30.4", False)])
 def test_the_cuda_compiler_is_installed_once(
-    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, found: str | None, installs: bool
+    project: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    found: str | None,
+    installs: bool,
 ) -> None:
     monkeypatch.setattr(setup_env.sys, "platform", "linux")
     monkeypatch.setattr(setup_env, "installed", lambda package: found)
     setup_env.ensure_cuda()
-    assert project == ([("pip", "install", "--require-hashes", "-r", "requirements-cuda.lock")] if installs else [])
+    assert project == (
+        [("pip", "install", "--require-hashes", "-r", "requirements-cuda.lock")] if installs else []
+    )
 
 
-def test_there_is_no_cuda_on_macos(project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_cuda_on_macos(
+    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(setup_env.sys, "platform", "darwin")
     with pytest.raises(SystemExit, match="no CUDA on macOS"):
         setup_env.ensure_cuda()
@@ -148,7 +171,9 @@ def test_find_python_says_what_is_wrong_with_each(tmp_path: Path) -> None:
     old.write_text("#!/bin/sh\necho 'is Python 3.8.1; 3.11 or newer is needed'\nexit 1\n")
     old.chmod(0o755)
     script = setup_env.ROOT / "tools" / "find_python.sh"
-    run = subprocess.run(["/bin/sh", script], env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    run = subprocess.run(
+        ["/bin/sh", script], env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
     assert run.returncode == 1 and run.stdout == ""
     assert f"python3 ({old}) is Python 3.8.1; 3.11 or newer is needed" in run.stderr
     named = {"PATH": str(tmp_path), "PYTHON": sys.executable}
@@ -162,7 +187,8 @@ def example() -> nbformat.NotebookNode:
         cells=[
             new_markdown_cell("# Title\n\nWhat is `this`? See [that](x.md).\n\nMore.", id="random"),
             new_code_cell(
-                "print({'a', 'b', 'c'})", metadata={"execution": {"iopub.execute_input": "now"}, "tags": ["x"]}
+                "print({'a', 'b', 'c'})",
+                metadata={"execution": {"iopub.execute_input": "now"}, "tags": ["x"]},
             ),
             new_code_cell("import warnings; warnings.warn('careful')"),
             new_code_cell("1 + 1"),
@@ -172,7 +198,9 @@ def example() -> nbformat.NotebookNode:
 
 
 @pytest.mark.sampled(1 / 4)
-def test_running_twice_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_twice_gives_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in notebooks.kernel_environment().items():
         monkeypatch.setenv(name, value)
     notebook = example()
@@ -223,8 +251,14 @@ def test_only_what_is_compared_counts_as_a_change(tmp_path: Path) -> None:
 
 
 def test_machine_paths_are_taken_out_of_what_is_stored() -> None:
-    text = f"File {notebooks.ROOT}/internals/x.py, {sys.prefix}/lib/y.py, /tmp/ipykernel_12/345.py:3: UserWarning"
-    assert notebooks.without_machine_paths(text) == "File internals/x.py, .venv/lib/y.py, <cell>:3: UserWarning"
+    text = (
+        f"File {notebooks.ROOT}/internals/x.py, {sys.prefix}/lib/y.py, /tmp/ipykernel_12/345.py:3: "
+        "UserWarning"
+    )
+    assert (
+        notebooks.without_machine_paths(text)
+        == "File internals/x.py, .venv/lib/y.py, <cell>:3: UserWarning"
+    )
 
 
 def test_lab_trusts_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +275,8 @@ def test_lab_trusts_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("variables", "browser"), [({}, False), ({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "wayland-0"}, True)]
+    ("variables", "browser"),
+    [({}, False), ({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "wayland-0"}, True)],
 )
 def test_no_browser_without_a_display(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], browser: bool
@@ -258,7 +293,9 @@ def test_no_browser_without_a_display(
 def test_tour_page(tmp_path: Path) -> None:
     notebook = new_notebook(
         cells=[
-            new_markdown_cell("# Title\n\nWhat is `this`? [Next](01_next.ipynb), [code](../internals/x.py), $a^2$"),
+            new_markdown_cell(
+                "# Title\n\nWhat is `this`? [Next](01_next.ipynb), [code](../internals/x.py), $a^2$"
+            ),
             new_code_cell("1 + 1"),
             new_code_cell("raise ValueError('stop here')"),
         ]

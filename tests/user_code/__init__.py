@@ -1,11 +1,13 @@
 """Sessions at the Python prompt, as PyTorch's users type them, with what PyTorch 2.13 answers.
 
-Each `.txt` file here holds sessions in doctest's form, one after another; a line `# title` begins a new one, with fresh names.
-`torch`, `F` (torch.nn.functional), `np`, `copy`, `pickle` and `math` are there from the start. A warning is shown as
-`UserWarning: its first line`, an exception as `RuntimeError: its first line`.
+Each `.txt` file here holds sessions in doctest's form, one after another; a line `# title` begins a
+new one, with fresh names. `torch`, `F` (torch.nn.functional), `np`, `copy`, `pickle` and `math` are
+there from the start. A warning is shown as `UserWarning: its first line`, an exception as
+`RuntimeError: its first line`.
 
-The answers are recorded from real PyTorch, never written by hand: `python -m tests.user_code` (after `make oracle`) runs
-every session in it and rewrites the files. `test_user_code.py` replays them in `internals`, with or without PyTorch.
+The answers are recorded from real PyTorch, never written by hand: `python -m tests.user_code`
+(after `make oracle`) runs every session in it and rewrites the files. `test_user_code.py` replays
+them in `internals`, with or without PyTorch.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Session:
     steps: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return "\n".join([f"# {self.title}", *(show(typed) + answer for typed, answer in self.steps)])
+        return "\n".join(
+            [f"# {self.title}", *(show(typed) + answer for typed, answer in self.steps)]
+        )
 
 
 def read(path: Path) -> list[Session]:
@@ -61,8 +65,17 @@ def read(path: Path) -> list[Session]:
 
 
 def replay(session: Session, torch: Any) -> list[tuple[str, str]]:
-    """Type the session's lines with `torch` as the library; what was typed, and what was answered."""
-    names = {"torch": torch, "F": torch.nn.functional, "np": np, "copy": copy, "pickle": pickle, "math": math}
+    """Type the session's lines with `torch` as the library; what was typed, and what was
+    answered.
+    """
+    names = {
+        "torch": torch,
+        "F": torch.nn.functional,
+        "np": np,
+        "copy": copy,
+        "pickle": pickle,
+        "math": math,
+    }
     package = torch.__name__
     steps = []
     with displayhook(), default_printing(torch):
@@ -89,19 +102,25 @@ def answer(typed: str, names: dict[str, Any]) -> str:
 
 
 def first_line(message: Any) -> str:
-    """The first line of a warning or error; where in PyTorch's own source it was raised is left out."""
+    """The first line of a warning or error; where in PyTorch's own source it was raised is left
+    out.
+    """
     line = (str(message).strip().splitlines() or [""])[0]
     return re.sub(r" \((Triggered internally at|function ).*", "", line).rstrip()
 
 
 def same(a: str, b: str) -> bool:
-    """Equal text, or text that differs in the last printed digit of some numbers: sums depend on the processor's loops."""
+    """Equal text, or text that differs in the last printed digit of some numbers: sums depend on
+    the processor's loops.
+    """
     if a == b:
         return True
     if " ".join(NUMBER.sub("#", a).split()) != " ".join(NUMBER.sub("#", b).split()):
         return False
     pairs = zip(NUMBER.findall(a), NUMBER.findall(b))
-    return all(abs(float(x) - float(y)) <= 1.5 * max(last_digit(x), last_digit(y)) for x, y in pairs)
+    return all(
+        abs(float(x) - float(y)) <= 1.5 * max(last_digit(x), last_digit(y)) for x, y in pairs
+    )
 
 
 def last_digit(number: str) -> float:
@@ -113,7 +132,8 @@ def last_digit(number: str) -> float:
 def show(typed: str) -> str:
     first, *rest = typed.splitlines()
     return "".join(
-        f"{mark} {line}".rstrip() + "\n" for mark, line in [(">>>", first), *(("...", line) for line in rest)]
+        f"{mark} {line}".rstrip() + "\n"
+        for mark, line in [(">>>", first), *(("...", line) for line in rest)]
     )
 
 

@@ -1,4 +1,5 @@
-"""Sessions of ordinary PyTorch code answer as real PyTorch answered, through the short way and the long one.
+"""Sessions of ordinary PyTorch code answer as real PyTorch answered, through the short way and the
+long one.
 
 `tests/user_code/__init__.py` explains the files.
 """
@@ -13,7 +14,11 @@ import internals
 from internals.core.hot import hot
 from tests.user_code import HERE, Session, read, replay, same, show
 
-SESSIONS = [pytest.param(s, id=f"{path.stem}: {s.title}") for path in sorted(HERE.glob("*.txt")) for s in read(path)]
+SESSIONS = [
+    pytest.param(s, id=f"{path.stem}: {s.title}")
+    for path in sorted(HERE.glob("*.txt"))
+    for s in read(path)
+]
 
 
 def differences(session: Session, answers: list[tuple[str, str]]) -> str:

@@ -33,7 +33,9 @@ def as_plain(x: Any) -> Any:
 
 
 def both(case: Case, seed: int = 7) -> None:
-    """`case(library)` gives the same in both, from the same seed, and leaves the generators in the same state."""
+    """`case(library)` gives the same in both, from the same seed, and leaves the generators in the
+    same state.
+    """
 
     def results(t: Any) -> Any:
         t.manual_seed(seed)
@@ -98,7 +100,9 @@ def test_batches_come_in_the_same_order(options: dict[str, Any]) -> None:
 
 def test_a_generator_of_ones_own_gives_the_same_order() -> None:
     def case(t: Any) -> Any:
-        return epochs(t, squares(t), batch_size=4, shuffle=True, generator=t.Generator().manual_seed(3))
+        return epochs(
+            t, squares(t), batch_size=4, shuffle=True, generator=t.Generator().manual_seed(3)
+        )
 
     both(case)
 
@@ -113,7 +117,9 @@ SAMPLERS: list[Case] = [
     lambda t: t.utils.data.SubsetRandomSampler([3, 8, 1, 9, 12]),
     lambda t: t.utils.data.SubsetRandomSampler(range(9), generator=t.Generator().manual_seed(2)),
     lambda t: t.utils.data.WeightedRandomSampler([0.1, 0.9, 0.4, 0.7, 3.0, 0.6], 20),
-    lambda t: t.utils.data.WeightedRandomSampler(t.ones(12), 30, generator=t.Generator().manual_seed(2)),
+    lambda t: t.utils.data.WeightedRandomSampler(
+        t.ones(12), 30, generator=t.Generator().manual_seed(2)
+    ),
     lambda t: t.utils.data.BatchSampler(t.utils.data.SequentialSampler(range(10)), 3, False),
     lambda t: t.utils.data.BatchSampler(range(10), 3, True),
     lambda t: t.utils.data.BatchSampler(t.utils.data.RandomSampler(range(10)), 4, drop_last=True),
@@ -131,7 +137,12 @@ def test_splits_agree(lengths: list[float]) -> None:
 
 
 def test_a_split_by_a_generator_agrees() -> None:
-    both(lambda t: [p.indices for p in t.utils.data.random_split(range(9), [5, 4], t.Generator().manual_seed(42))])
+    both(
+        lambda t: [
+            p.indices
+            for p in t.utils.data.random_split(range(9), [5, 4], t.Generator().manual_seed(42))
+        ]
+    )
 
 
 def test_datasets_made_of_datasets_agree() -> None:
@@ -156,7 +167,13 @@ def test_datasets_made_of_datasets_agree() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"batch_size": 3}, {"batch_size": 3, "drop_last": True}, {"batch_size": None}, {"batch_size": 7}],
+    [
+        {},
+        {"batch_size": 3},
+        {"batch_size": 3, "drop_last": True},
+        {"batch_size": None},
+        {"batch_size": 7},
+    ],
 )
 def test_streams_agree(options: dict[str, Any]) -> None:
     both(lambda t: [list(t.utils.data.DataLoader(stream(t), **options)) for _ in range(2)])
@@ -194,7 +211,9 @@ def test_collating_agrees(case: Case) -> None:
     both(lambda t: t.utils.data.default_collate(case(t)))
 
 
-@pytest.mark.parametrize("case", [*BATCHES, lambda t: np.array(["a"]), lambda t: 3, lambda t: None, lambda t: "text"])
+@pytest.mark.parametrize(
+    "case", [*BATCHES, lambda t: np.array(["a"]), lambda t: 3, lambda t: None, lambda t: "text"]
+)
 def test_converting_agrees(case: Case) -> None:
     both(lambda t: t.utils.data.default_convert(case(t)))
 
@@ -242,7 +261,9 @@ REFUSED: list[Case] = [
     lambda t: t.utils.data.DataLoader(stream(t), batch_sampler=[[3]]),
     lambda t: setattr(t.utils.data.DataLoader(range(3)), "batch_size", 2),
     lambda t: setattr(t.utils.data.DataLoader(range(3)), "dataset", [1]),
-    lambda t: type("Odd", (t.utils.data.Subset,), {"__getitem__": lambda self, i: 0})(range(3), [0]),
+    lambda t: type("Odd", (t.utils.data.Subset,), {"__getitem__": lambda self, i: 0})(
+        range(3), [0]
+    ),
 ]
 
 
@@ -260,7 +281,10 @@ def test_an_empty_part_of_a_split_warns(T: Any) -> None:
 def test_a_stream_longer_than_it_said_warns(T: Any) -> None:
     loader = T.utils.data.DataLoader(stream(T, 4, 3))
     assert len(loader) == 3
-    with pytest.warns(UserWarning, match=r"was reported to be 3\(when accessing len\(dataloader\)\), but 4 samples"):
+    with pytest.warns(
+        UserWarning,
+        match=r"was reported to be 3\(when accessing len\(dataloader\)\), but 4 samples",
+    ):
         list(loader)
 
 
@@ -269,7 +293,11 @@ def test_a_stream_longer_than_it_said_warns(T: Any) -> None:
 
 def test_the_order_of_seed_zero() -> None:
     T.manual_seed(0)
-    order = [i for (batch,) in DataLoader(TensorDataset(T.arange(10)), 4, shuffle=True) for i in batch.tolist()]
+    order = [
+        i
+        for (batch,) in DataLoader(TensorDataset(T.arange(10)), 4, shuffle=True)
+        for i in batch.tolist()
+    ]
     assert order == [6, 7, 1, 4, 2, 0, 9, 8, 3, 5]
 
 
@@ -338,8 +366,12 @@ def test_an_iterable_that_stops_is_not_asked_again() -> None:
 def test_workers_are_asked_for_in_vain() -> None:
     """Programs that ask for them run all the same, and get the same batches."""
     data = TensorDataset(T.arange(6.0))
-    with pytest.warns(UserWarning, match="there are no worker processes here; num_workers=2 changes nothing"):
-        loader = DataLoader(data, batch_size=4, num_workers=2, prefetch_factor=2, persistent_workers=True)
+    with pytest.warns(
+        UserWarning, match="there are no worker processes here; num_workers=2 changes nothing"
+    ):
+        loader = DataLoader(
+            data, batch_size=4, num_workers=2, prefetch_factor=2, persistent_workers=True
+        )
     assert [b.tolist() for (b,) in loader] == [[0, 1, 2, 3], [4, 5]]
     assert T.utils.data.get_worker_info() is None
 

@@ -1,11 +1,14 @@
-"""What pictures looked like when somebody last looked: `tests/golden/pictures`, a file for each file of tests.
+"""What pictures looked like when somebody last looked: `tests/golden/pictures`, a file for each
+file of tests.
 
-Kept are a picture's text and, by kind and colour, how many marks are on its sheet, with a checksum of what they say and where
-they are: what changes is seen in a diff, and not only whether anything did. After a change on purpose
+Kept are a picture's text and, by kind and colour, how many marks are on its sheet, with a checksum
+of what they say and where they are: what changes is seen in a diff, and not only whether anything
+did. After a change on purpose
 
     INTERNALS_KEEP_PICTURES=1 python -m pytest tests/viz tests/cuda/test_viz_*.py
 
-keeps what is drawn now: look at the diff, and at the pictures. What a test draws for random inputs is not kept.
+keeps what is drawn now: look at the diff, and at the pictures. What a test draws for random inputs
+is not kept.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from viz.scene import Picture
 FOLDER = Path(__file__).parents[1] / "golden" / "pictures"
 KEEP = bool(os.environ.get("INTERNALS_KEEP_PICTURES"))
 LINES = 20  # of a picture's text that are kept in full
-ON_GPU = bool(os.environ.get("INTERNALS_CUDA"))  # what is measured and what lies where differs from the simulated one's
+# what is measured and what lies where differs from the simulated one's
+ON_GPU = bool(os.environ.get("INTERNALS_CUDA"))
 _drawn: list[str] = []  # the test that drew last, once for each picture
 
 
@@ -74,7 +78,12 @@ def _said(mark: Mark) -> str:
     """All of a mark, its numbers to a tenth."""
     values: list[object] = [mark.tip]
     if isinstance(mark, Line):
-        values += [mark.width, mark.dashed, mark.arrow, *(x for point in mark.points for x in point)]
+        values += [
+            mark.width,
+            mark.dashed,
+            mark.arrow,
+            *(x for point in mark.points for x in point),
+        ]
     elif isinstance(mark, Text):
         values += [mark.x, mark.y, mark.text, mark.size, mark.anchor, mark.font, mark.bold]
     else:

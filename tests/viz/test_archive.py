@@ -1,4 +1,6 @@
-"""`viz.archive` and `viz.explore` of a file: every byte is drawn once, where it is, and what is hidden is marked."""
+"""`viz.archive` and `viz.explore` of a file: every byte is drawn once, where it is, and what is
+hidden is marked.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ def shared(tmp_path: Path) -> Path:
     base = torch.arange(12.0).view(3, 4)
     path = tmp_path / "shared.pt"
     torch.save(
-        {"base": base, "row": base[1], "turned": base.t(), "part": torch.zeros(8)[2:4], "other": torch.ones(2)}, path
+        {
+            "base": base,
+            "row": base[1],
+            "turned": base.t(),
+            "part": torch.zeros(8)[2:4],
+            "other": torch.ones(2),
+        },
+        path,
     )
     return path
 
@@ -54,7 +63,10 @@ def test_rows_say_where_the_bytes_are(shared: Path) -> None:
             assert row.offset % 64 == 0 and row.payload == info.file_size
             assert content[row.offset + row.payload : row.offset + row.payload + 4] == b"PK\7\x08"
     directory = row_of(picture, "central directory")
-    assert content[directory.start : directory.start + 4] == b"PK\1\2" and directory.kind == "directory"
+    assert (
+        content[directory.start : directory.start + 4] == b"PK\1\2"
+        and directory.kind == "directory"
+    )
 
 
 def test_shared_storages_and_views(shared: Path) -> None:
@@ -65,7 +77,9 @@ def test_shared_storages_and_views(shared: Path) -> None:
     ]  # fmt: skip
     assert zero.note == "3 tensors share it:"
     part = row_of(picture, "data/1")
-    assert [(t.first, t.last, t.shared) for t in part.tensors] == [(8, 16, False)] and "a part of it" in part.note
+    assert [(t.first, t.last, t.shared) for t in part.tensors] == [
+        (8, 16, False)
+    ] and "a part of it" in part.note
     assert "5 tensors, 3 of which share a storage that is there once" in picture.summary
     text = picture.text()
     assert "turned  float32 (4, 3) strides (1, 4)  shared" in text and "dict of 5" in text
@@ -82,15 +96,25 @@ def test_a_transposed_tensor_is_all_of_its_storage_in_another_order(tmp_path: Pa
 
 
 def test_payloads_line_up(shared: Path) -> None:
-    """In the drawing each header begins as many units before the line as it has bytes before its payload."""
+    """In the drawing each header begins as many units before the line as it has bytes before its
+    payload.
+    """
     from viz.rooms.archive_canvas import PAYLOAD, SCALE
 
     picture = viz.archive(shared)
-    tips = {mark.tip: mark.box for mark in picture.canvas().marks if getattr(mark, "tip", "").startswith("payload")}
+    tips = {
+        mark.tip: mark.box
+        for mark in picture.canvas().marks
+        if getattr(mark, "tip", "").startswith("payload")
+    }
     for row in picture.rows:
         if row.kind != "directory":
             assert tips[f"payload: {row.payload:,} bytes at {row.offset:#x}"].x == PAYLOAD
-    headers = [m.box for m in picture.canvas().marks if getattr(m, "tip", "").startswith("header with the name")]
+    headers = [
+        m.box
+        for m in picture.canvas().marks
+        if getattr(m, "tip", "").startswith("header with the name")
+    ]
     rows = [row for row in picture.rows if row.header]
     for box, row in zip(headers, rows, strict=True):
         assert box.x == pytest.approx(PAYLOAD - (row.header + row.padding) * SCALE)
@@ -134,7 +158,9 @@ def test_a_module_shows_its_pickle_and_its_code() -> None:
 
 def test_dangers_and_damages_are_warned_of(shared: Path) -> None:
     picture = viz.archive(ARCHIVES / "torch_save" / "refused_module.pt")
-    assert picture.warnings == ["loading it would import torch.nn.modules.linear.Linear, which is refused"]
+    assert picture.warnings == [
+        "loading it would import torch.nn.modules.linear.Linear, which is refused"
+    ]
     content = bytearray(shared.read_bytes())
     content[row_of(viz.archive(shared), "data/0").offset] ^= 1
     shared.write_bytes(content)
@@ -143,7 +169,10 @@ def test_dangers_and_damages_are_warned_of(shared: Path) -> None:
     assert_good(picture)
     shared.write_bytes(content[: len(content) // 2])
     picture = viz.archive(shared)
-    assert picture.what == "a damaged zip archive" and row_of(picture, "data.pkl").kind == "description"
+    assert (
+        picture.what == "a damaged zip archive"
+        and row_of(picture, "data.pkl").kind == "description"
+    )
     assert_good(picture)
 
 
@@ -157,7 +186,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 def test_it_is_saved_in_every_format(shared: Path, tmp_path: Path) -> None:
     picture = viz.archive(shared)
-    for suffix, begin in {"svg": b"<svg", "html": b"<!DOCTYPE html>", "txt": b"shared.pt: tensors"}.items():
+    for suffix, begin in {
+        "svg": b"<svg",
+        "html": b"<!DOCTYPE html>",
+        "txt": b"shared.pt: tensors",
+    }.items():
         assert picture.save(tmp_path / f"map.{suffix}").read_bytes().startswith(begin)
     pytest.importorskip("matplotlib", reason="PNG needs matplotlib")
     assert picture.save(tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
@@ -165,7 +198,10 @@ def test_it_is_saved_in_every_format(shared: Path, tmp_path: Path) -> None:
 
 def test_the_same_in_two_processes() -> None:
     path = os.fspath(ARCHIVES / "torchscript" / "containers.pt")
-    program = f"import viz; p = viz.archive({path!r}); print(p.html()); print(p); print(viz.explore({path!r}))"
+    program = (
+        f"import viz; p = viz.archive({path!r}); print(p.html()); print(p); "
+        f"print(viz.explore({path!r}))"
+    )
     assert "containers.pt" in same_in_two_processes(program)
 
 
@@ -227,13 +263,21 @@ def test_exploring_what_others_wrote() -> None:
 
 def test_exploring_what_asks_for_an_unknown_operator(tmp_path: Path) -> None:
     path = tmp_path / "unknown.pt2"
-    with ArchiveReader(ARCHIVES / "pt2" / "choice.pt2") as reader, ArchiveWriter(path, top=reader.top) as writer:
+    with (
+        ArchiveReader(ARCHIVES / "pt2" / "choice.pt2") as reader,
+        ArchiveWriter(path, top=reader.top) as writer,
+    ):
         for name in reader.records:
             writer.write(
-                name, reader.read(name).replace(b"torch.ops.aten.relu.default", b"torch.ops.mine.relu.default")
+                name,
+                reader.read(name).replace(
+                    b"torch.ops.aten.relu.default", b"torch.ops.mine.relu.default"
+                ),
             )
     unknown = viz.explore(path)
-    assert "operators that are not known here: torch.ops.mine.relu.default" in unknown.stage("graph")
+    assert "operators that are not known here: torch.ops.mine.relu.default" in unknown.stage(
+        "graph"
+    )
 
 
 def test_exploring_executes_nothing(tmp_path: Path) -> None:

@@ -41,7 +41,9 @@ def my_function(x):
 def test_the_talks_example() -> None:
     picture = viz.ast("print(1 + 2)")
     assert picture.pretty == TALK.strip("\n")
-    assert picture.text().startswith("syntax tree of print(1 + 2): 6 nodes\n1  print(1 + 2)\n\nExpr(\n")
+    assert picture.text().startswith(
+        "syntax tree of print(1 + 2): 6 nodes\n1  print(1 + 2)\n\nExpr(\n"
+    )
     assert [(n.kind, n.part, n.parent) for n in picture.nodes] == [
         ("Expr", "", None),
         ("Call", "value", 0),
@@ -76,7 +78,9 @@ def test_lines_and_nodes_are_paired() -> None:
 
 def test_the_typed_tree_is_that_of_the_frontend() -> None:
     picture = viz.ast(define(FUNCTION), typed=True)
-    assert picture.text().startswith("typed tree of my_function: 17 nodes\n1  def my_function(x):\n")
+    assert picture.text().startswith(
+        "typed tree of my_function: 17 nodes\n1  def my_function(x):\n"
+    )
     assert "2    body[0]: If\n       cond: BinOp >\n" in picture.text()
     places = [(n.kind, n.line, n.column) for n in picture.nodes]
     assert ("BinOp", 2, 7) in places and ("Const", 2, 18) in places and ("Return", 6, 4) in places
@@ -88,7 +92,9 @@ def test_the_typed_tree_of_a_method() -> None:
     cls = define("class C:\n    def f(self, x):\n        return x.t()\n")
     picture = viz.ast(cls.f, typed=True)
     assert picture.lines == ["def f(self, x):", "    return x.t()"]
-    assert [(n.kind, n.line, n.column) for n in picture.nodes if n.kind == "Select"] == [("Select", 2, 11)]
+    assert [(n.kind, n.line, n.column) for n in picture.nodes if n.kind == "Select"] == [
+        ("Select", 2, 11)
+    ]
 
 
 @pytest.mark.sampled(1 / 4)
@@ -106,12 +112,22 @@ def test_big_trees_are_folded_and_say_so() -> None:
 def test_several_statements_are_a_module() -> None:
     picture = viz.ast("x = 1\ny = [x, 'a', None, *x]\n")
     assert picture.nodes[0].kind == "Module" and picture.name == "a source"
-    assert [n.facts for n in picture.nodes if n.kind == "Constant"] == [["value=1"], ["value='a'"], ["value=None"]]
+    assert [n.facts for n in picture.nodes if n.kind == "Constant"] == [
+        ["value=1"],
+        ["value='a'"],
+        ["value=None"],
+    ]
     assert_good(picture)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x if y else lambda *a, b=1, **k: {**a, b: (yield)}", "async def f(): await g()\n", "é = '変数'"]
+    "text",
+    [
+        "",
+        "x if y else lambda *a, b=1, **k: {**a, b: (yield)}",
+        "async def f(): await g()\n",
+        "é = '変数'",
+    ],
 )
 def test_odd_sources(text: str) -> None:
     assert_good(viz.ast(text))
@@ -120,7 +136,8 @@ def test_odd_sources(text: str) -> None:
 @pytest.mark.parametrize("thing", [3, len, functools.partial(print), None])
 def test_what_has_no_source(thing: Any) -> None:
     with pytest.raises(
-        TypeError, match="no source for .*: viz.ast takes a function that was written in a file or a notebook"
+        TypeError,
+        match="no source for .*: viz.ast takes a function that was written in a file or a notebook",
     ):
         viz.ast(thing)
 
@@ -128,7 +145,9 @@ def test_what_has_no_source(thing: Any) -> None:
 def test_no_python_and_no_function() -> None:
     with pytest.raises(SyntaxError):
         viz.ast("def f(:")
-    with pytest.raises(TypeError, match="typed=True shows what the JIT makes of a function, not of a str"):
+    with pytest.raises(
+        TypeError, match="typed=True shows what the JIT makes of a function, not of a str"
+    ):
         viz.ast("print(1)", typed=True)
 
 
@@ -142,7 +161,9 @@ def test_what_the_frontend_refuses_can_still_be_seen() -> None:
 
 
 def test_the_same_in_every_process() -> None:
-    assert "svg" in same_in_two_processes(f"import viz; p = viz.ast({FUNCTION!r}); print(p.svg()); print(p)")
+    assert "svg" in same_in_two_processes(
+        f"import viz; p = viz.ast({FUNCTION!r}); print(p.svg()); print(p)"
+    )
 
 
 def test_saved(tmp_path: Any) -> None:

@@ -24,7 +24,8 @@ def leaf(*values: float) -> internals.Tensor:
 def saved_of(picture: Autograd, node: str) -> dict[str, tuple[str, str]]:
     """{argument: (name of the tensor, state)} of a node."""
     return {
-        s.name: ("" if s.tensor is None else picture.tensors[s.tensor].name, s.state) for s in picture.find(node).saved
+        s.name: ("" if s.tensor is None else picture.tensors[s.tensor].name, s.state)
+        for s in picture.find(node).saved
     }
 
 
@@ -44,7 +45,10 @@ def test_nodes_and_edges_are_those_of_next_functions() -> None:
     by_number = dict(enumerate(picture.nodes))
     mul = picture.find("MulBackward0")
     onward = [by_number[e.head] for e in picture.edges if by_number[e.tail] is mul]
-    assert [picture.tensors[n.variable].name for n in onward if n.variable is not None] == ["a", "b"]
+    assert [picture.tensors[n.variable].name for n in onward if n.variable is not None] == [
+        "a",
+        "b",
+    ]
     assert [n.order for n in picture.nodes[:3]] == [2, 1, 0]
     assert picture.nodes[0].sequence_nr == loss.grad_fn._sequence_nr()
     assert [e.shape for e in picture.edges] == [(2,)] * 5
@@ -92,7 +96,11 @@ def test_modified_since() -> None:
     (saved,) = picture.find("TanhBackward0").saved
     assert (saved.version, saved.now) == (0, 1) and saved.text == "result: saved v0, now v1"
     assert "1 modified since: backward will fail" in picture.text()
-    assert "saved v0, now v1" in picture.text() and "s-warning" in picture.svg() and "s-warning" not in before.svg()
+    assert (
+        "saved v0, now v1" in picture.text()
+        and "s-warning" in picture.svg()
+        and "s-warning" not in before.svg()
+    )
     assert_good(picture)
 
 
@@ -198,7 +206,10 @@ def test_several_roots_and_roots_by_name() -> None:
 
 
 def test_what_has_no_graph() -> None:
-    with pytest.raises(TypeError, match="argument 0 must be a tensor of internals or a node of its graph .*, got int"):
+    with pytest.raises(
+        TypeError,
+        match="argument 0 must be a tensor of internals or a node of its graph .*, got int",
+    ):
         viz.autograd(3)
     with pytest.raises(TypeError, match="needs tensors to start from, got ExpBackward0"):
         viz.autograd_steps(leaf(1.0).exp().grad_fn)
@@ -249,7 +260,9 @@ def connected(picture: Autograd) -> bool:
 def test_a_small_graph_is_shown_whole() -> None:
     x, c = chain(40)
     picture = viz.autograd(c, x=x, limit=41)
-    assert len(picture.nodes) == 41 and not any(isinstance(n, GraphNode) and n.hides for n in picture.nodes)
+    assert len(picture.nodes) == 41 and not any(
+        isinstance(n, GraphNode) and n.hides for n in picture.nodes
+    )
 
 
 def test_a_model_is_folded() -> None:

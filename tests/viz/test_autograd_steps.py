@@ -24,7 +24,9 @@ def test_steps_run_backward_for_real() -> None:
     start = steps.states[0]
     assert start.ran is None and start.ready == [0] and start.arrived == {0: "1"}
     to_a = next(
-        n for n, node in enumerate(name) if node.variable is not None and steps.scene.tensors[node.variable].name == "a"
+        n
+        for n, node in enumerate(name)
+        if node.variable is not None and steps.scene.tensors[node.variable].name == "a"
     )
     assert start.waiting[to_a] == 2 and steps.states[2].waiting[to_a] == 1
     assert steps.states[2].arrived[to_a] == "[1, 1]" and steps.states[3].arrived[to_a] == "[4, 5]"
@@ -53,7 +55,8 @@ def test_the_graph_is_released_unless_retained() -> None:
     assert steps.states[-1].released == [0] and a.grad.tolist() == pytest.approx([2 * 2.7182818])
     kept = viz.autograd_steps(a.tanh() * a, a=a, saved=True)
     roles = [
-        {card.role for card in sheet.cards if card.tensor is not None and card.node is None} for sheet in kept.sheets()
+        {card.role for card in sheet.cards if card.tensor is not None and card.node is None}
+        for sheet in kept.sheets()
     ]
     assert "shared" in roles[0] and roles[-1] <= {"view", "free"}
     again = viz.autograd_steps(y)
@@ -67,7 +70,9 @@ def test_gradients_of_gradients_and_given_gradients() -> None:
     b = leaf(1.0)
     viz.autograd_steps(b * 2, b * 3, gradient=[None, internals.tensor([10.0])])
     assert b.grad.tolist() == [32]
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(
+        RuntimeError, match="grad can be implicitly created only for scalar outputs"
+    ):
         viz.autograd_steps(a * a)
     with pytest.raises(RuntimeError, match="got 2 tensors and 3 gradients"):
         viz.autograd_steps(b * 2, b * 3, gradient=[None] * 3)
@@ -83,7 +88,9 @@ def test_a_node_that_fails_is_the_last_frame() -> None:
     assert "modified by an inplace operation" in steps.error
     last = steps.states[-1]
     assert steps.scene.nodes[last.ran].name == "TanhBackward0" and last.error == steps.error
-    assert "fails" in steps.frames[-1][0] and a.grad is None and "failed: RuntimeError" in steps.text()
+    assert (
+        "fails" in steps.frames[-1][0] and a.grad is None and "failed: RuntimeError" in steps.text()
+    )
     assert_good_steps(steps)
 
 

@@ -1,4 +1,6 @@
-"""`viz.batching` and `viz.batching_steps`: lanes, batches and steps of events made here, without the extra 'serving'."""
+"""`viz.batching` and `viz.batching_steps`: lanes, batches and steps of events made here, without
+the extra 'serving'.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,14 @@ def test_what_became_of_each_request() -> None:
         (4, 1, None, "expired"),
         (5, 4, None, "refused"),
     ]
-    assert [(b.number, b.members, b.rows) for b in picture.batches] == [(0, [(0, 1), (1, 2)], 3), (1, [(2, 3)], 3)]
-    assert [(m.at, m.kind, m.requests) for m in picture.moments][2:4] == [(2, "started", [0, 1]), (3, "arrived", [2])]
+    assert [(b.number, b.members, b.rows) for b in picture.batches] == [
+        (0, [(0, 1), (1, 2)], 3),
+        (1, [(2, 3)], 3),
+    ]
+    assert [(m.at, m.kind, m.requests) for m in picture.moments][2:4] == [
+        (2, "started", [0, 1]),
+        (3, "arrived", [2]),
+    ]
 
 
 def test_text_by_order() -> None:
@@ -82,15 +90,17 @@ def test_text_by_order() -> None:
         "    request 5  4 rows        x      refused: the line was full",
         "    batch 0    3 rows    =======    of 0 1",
         "    batch 1    3 rows            =  of 2",
-        "    . waits, # is computed, x refused: the line was full, ! too late, not computed, < gave up, not computed, "
-        "= a batch; from left to right: the order of events",
+        "    . waits, # is computed, x refused: the line was full, ! too late, not computed, < "
+        "gave up, not computed, = a batch; from left to right: the order of events",
     ]
 
 
 def test_by_order_nothing_depends_on_the_clock() -> None:
     slow = Recorder([event._replace(at=event.at**3) for event in story().events])
     for room in (viz.batching, viz.batching_steps):
-        assert room(slow).html() == room(story()).html() and room(slow).text() == room(story()).text()
+        assert (
+            room(slow).html() == room(story()).html() and room(slow).text() == room(story()).text()
+        )
     assert viz.batching(slow, by="time").text() != viz.batching(story(), by="time").text()
 
 
@@ -107,7 +117,10 @@ def test_they_are_good_pictures_and_have_a_box_for_each_request() -> None:
         assert_good(picture)
         tips = [m.tip for m in picture.canvas().marks if isinstance(m, Rect) and m.tip]
         assert tips.count("request 2 waits") == 1 and tips.count("request 2 is in batch 1") == 1
-        assert "batch 0: 3 rows of request 0, request 1" in tips and "refused: the line was full" in tips
+        assert (
+            "batch 0: 3 rows of request 0, request 1" in tips
+            and "refused: the line was full" in tips
+        )
 
 
 def test_batches_of_several_workers_are_in_rows_of_their_own() -> None:
@@ -204,7 +217,9 @@ def test_any_recording_is_a_good_picture(fates: list[tuple[str, int]], by: str) 
 
 
 def test_a_recording_that_began_in_the_middle() -> None:
-    late = Recorder([Event(1, "started", 7, 3, 2), Event(2, "finished", 7, 3), Event(2, "finished", 8, 2)])
+    late = Recorder(
+        [Event(1, "started", 7, 3, 2), Event(2, "finished", 7, 3), Event(2, "finished", 8, 2)]
+    )
     picture = viz.batching(late)
     assert [(a.number, a.outcome) for a in picture.requests] == [(7, "answered"), (8, "answered")]
     assert_good(picture)
@@ -215,9 +230,15 @@ def test_very_many_requests_are_cut() -> None:
     events = [Event(n, "arrived", n, rows=1) for n in range(REQUESTS_AT_MOST + 5)]
     events += [Event(100, "started", n, 0, 1) for n in range(REQUESTS_AT_MOST + 5)]
     picture = viz.batching(Recorder(events))
-    assert len(picture.requests) == REQUESTS_AT_MOST and "only the first 40 requests are shown" in picture.text()
+    assert (
+        len(picture.requests) == REQUESTS_AT_MOST
+        and "only the first 40 requests are shown" in picture.text()
+    )
     assert picture.batches[0].rows == REQUESTS_AT_MOST + 5
-    assert [words for words, _ in cells_of(picture.batches[0], 120)] == [*map(str, range(11)), "+34"]
+    assert [words for words, _ in cells_of(picture.batches[0], 120)] == [
+        *map(str, range(11)),
+        "+34",
+    ]
     assert_good(picture)
     steps = viz.batching_steps(Recorder(events), limit=6)
     assert len(steps.frames) == 6 and "40 more not shown" in steps.text()
@@ -239,9 +260,15 @@ def test_nothing_and_nonsense() -> None:
 
 def test_viz_does_not_import_the_server() -> None:
     program = (
-        "import sys, viz; print([m for m in ('grpc', 'aiohttp', 'google.protobuf', 'internals') if m in sys.modules])"
+        "import sys, viz; print([m for m in ('grpc', 'aiohttp', 'google.protobuf', 'internals') if "
+        "m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -250,7 +277,8 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
     same_in_two_processes(
         "import viz\n"
         "from apparatus.rehearsal import Arrival, rehearse\n"
-        "arrivals = [Arrival(n * 1.3, 1 + n % 3, timeout=12, patience=9 if n % 5 == 0 else None) for n in range(20)]\n"
+        "arrivals = [Arrival(n * 1.3, 1 + n % 3, timeout=12, patience=9 if n % 5 == 0 else None) "
+        "for n in range(20)]\n"
         "for limit in (1, 4, 8):\n"
         "    recorder = rehearse(arrivals, max_batch=limit, max_queue=6).recorder\n"
         "    print(viz.batching(recorder).html(), viz.batching(recorder, by='time').html())\n"
@@ -261,4 +289,6 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
 @pytest.mark.parametrize("waiting", [9, 10, 12])
 def test_a_long_line_tells_how_many_more_there_are(waiting: int) -> None:
     drawn = Queue(line=[(n, 1) for n in range(waiting)]).svg()
-    assert ("more" in drawn) == (waiting > 9) and (waiting == 9 or f"and {waiting - 9} more" in drawn)
+    assert ("more" in drawn) == (waiting > 9) and (
+        waiting == 9 or f"and {waiting - 9} more" in drawn
+    )

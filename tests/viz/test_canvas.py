@@ -94,7 +94,8 @@ def test_svg_follows_the_theme_and_has_light_defaults() -> None:
 def test_exactly_one_of_the_two_pictures_shows() -> None:
     html = Sample().html()
     assert html.count("<svg") == 1 and html.count("<img") == 1
-    assert '<div class="iv-live" style="display:none"><svg' in html  # stripped of <style>: the image shows
+    # stripped of <style>: the image shows
+    assert '<div class="iv-live" style="display:none"><svg' in html
     assert ".iv-live{display:block!important}.iv-still{display:none!important}" in html
     source = re.search(r'src="data:image/svg\+xml,([^"]*)"', html)
     assert source is not None and not re.search(r"[<>\"#\s]", source[1])
@@ -149,7 +150,12 @@ def test_estimated_widths_hold_for_the_fonts_that_matplotlib_brings() -> None:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    for text in ("Tensor float32 (2, 3) strides (3, 1)", "WWWW mmmm", "iiii llll", "a→b × 3 … done"):
+    for text in (
+        "Tensor float32 (2, 3) strides (3, 1)",
+        "WWWW mmmm",
+        "iiii llll",
+        "a→b × 3 … done",
+    ):
         for font, family in (("sans", "DejaVu Sans"), ("mono", "DejaVu Sans Mono")):
             for bold in (False, True):
                 properties = FontProperties(family=family, weight="bold" if bold else "normal")
@@ -208,7 +214,8 @@ def test_text_helpers() -> None:
 def test_import_is_light() -> None:
     code = (
         "import sys, viz; "
-        "print([m for m in ('matplotlib', 'graphviz', 'internals', 'numba', 'torch', 'IPython') if m in sys.modules])"
+        "print([m for m in ('matplotlib', 'graphviz', 'internals', 'numba', 'torch', 'IPython') if "
+        "m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

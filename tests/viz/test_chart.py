@@ -28,7 +28,11 @@ def test_ticks_enclose_the_values_and_are_few(numbers: list[float]) -> None:
     assert 2 <= len(found) <= 9 and found == sorted(set(found))
 
 
-@given(st.lists(st.lists(values, min_size=1, max_size=30), min_size=1, max_size=4), st.booleans(), st.booleans())
+@given(
+    st.lists(st.lists(values, min_size=1, max_size=30), min_size=1, max_size=4),
+    st.booleans(),
+    st.booleans(),
+)
 def test_any_chart_is_a_good_picture(series: list[list[float]], steps: bool, dots: bool) -> None:
     named = {f"series {n}": line for n, line in enumerate(series)}
     assert_good(viz.chart(named, "step", "loss", [("early", 0, 2), ("late", 2, 5)], steps, dots))
@@ -55,7 +59,9 @@ def test_pairs_and_tensors() -> None:
 def test_values_that_cannot_be_drawn_leave_a_gap() -> None:
     picture = viz.chart({"a": [1, 2, nan, 3, 4, inf, 5]})
     assert len(lines_of(picture, "view")) == 2  # the last point is alone: a dot
-    assert any(isinstance(m, Rect) and m.fill == "view" and m.box.w == 5 for m in picture.canvas().marks)
+    assert any(
+        isinstance(m, Rect) and m.fill == "view" and m.box.w == 5 for m in picture.canvas().marks
+    )
     assert [len(run) for run in runs(picture.series["a"])] == [2, 2, 1]
     assert [len(run) for run in runs([(0, 1), (nan, 2), (2, 3), (3, -inf), (-inf, 4)])] == [1, 1]
     assert_good(viz.chart({"a": [nan, nan]}))
@@ -66,15 +72,26 @@ def test_steps_hold_their_value() -> None:
 
 
 def test_the_text_has_the_numbers() -> None:
-    text = viz.chart({"training": [2, 0.5, 0.25], "test": [2.5, 1, 1.5]}, "epoch", "loss", [("warm up", 0, 1)]).text()
+    text = viz.chart(
+        {"training": [2, 0.5, 0.25], "test": [2.5, 1, 1.5]}, "epoch", "loss", [("warm up", 0, 1)]
+    ).text()
     assert text.splitlines()[0] == "chart: loss over epoch"
     assert text.splitlines()[2].split() == ["training", "2", "0.25", "2", "0.25", "█▂▁"]
     assert text.splitlines()[-1] == "    warm up: from 0 to 1"
 
 
 def test_numbers_and_sparklines() -> None:
-    assert [number(v) for v in (0, 1200, 0.25, 1234.5, 3e-5, 1e12)] == ["0", "1,200", "0.25", "1,234", "3e-05", "1e+12"]
-    assert sparkline([0, 7]) == "▁█" and sparkline([3, 3]) == "▁▁" and len(sparkline(range(100))) == 24
+    assert [number(v) for v in (0, 1200, 0.25, 1234.5, 3e-5, 1e12)] == [
+        "0",
+        "1,200",
+        "0.25",
+        "1,234",
+        "3e-05",
+        "1e+12",
+    ]
+    assert (
+        sparkline([0, 7]) == "▁█" and sparkline([3, 3]) == "▁▁" and len(sparkline(range(100))) == 24
+    )
 
 
 def test_charts_refuse_what_they_cannot_draw() -> None:
@@ -85,7 +102,9 @@ def test_charts_refuse_what_they_cannot_draw() -> None:
 
 
 def test_images_have_the_shades_of_their_numbers() -> None:
-    picture = viz.images(torch.tensor([[[0.0, 1.0], [0.5, 0.25]], [[1.0, 1.0], [0.0, 0.0]]]), ["one", "two"])
+    picture = viz.images(
+        torch.tensor([[[0.0, 1.0], [0.5, 0.25]], [[1.0, 1.0], [0.0, 0.0]]]), ["one", "two"]
+    )
     assert picture.shades == [[[0, 4], [2, 1]], [[4, 4], [0, 0]]]
     assert picture.text().splitlines() == [
         "2 images of 2 x 2, values from 0 to 1",
@@ -114,7 +133,9 @@ def test_images_of_every_accepted_shape() -> None:
     assert viz.images(batch).shades == viz.images(batch.unsqueeze(1)).shades
     assert viz.images(batch[1], low=0, high=11).shades[0] == viz.images(batch).shades[1]
     assert viz.images(torch.ones(100, 2, 2)).hidden == 36
-    assert_good(viz.images(torch.ones(100, 2, 2), [f"a long caption, number {n}" for n in range(100)]))
+    assert_good(
+        viz.images(torch.ones(100, 2, 2), [f"a long caption, number {n}" for n in range(100)])
+    )
 
 
 def test_images_refuse_what_they_cannot_draw() -> None:

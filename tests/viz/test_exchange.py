@@ -1,4 +1,6 @@
-"""`viz.exchange`: lanes by time and by order, from recordings made here by hand, so without the extra 'serving'."""
+"""`viz.exchange`: lanes by time and by order, from recordings made here by hand, so without the
+extra 'serving'.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,10 @@ def test_text_by_time() -> None:
         "    HTTP/2, one connection: 2 requests, 2 answered, the last after 50 ms",
         "    83 bytes sent, 1,138 bytes received in 7 pieces",
     ]
-    assert lines[3:5] == ["    slow   " + "--" + "#" * 46 + "+" + "=" * 11, "    quick  " + "." * 12 + "#+"]
+    assert lines[3:5] == [
+        "    slow   " + "--" + "#" * 46 + "+" + "=" * 11,
+        "    quick  " + "." * 12 + "#+",
+    ]
     assert lines[-2:] == [
         "    slow   stream 1  2 to 40       50 ms",
         "    quick  stream 3  10 to 11      12 ms, behind slow",
@@ -104,7 +109,11 @@ def test_text_by_order_has_a_column_for_each_piece() -> None:
 def test_both_are_good_pictures_and_have_a_box_for_each_piece() -> None:
     for by in ("time", "order"):
         assert_good(viz.exchange(two(), by=by))
-    boxes = [m for m in viz.exchange(two(), by="order").canvas().marks if isinstance(m, Rect) and "from the" in m.tip]
+    boxes = [
+        m
+        for m in viz.exchange(two(), by="order").canvas().marks
+        if isinstance(m, Rect) and "from the" in m.tip
+    ]
     assert len(boxes) == 7
     assert boxes[4].tip == "DATA from the server at 12 ms: 109 bytes, the last of its stream"
 
@@ -114,7 +123,11 @@ def test_an_answer_that_never_came_and_measured_times() -> None:
     recording.virtual = False
     recording.courses[1] = Course("quick", 3.0)
     picture = viz.exchange(recording)
-    assert picture.lanes[1].outcome == "no answer" and "1 answered" in picture.text() and "measured" in picture.text()
+    assert (
+        picture.lanes[1].outcome == "no answer"
+        and "1 answered" in picture.text()
+        and "measured" in picture.text()
+    )
     assert_good(picture)
     assert_good(viz.exchange(Recording([])))
     assert_good(viz.exchange(Recording([]), by="order"))
@@ -129,10 +142,23 @@ kinds = st.sampled_from([*PIECES, "PRIORITY"])
     st.lists(st.tuples(st.booleans(), kinds, st.integers(0, 7), st.integers(1, 3)), max_size=60),
     st.sampled_from(["time", "order"]),
 )
-def test_any_recording_is_a_good_picture(times: list[list[float]], pieces: list[Any], by: str) -> None:
-    courses = [Course(f"r{n}", t[0], 1 + n % 3, n, *t[1:], behind=f"r{n - 1}") for n, t in enumerate(times)]
+def test_any_recording_is_a_good_picture(
+    times: list[list[float]], pieces: list[Any], by: str
+) -> None:
+    courses = [
+        Course(f"r{n}", t[0], 1 + n % 3, n, *t[1:], behind=f"r{n - 1}") for n, t in enumerate(times)
+    ]
     found = [
-        Piece(n, n // 7 * 3.5, connection, sent, kind, owner, 10 * n, f"r{owner}" if owner < len(courses) else "")
+        Piece(
+            n,
+            n // 7 * 3.5,
+            connection,
+            sent,
+            kind,
+            owner,
+            10 * n,
+            f"r{owner}" if owner < len(courses) else "",
+        )
         for n, (sent, kind, owner, connection) in enumerate(pieces)
     ]
     assert_good(viz.exchange(Recording(courses, found, "HTTP/1.1, 3 connections", 3), by=by))
@@ -140,7 +166,9 @@ def test_any_recording_is_a_good_picture(times: list[list[float]], pieces: list[
 
 def test_very_long_exchanges_are_cut() -> None:
     recording = two()
-    recording.pieces = [Piece(n, 0.0, 1, False, "DATA", 1, 10, "slow") for n in range(PIECES_AT_MOST + 5)]
+    recording.pieces = [
+        Piece(n, 0.0, 1, False, "DATA", 1, 10, "slow") for n in range(PIECES_AT_MOST + 5)
+    ]
     assert "5 pieces more not shown" in viz.exchange(recording, by="order").text()
     assert_good(viz.exchange(recording, by="order"))
     assert len(viz.exchange(recording, by="time").marks) == PIECES_AT_MOST + 5
@@ -154,8 +182,16 @@ def test_what_is_no_recording_is_refused() -> None:
 
 
 def test_viz_does_not_import_the_servers() -> None:
-    program = "import sys, viz; print([m for m in ('h2', 'h11', 'grpc', 'aiohttp', 'internals') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+    program = (
+        "import sys, viz; print([m for m in ('h2', 'h11', 'grpc', 'aiohttp', 'internals') if m in "
+        "sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_a_real_recording_is_the_same_in_every_process() -> None:
@@ -167,5 +203,6 @@ def test_a_real_recording_is_the_same_in_every_process() -> None:
         "asks = [Ask(n, ms=9 * i % 4, size=30_000) for i, n in enumerate('abcde')]\n"
         "for over in ('http/1.1', 'http/2'):\n"
         "    for by in ('time', 'order'):\n"
-        "        print(viz.exchange(exchange(asks, over=over, link=Link(5, 500, lose=9)), by=by).html())"
+        "        print(viz.exchange(exchange(asks, over=over, link=Link(5, 500, lose=9)), "
+        "by=by).html())"
     )

@@ -1,4 +1,6 @@
-"""`python -m internals explore`: what it takes, where it writes, and what it says when it cannot."""
+"""`python -m internals explore`: what it takes, where it writes, and what it says when it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,21 @@ def explore(*arguments: str) -> int:
 
 def test_a_function_with_arguments(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = explore(
-        f"{file}:product", "--input", "x.npy", "--ones", "4,3", "--input", "3", "-o", "out.html", "--no-open"
+        f"{file}:product",
+        "--input",
+        "x.npy",
+        "--ones",
+        "4,3",
+        "--input",
+        "3",
+        "-o",
+        "out.html",
+        "--no-open",
     )
     assert status == 0 and capsys.readouterr().out == "written: out.html\n"
     page = Path("out.html").read_text()
-    assert "aten::mm" in page and "Float(2, 4" not in page  # sizes of arguments are not part of a plan
+    # sizes of arguments are not part of a plan
+    assert "aten::mm" in page and "Float(2, 4" not in page
     assert "propagate_input_shapes" in page
 
 
@@ -87,7 +99,11 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or len(opened) < 2)
     assert explore(f"{file}:product") == 0
     where = Path(capsys.readouterr().out.removeprefix("written: ").rstrip("\n"))
-    assert opened == [where.absolute().as_uri()] and where.exists() and where.parent.name.startswith("explore-")
+    assert (
+        opened == [where.absolute().as_uri()]
+        and where.exists()
+        and where.parent.name.startswith("explore-")
+    )
     where.unlink()
     where.parent.rmdir()
     assert explore(f"{file}:product", "-o", "out.html") == 0
@@ -101,10 +117,16 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
         (["{file}:nothing"], "has no 'nothing'; it has product, Net, Sized, refused"),
         (["{file}:product.inner"], "has no 'product.inner'"),
         (["{file}:"], "names no function; functions_to_explore.py has product, Net"),
-        (["{file}:Net.forward"], "forward is a method: if functions_to_explore.py:Net is a module, give that"),
+        (
+            ["{file}:Net.forward"],
+            "forward is a method: if functions_to_explore.py:Net is a module, give that",
+        ),
         (["{file}"], "say which function, as in functions_to_explore.py:product"),
         (["absent.py:f"], "absent.py: there is no such file"),
-        (["absent.pt"], "'absent.pt': there is no such file (a function is given as FILE.py:FUNCTION)"),
+        (
+            ["absent.pt"],
+            "'absent.pt': there is no such file (a function is given as FILE.py:FUNCTION)",
+        ),
         (["x.npy"], "x.npy"),
         (["{file}:Sized"], "is a class that cannot be made without arguments"),
         (["{file}:refused"], "line 28"),
@@ -124,10 +146,15 @@ def test_what_it_says_when_it_cannot(
 
 
 @pytest.mark.parametrize(
-    "line, said", [("1 / 0", "ZeroDivisionError"), ("exit(3)", "SystemExit: 3"), ("def", "SyntaxError")]
+    "line, said",
+    [("1 / 0", "ZeroDivisionError"), ("exit(3)", "SystemExit: 3"), ("def", "SyntaxError")],
 )
 def test_a_file_that_fails_when_it_is_imported(
-    file: str, line: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    file: str,
+    line: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("failing.py").write_text(f"{line}\n")
     folder = Path("no-temporary-folder-is-left")
@@ -143,7 +170,9 @@ def test_a_file_of_a_package_imports_its_neighbours(file: str) -> None:
     folder.mkdir(parents=True)
     for name, text in {
         "__init__.py": "", "factor.py": "FACTOR = 3", "inner/__init__.py": "",
-        "inner/part.py": "from ..factor import FACTOR\nn: int = FACTOR\ndef f(x):\n    return x * 2\n",
+        "inner/part.py": (
+            "from ..factor import FACTOR\nn: int = FACTOR\ndef f(x):\n    return x * 2\n"
+        ),
     }.items():  # fmt: skip
         (folder.parent / name).write_text(text)
     assert explore(f"{folder}/part.py:f", "--ones", "2", "-o", "out.html", "--no-open") == 0

@@ -25,7 +25,8 @@ from viz.rooms.explore_page.scene import Page, Part, Row, folded
 from viz.rooms.explore_page.trees import innermost, python_tree
 
 PROGRAMS = load(torch)
-NO_PLACE = ("aten::is_grad_enabled", "aten::set_grad_enabled")  # of `with no_grad()`, whose results nobody uses
+# of `with no_grad()`, whose results nobody uses
+NO_PLACE = ("aten::is_grad_enabled", "aten::set_grad_enabled")
 
 
 def scale(a, k: float):  # type: ignore[no-untyped-def]
@@ -70,14 +71,20 @@ def part_text(row: Row, part: Part) -> str:
 def test_a_line_is_tied_to_its_tree_its_nodes_its_instructions_and_its_kernel() -> None:
     page = blended()
     line = row_with(page, "source", "w = torch.sigmoid(z) * y")
-    assert texts(page, line, "ast")[:3] == ["body[1]: Assign", "targets[0]: Name id='w'", "value: BinOp op=Mult"]
+    assert texts(page, line, "ast")[:3] == [
+        "body[1]: Assign",
+        "targets[0]: Name id='w'",
+        "value: BinOp op=Mult",
+    ]
     assert "body[0]: Assign" not in texts(page, line, "ast")
     first = texts(page, line, "ir", 0)
     assert [t.split(" = ")[1].split("(")[0] for t in first] == ["aten::sigmoid", "aten::mul"]
     group = texts(page, row_with(page, "ir", "aten::sigmoid"), "ir")
     assert len(group) == 2 and "prim::FusionGroup_0(" in group[0] and "aten::sigmoid" in group[1]
     kernel = texts(page, line, "kernel")
-    assert any("sigmoid(" in text for text in kernel) and not any("for row" in text for text in kernel)
+    assert any("sigmoid(" in text for text in kernel) and not any(
+        "for row" in text for text in kernel
+    )
     written = page.pane("bytecode").views[1]
     assert written.title == "of the graph as written"
     notes = [row.note for row in page.marked(line, "bytecode", 1) if isinstance(row, Row)]
@@ -95,9 +102,15 @@ def test_a_node_marks_the_very_text_that_it_was_compiled_from() -> None:
 
 def test_inlined_nodes_belong_to_the_callee_and_to_the_call() -> None:
     page = blended()
-    inlined = [row for row in rows(page, "ir", 1) if "aten::mul" in row.text and "aten::mul" not in row.note][0]
+    inlined = [
+        row
+        for row in rows(page, "ir", 1)
+        if "aten::mul" in row.text and "aten::mul" not in row.note
+    ][0]
     marked = texts(page, inlined, "source")
-    assert any("return a * k + 1" in text for text in marked) and any("z = scale(x, 2.0)" in text for text in marked)
+    assert any("return a * k + 1" in text for text in marked) and any(
+        "z = scale(x, 2.0)" in text for text in marked
+    )
     call = row_with(page, "source", "z = scale(x, 2.0)")
     assert sum("aten::" in text for text in texts(page, call, "ir", 1)) == 2
 
@@ -122,12 +135,17 @@ def test_a_group_belongs_to_all_its_members_and_to_the_whole_kernel() -> None:
     loop = list(page.pane("kernel").views).index(views["loop"])
     assert views["loop"].rows and "no line numbers" in views["loop"].note
     assert texts(page, group, "kernel", loop) == [row.text for row in views["loop"].rows]
-    assert any(row.text.startswith("define ") for row in views["LLVM"].rows) or "not shown" in views["LLVM"].note
+    assert (
+        any(row.text.startswith("define ") for row in views["LLVM"].rows)
+        or "not shown" in views["LLVM"].note
+    )
 
 
 def test_ptx_instructions_belong_to_the_line_that_became_them() -> None:
     page = blended()
-    (number,) = [i for i, view in enumerate(page.pane("kernel").views) if view.title.endswith(": PTX")]
+    (number,) = [
+        i for i, view in enumerate(page.pane("kernel").views) if view.title.endswith(": PTX")
+    ]
     view = page.pane("kernel").views[number]
     if view.note.startswith("not shown"):
         pytest.skip(f"PTX cannot be compiled here: {view.note}")
@@ -143,7 +161,10 @@ def test_a_name_without_a_node_of_its_own_belongs_to_what_uses_it() -> None:
     (name,) = [part for part in line.parts if part_text(line, part) == "w"]
     assert any("aten::sub" in text for text in texts(page, name, "ir", 0))
     (key,) = name.own
-    assert texts(page, name, "ast") == ["value: BinOp op=Sub", "left: Name id='w'"] and key.startswith("a")
+    assert texts(page, name, "ast") == [
+        "value: BinOp op=Sub",
+        "left: Name id='w'",
+    ] and key.startswith("a")
 
 
 # Phases
@@ -174,7 +195,9 @@ def test_what_a_phase_did_is_told_by_nodes_not_by_text() -> None:
     kinds = {row.kind for row in inlined.rows}
     assert {"added", "removed"} <= kinds
     assert [row.text for row in inlined.rows if row.kind == "removed"][0].strip().startswith("%z")
-    shapes = next(view for view in page.pane("ir").views if view.title == "after propagate_input_shapes")
+    shapes = next(
+        view for view in page.pane("ir").views if view.title == "after propagate_input_shapes"
+    )
     for row in shapes.rows:
         if row.kind == "changed":
             assert "".join(text for tag, text in row.pieces if tag != "del") == row.text
@@ -194,7 +217,9 @@ def test_the_rows_of_a_phase_without_what_is_gone_are_the_graph() -> None:
 
 
 @pytest.mark.parametrize("changed", [(0,), (2,), (99,), (97,), (40, 47), (40, 48), (40, 49), ()])
-def test_of_a_long_graph_only_rows_far_from_what_changed_are_left_out(changed: tuple[int, ...]) -> None:
+def test_of_a_long_graph_only_rows_far_from_what_changed_are_left_out(
+    changed: tuple[int, ...],
+) -> None:
     rows = [Row(str(n), kind="added" if n in changed else "") for n in range(100)]
     near = [n for n in range(100) if any(abs(n - at) <= 3 for at in changed)]
     kept = folded(rows, 99)
@@ -217,7 +242,11 @@ def test_long_graphs_keep_what_changed() -> None:
 # Programs of the corpus: a third of them, all in the long version
 
 
-LOOKED_AT = list(PROGRAMS.values()) if full() else Random(0).sample(list(PROGRAMS.values()), len(PROGRAMS) // 3)
+LOOKED_AT = (
+    list(PROGRAMS.values())
+    if full()
+    else Random(0).sample(list(PROGRAMS.values()), len(PROGRAMS) // 3)
+)
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in LOOKED_AT])
@@ -229,19 +258,26 @@ def test_everything_is_tied_to_something(program: Program) -> None:
         for row in view.rows:
             assert row.own, row.text
             if "= " in row.text and not any(kind in row.text for kind in NO_PLACE):
-                assert any(isinstance(each, Part) for each in page.marked(row, "source")), (n, row.text)
+                assert any(isinstance(each, Part) for each in page.marked(row, "source")), (
+                    n,
+                    row.text,
+                )
                 assert page.reach(row) & lines
     for view in page.pane("bytecode").views[:2]:
         assert view.rows and all(row.own for row in view.rows)
     keys = {key for row in rows(page, "ir") for key in row.own}
     for row in rows(page, "bytecode"):
-        assert keys.intersection(row.own), f"{row.text} is of a node that is not in the optimised graph"
+        assert keys.intersection(row.own), (
+            f"{row.text} is of a node that is not in the optimised graph"
+        )
     for key, reached in page.links.items():
         assert key not in page.links.get("", ()) and list(reached) == sorted(reached)
 
 
 def test_places_are_those_that_the_frontend_wrote_down() -> None:
-    """The text marked for a node is that of its range, for every node of a scripted function that has one."""
+    """The text marked for a node is that of its range, for every node of a scripted function that
+    has one.
+    """
     scripted = jit.script(blend)
     page = record(scripted, (), "blend")
     shown = [row for row in rows(page, "ir", 0) if " = " in row.text]
@@ -249,7 +285,9 @@ def test_places_are_those_that_the_frontend_wrote_down() -> None:
         assert f"{node.kind()}" in row.text
         if node.sourceRange() is None:
             continue
-        parts = [(r, p) for r in rows(page, "source") for p in r.parts if set(p.own) & page.reach(row)]
+        parts = [
+            (r, p) for r in rows(page, "source") for p in r.parts if set(p.own) & page.reach(row)
+        ]
         marked = "".join(part_text(r, p) for r, p in parts)
         assert node.sourceRange().text() in marked
 
@@ -283,13 +321,18 @@ def test_traced_programs_have_places(name: str) -> None:
     function, _ = callable_of(torch, program)
     args = program.arguments(torch)
     page = record(traced(torch, program, function, args), args, name, kernels=False)
-    tied = [bool(list(page.marked(row, "source"))) for row in rows(page, "ir") if "aten::" in row.text]
+    tied = [
+        bool(list(page.marked(row, "source"))) for row in rows(page, "ir") if "aten::" in row.text
+    ]
     assert tied and all(tied)
 
 
 def test_without_arguments_only_what_must_run_is_shown() -> None:
     page = record(jit.script(blend), (), "blend")
-    assert "give some" in page.notes[0] and "depends on the arguments" in page.pane("kernel").views[0].note
+    assert (
+        "give some" in page.notes[0]
+        and "depends on the arguments" in page.pane("kernel").views[0].note
+    )
     assert [p.name for p in page.phases][:2] == ["compiled", "inline"] and rows(page, "bytecode")
     net = record(jit.script(Net()), (torch.ones(2, 4),), "Net")
     assert net.pane("kernel").views[0].note.startswith("not shown: nothing in this graph is fused")
@@ -307,7 +350,10 @@ def test_arguments_are_not_written_to() -> None:
 def test_a_function_given_as_text() -> None:
     page = viz.explore("def f(x):\n    return torch.dot(x, x) + math.pi\n", torch.ones(2)).page
     assert page.name == "f" and row_with(page, "source", "def f").label == "1"
-    assert any("aten::dot" in text for text in texts(page, row_with(page, "source", "return torch"), "ir", 0))
+    assert any(
+        "aten::dot" in text
+        for text in texts(page, row_with(page, "source", "return torch"), "ir", 0)
+    )
     two = viz.explore("  def g(x):\n    return x * 2\n\n  def f(x):\n    return g(x)\n").page
     assert two.name == "f" and row_with(two, "source", "return x * 2")
     with pytest.raises(ValueError, match="no function is defined in this text"):
@@ -323,7 +369,9 @@ def test_kernels_know_which_line_computes_which_node() -> None:
     for text, node in lines:
         if "# %" in text:  # the comment says the same
             assert node is not None and node.kind() in text
-    stored = [node.kind() for text, node in lines if text.strip().startswith("out[") and node is not None]
+    stored = [
+        node.kind() for text, node in lines if text.strip().startswith("out[") and node is not None
+    ]
     assert stored[-1] == "aten::mul"
 
 
@@ -354,19 +402,34 @@ def test_of_several_copies_those_in_the_same_block_are_the_same() -> None:
     assert identities(before, after) == [1, 2, -3]
     kinds = [(row.text, row.kind) for row in compared(before, after)]
     assert kinds == [("n1", "removed"), ("n1", ""), ("n2", ""), ("n3", "added")]
-    assert [row.kind for row in compared(before[:2], [line("n1", "p0", "other"), line("n1", "n5")])] == ["changed", ""]
+    assert [
+        row.kind for row in compared(before[:2], [line("n1", "p0", "other"), line("n1", "n5")])
+    ] == ["changed", ""]
 
 
 def test_where_gradients_are_wanted_a_line_reaches_the_groups_that_it_runs_in() -> None:
-    page = record(jit.script(blend), (torch.ones(4, 8, requires_grad=True), torch.ones(8)), "blend", kernels=False)
+    page = record(
+        jit.script(blend),
+        (torch.ones(4, 8, requires_grad=True), torch.ones(8)),
+        "blend",
+        kernels=False,
+    )
     line = row_with(page, "source", "w = torch.sigmoid(z) * y")
     marked = texts(page, line, "ir")
     assert any("= prim::DifferentiableGraph_0(" in text for text in marked)
-    assert any("= prim::FusionGroup_0(" in text for text in marked) and any("aten::sigmoid" in text for text in marked)
-    assert any("prim::DifferentiableGraph" in row.note for row in page.marked(line, "bytecode") if isinstance(row, Row))
+    assert any("= prim::FusionGroup_0(" in text for text in marked) and any(
+        "aten::sigmoid" in text for text in marked
+    )
+    assert any(
+        "prim::DifferentiableGraph" in row.note
+        for row in page.marked(line, "bytecode")
+        if isinstance(row, Row)
+    )
 
 
-def test_on_a_gpu_that_is_simulated_the_kernel_is_one_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_gpu_that_is_simulated_the_kernel_is_one_for_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def absent(*args: object, **kwargs: object) -> None:
         raise PtxUnavailable("compiling to PTX needs numba")
 
@@ -375,7 +438,9 @@ def test_on_a_gpu_that_is_simulated_the_kernel_is_one_for_a_gpu(monkeypatch: pyt
         args = torch.ones(4, 8, device="cuda"), torch.ones(8, device="cuda")
         page = record(jit.script(blend), args, "blend")
     source, ptx = page.pane("kernel").views
-    assert source.note == "for this machine: cuda" and any("cuda.grid(1)" in row.text for row in source.rows)
+    assert source.note == "for this machine: cuda" and any(
+        "cuda.grid(1)" in row.text for row in source.rows
+    )
     line = row_with(page, "source", "w = torch.sigmoid(z) * y")
     assert any("sigmoid(" in text for text in texts(page, line, "kernel"))
     assert ptx.note == "not shown: compiling to PTX needs numba" and not ptx.rows

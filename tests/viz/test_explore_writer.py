@@ -1,4 +1,6 @@
-"""The file of `viz.explore`: one piece, safe whatever is in it, readable without its script, the same every time."""
+"""The file of `viz.explore`: one piece, safe whatever is in it, readable without its script, the
+same every time.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ VOID = {"meta", "input", "img", "br", "rect", "path", "line", "circle"}
 
 
 class Reader(HTMLParser):
-    """The elements of a page as a browser sees them: that all are closed, their attributes, and the text outside scripts."""
+    """The elements of a page as a browser sees them: that all are closed, their attributes, and the
+    text outside scripts.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -76,17 +80,27 @@ def test_one_file_that_asks_for_nothing_else() -> None:
     read = Reader(text)
     asking = {"src", "href", "srcset", "action", "data", "poster"}
     assert not [attrs for _, attrs in read.elements if asking & attrs.keys()]
-    assert not re.search(r"@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket|import\(|sendBeacon", text)
+    assert not re.search(
+        r"@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket|import\(|sendBeacon", text
+    )
     assert not re.findall(r"https?://", text)
-    assert {tag for tag in read.tags() if tag in ("link", "iframe", "object", "base", "img")} == set()
+    assert {
+        tag for tag in read.tags() if tag in ("link", "iframe", "object", "base", "img")
+    } == set()
 
 
 def test_the_policy_lets_only_the_pages_own_script_run() -> None:
     read = Reader(page_html(small()))
-    (policy,) = [a["content"] for tag, a in read.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        a["content"] for tag, a in read.elements if a.get("http-equiv") == "Content-Security-Policy"
+    ]
     data, script = read.scripts
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy is not None and policy.startswith("default-src 'none'") and f"script-src 'sha256-{digest}'" in policy
+    assert (
+        policy is not None
+        and policy.startswith("default-src 'none'")
+        and f"script-src 'sha256-{digest}'" in policy
+    )
     assert not [a for _, a in read.elements if any(name.startswith("on") for name in a)]
     assert set(json.loads(data)) == {"links", "phases"}
 
@@ -108,7 +122,9 @@ def test_roles_and_names_for_those_who_do_not_see_it() -> None:
     assert boxes and all(a["aria-label"] and a["tabindex"] == "0" for a in boxes)
     labelled = [(tag, a) for tag, a in read.elements if tag in ("button", "input", "select")]
     for tag, a in labelled:
-        assert a.get("aria-label") or a.get("type") == "radio" or "fold" in (a.get("class") or ""), (tag, a)
+        assert (
+            a.get("aria-label") or a.get("type") == "radio" or "fold" in (a.get("class") or "")
+        ), (tag, a)
     ids = [a["id"] for _, a in read.elements if "id" in a]
     assert len(ids) == len(set(ids))
     for _, a in read.elements:
@@ -118,17 +134,23 @@ def test_roles_and_names_for_those_who_do_not_see_it() -> None:
 
 def hostile_page() -> Page:
     row = Row(HOSTILE, ("a0.0",), HOSTILE, note=HOSTILE, parts=[Part(0, 9, ("a0.0",))])
-    changed = Row(HOSTILE, ("n0",), kind="changed", pieces=[("del", HOSTILE), ("ins", HOSTILE), ("", HOSTILE)])
+    changed = Row(
+        HOSTILE, ("n0",), kind="changed", pieces=[("del", HOSTILE), ("ins", HOSTILE), ("", HOSTILE)]
+    )
     head = Row(HOSTILE, ("f0",), kind="head")
     ir = Pane("ir", HOSTILE, [View(HOSTILE, [changed, Row(HOSTILE, kind="note")], HOSTILE)])
     panes = [Pane("source", HOSTILE, [View(HOSTILE, [head, row]), View(HOSTILE, [row])]), ir]
-    return Page(HOSTILE, panes, [Phase(HOSTILE, HOSTILE, 0, True, HOSTILE)], {"n0": ("a0.0",)}, [HOSTILE])
+    return Page(
+        HOSTILE, panes, [Phase(HOSTILE, HOSTILE, 0, True, HOSTILE)], {"n0": ("a0.0",)}, [HOSTILE]
+    )
 
 
 def test_hostile_text_stays_text() -> None:
     read = Reader(page_html(hostile_page()))
     assert "img" not in read.tags() and len(read.scripts) == 2
-    assert "".join(read.text).count("</script><img src=x onerror=alert(1)>'\"&\\u202e\\x00<!--") >= 8
+    assert (
+        "".join(read.text).count("</script><img src=x onerror=alert(1)>'\"&\\u202e\\x00<!--") >= 8
+    )
     assert json.loads(read.scripts[0])["phases"][0][0] == HOSTILE
 
 
@@ -136,7 +158,9 @@ def test_hostile_text_stays_text() -> None:
 @settings(max_examples=200)
 def test_whatever_is_shown_is_visible_and_harmless(text: str) -> None:
     written = shown(text)
-    assert not re.search("[<>\"'\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", written)
+    assert not re.search(
+        "[<>\"'\x00-\x08\x0b-\x1f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", written
+    )
     written.encode()
     if text.isascii() and text.isprintable():
         assert Reader(f"<p>{written}</p>").text in ([text], [])
@@ -152,18 +176,24 @@ def test_a_name_in_an_archive_stays_a_name(tmp_path: Path) -> None:
 
 
 def test_code_in_an_archive_is_shown_and_not_run(tmp_path: Path) -> None:
-    """The text of a program may hold anything, as long as it compiles: here in a string and a comment."""
+    """The text of a program may hold anything, as long as it compiles: here in a string and a
+    comment.
+    """
     path, bad = tmp_path / "f.pt", tmp_path / "bad.pt"
     jit.save(jit.script(add), path)
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(bad, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name.endswith(".py"):
-                content = content.replace(b"  return", b"  # </script><img src=x onerror=alert(1)>\n  return", 1)
+                content = content.replace(
+                    b"  return", b"  # </script><img src=x onerror=alert(1)>\n  return", 1
+                )
             new.writestr(name, content)
     page = page_of(str(bad), torch.ones(2), torch.ones(2))
     read = Reader(page_html(page))
-    assert "# </script><img src=x onerror=alert(1)>" in "".join(read.text) and "img" not in read.tags()
+    assert (
+        "# </script><img src=x onerror=alert(1)>" in "".join(read.text) and "img" not in read.tags()
+    )
 
 
 # Archives
@@ -173,7 +203,14 @@ def test_the_page_of_a_program_ties_records_to_sources_and_tensors_to_nodes(tmp_
     net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     jit.save(jit.script(net), tmp_path / "net.pt")
     page = viz.explore(str(tmp_path / "net.pt"), torch.ones(1, 2)).page
-    assert [pane.name for pane in page.panes] == ["archive", "source", "ast", "ir", "bytecode", "kernel"]
+    assert [pane.name for pane in page.panes] == [
+        "archive",
+        "source",
+        "ast",
+        "ir",
+        "bytecode",
+        "kernel",
+    ]
     records = {row.text: row for row in page.pane("archive").views[0].rows}
     heads = [row for row in page.pane("source").views[0].rows if row.kind == "head"]
     for head in heads:
@@ -181,16 +218,23 @@ def test_the_page_of_a_program_ties_records_to_sources_and_tensors_to_nodes(tmp_
     weight = next(row for row in page.pane("archive").views[1].rows if row.text == "0.weight")
     nodes = [each.text for each in page.marked(weight, "ir") if isinstance(each, Row)]
     assert len(nodes) == 1 and 'prim::GetAttr[name="weight"]' in nodes[0]
-    assert any(row.text.startswith("data/") for row in page.marked(weight, "archive") if isinstance(row, Row))
+    assert any(
+        row.text.startswith("data/")
+        for row in page.marked(weight, "archive")
+        if isinstance(row, Row)
+    )
     forward = [row for row in page.pane("source").views[0].rows if "def forward" in row.text]
     assert forward and page.pane("archive").views[-1].svg.startswith("<svg")
 
 
 @pytest.mark.parametrize(
     "name",
-    ["torchscript/control_flow.pt", "torchscript/objects.pt", "torchscript/traced_net.pt", "v101/script101.pt",
-     "v101/nested101.pt", "pt2/everything.pt2", "pt2/choice.pt2", "torch_save/views.pt", "torch_save/refused_module.pt",
-     "torch_save/tensors.safetensors", "torch_save/state_dict_stream.pt"],
+    [
+        "torchscript/control_flow.pt", "torchscript/objects.pt", "torchscript/traced_net.pt",
+        "v101/script101.pt", "v101/nested101.pt", "pt2/everything.pt2", "pt2/choice.pt2",
+        "torch_save/views.pt", "torch_save/refused_module.pt", "torch_save/tensors.safetensors",
+        "torch_save/state_dict_stream.pt",
+    ],
 )  # fmt: skip
 def test_every_kind_of_file_has_a_page(name: str) -> None:
     page = page_of(ARCHIVES / name)
@@ -220,7 +264,12 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
 @pytest.mark.sampled(1 / 4)
 def test_a_big_model_has_a_page_that_says_what_it_leaves_out() -> None:
     with torch.no_grad():
-        page = record(jit.script(models.resnet18().eval()), (torch.zeros(1, 3, 32, 32),), "resnet18", kernels=False)
+        page = record(
+            jit.script(models.resnet18().eval()),
+            (torch.zeros(1, 3, 32, 32),),
+            "resnet18",
+            kernels=False,
+        )
     data = page_bytes(page)
     assert len(data) < 8_000_000
     cut = [view for pane in page.panes for view in pane.views if view.hidden]
@@ -231,8 +280,10 @@ def test_a_big_model_has_a_page_that_says_what_it_leaves_out() -> None:
 @pytest.mark.sampled(1 / 4)
 def test_the_same_in_two_processes() -> None:
     program = (
-        "import internals as torch\nfrom internals import jit\nfrom tests.viz.test_explore_writer import add\n"
-        "from viz.rooms.explore_page.record import record\nfrom viz.rooms.explore_page.writer import page_html\n"
+        "import internals as torch\nfrom internals import jit\nfrom tests.viz.test_explore_writer "
+        "import add\n"
+        "from viz.rooms.explore_page.record import record\nfrom viz.rooms.explore_page.writer "
+        "import page_html\n"
         "print(page_html(record(jit.script(add), (torch.ones(2), torch.ones(2)), 'add')))"
     )
     printed = same_in_two_processes(program)

@@ -29,9 +29,14 @@ def taken(**options: Any) -> Any:
 
 def test_equal_calls_are_put_together() -> None:
     picture = viz.flame(taken(), weight="calls")
-    assert [(s.name, s.calls, s.total) for s in picture.roots] == [("aten::ones", 1, 1), ("turn", 3, 9)]
+    assert [(s.name, s.calls, s.total) for s in picture.roots] == [
+        ("aten::ones", 1, 1),
+        ("turn", 3, 9),
+    ]
     (add,) = picture.find("aten::add")
-    assert (add.calls, add.own, add.kind) == (3, 3, "operator") and picture.find("turn")[0].kind == "label"
+    assert (add.calls, add.own, add.kind) == (3, 3, "operator") and picture.find("turn")[
+        0
+    ].kind == "label"
     assert picture.text() == (
         "flame: 10 recorded calls; width is calls, those within included\n"
         "                 calls    total  share     self\n"
@@ -49,7 +54,9 @@ def test_stripes_lie_in_their_callers() -> None:
     boxes = {m.tip.rpartition(": ")[0]: m.box for m in canvas.marks if getattr(m, "tip", "")}
     turn, add, mul = boxes["turn"], boxes["aten::add"], boxes["aten::mul"]
     assert turn.w == pytest.approx(0.9 * WIDTH, abs=1) and add.w == pytest.approx(mul.w)
-    assert turn.x <= add.x and add.right <= mul.x and mul.right <= turn.right and add.y > turn.bottom
+    assert (
+        turn.x <= add.x and add.right <= mul.x and mul.right <= turn.right and add.y > turn.bottom
+    )
 
 
 def test_time_and_memory() -> None:

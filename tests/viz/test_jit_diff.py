@@ -54,7 +54,11 @@ def test_lines_that_came_and_went() -> None:
         ("equal", "c", "c"),
         ("added", "", "d"),
     ]
-    assert marked(d.rows[0]) == (["a"], []) and marked(d.rows[1]) == ([], []) and marked(d.rows[3]) == ([], ["d"])
+    assert (
+        marked(d.rows[0]) == (["a"], [])
+        and marked(d.rows[1]) == ([], [])
+        and marked(d.rows[3]) == ([], ["d"])
+    )
     assert d.text() == "before -> after: 1 line removed, 1 line added\n  - a\n    b\n    c\n  + d"
     assert_good(d)
 
@@ -100,7 +104,9 @@ graph(%x : Tensor):
     before = g.copy()
     cse(g)
     d = viz.diff(before, g, names=("written", "cse"))
-    assert [r.left.strip() for r in d.rows if r.kind == "removed"] == ["%3 : Tensor = aten::mul(%x, %1)"]
+    assert [r.left.strip() for r in d.rows if r.kind == "removed"] == [
+        "%3 : Tensor = aten::mul(%x, %1)"
+    ]
     (row,) = [r for r in d.rows if r.kind == "changed"]
     assert marked(row) == (["%3"], ["%2"])
     assert d.text().startswith("written -> cse: 1 line removed, 1 line changed")
@@ -133,13 +139,16 @@ with prim::FusionGroup_1 = graph(%a : Tensor):
 """)
     d = viz.diff(g, g.copy())
     assert not d.changed and d.renumbered
-    assert_good(viz.diff(g, g.copy(), names=("a name longer than all of the lines put together", "b" * 60)))
+    assert_good(
+        viz.diff(g, g.copy(), names=("a name longer than all of the lines put together", "b" * 60))
+    )
 
 
 def test_long_lines_are_broken_not_cut() -> None:
     words = ", ".join(f"%value.{i}" for i in range(40))
     d = viz.diff(
-        f"  %a : Tensor[] = prim::ListConstruct({words})", f"  %a : Tensor[] = prim::ListConstruct({words}, %last)"
+        f"  %a : Tensor[] = prim::ListConstruct({words})",
+        f"  %a : Tensor[] = prim::ListConstruct({words}, %last)",
     )
     drawn = " ".join(t.text for t in d.canvas().texts())
     assert all(f"%value.{i}" in drawn for i in range(40)) and "…" not in drawn and "%last" in drawn
@@ -150,7 +159,11 @@ def test_long_lines_are_broken_not_cut() -> None:
 def test_words_are_drawn_where_they_are_coloured() -> None:
     d = viz.diff("  %s = aten::add(%z, %y, %one)", "  %s = aten::add(%z, %z, %one)")
     canvas = d.canvas()
-    coloured = [m.box for m in canvas.marks if isinstance(m, Rect) and m.fill == "warning-soft" and not m.stroke]
+    coloured = [
+        m.box
+        for m in canvas.marks
+        if isinstance(m, Rect) and m.fill == "warning-soft" and not m.stroke
+    ]
     (box,) = coloured
     (word,) = [t for t in canvas.texts() if t.text == "%y"]
     assert box.x <= word.box.x and word.box.right <= box.right
@@ -161,8 +174,12 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
         viz.diff(3, STRAIGHT)
     g = parse_ir(STRAIGHT)
     d = viz.diff(g, str(g).replace("relu", "tanh"))
-    assert [row.left.strip() for row in d.rows if row.kind == "removed"] == ["%z : Tensor = aten::relu(%y)"]
-    assert [row.right.strip() for row in d.rows if row.kind == "added"] == ["%z : Tensor = aten::tanh(%y)"]
+    assert [row.left.strip() for row in d.rows if row.kind == "removed"] == [
+        "%z : Tensor = aten::relu(%y)"
+    ]
+    assert [row.right.strip() for row in d.rows if row.kind == "added"] == [
+        "%z : Tensor = aten::tanh(%y)"
+    ]
     for suffix in (".svg", ".html", ".txt"):
         assert d.save(tmp_path / f"d{suffix}").stat().st_size > 0
 

@@ -96,7 +96,10 @@ def test_nodes_and_edges_are_those_of_the_graph() -> None:
     assert find(picture, "aten::add").args == "%z, %y, alpha=1"
     assert find(picture, "aten::add").results == [("s", "Tensor")]
     assert picture.body.outputs == ["%s"] and accounted_for(picture)
-    assert picture.summary() == "4 nodes, 1 of them constants and the like, written where they are used"
+    assert (
+        picture.summary()
+        == "4 nodes, 1 of them constants and the like, written where they are used"
+    )
     assert_good(picture)
 
 
@@ -176,7 +179,8 @@ def test_modules_calls_and_attributes() -> None:
     assert call.args == "self.fc, %x.1" and call.role == "owner"
     setting = find(picture, 'prim::SetAttr[name="n"]')
     assert setting.role == "shared" and setting.writes == ["self.n"]
-    assert shown(picture).count('prim::GetAttr[name="n"]') == 2  # before and after it is set: not the same
+    # before and after it is set: not the same
+    assert shown(picture).count('prim::GetAttr[name="n"]') == 2
     inlined = viz.graph(scripted)
     assert find(inlined, "aten::linear").args == "%x.1, weight=self.fc.weight, bias=self.fc.bias"
     assert inlined.heading() == "graph of Counting"
@@ -200,10 +204,18 @@ def test_blocks_stand_inside_their_nodes() -> None:
         ("prim::If", "return", "b"),
     }
     arms = body.nodes[2].blocks
-    assert [b.name for b in arms] == ["block0", "block1"] and [b.outputs for b in arms] == [["%c"], ["%d"]]
+    assert [b.name for b in arms] == ["block0", "block1"] and [b.outputs for b in arms] == [
+        ["%c"],
+        ["%d"],
+    ]
     assert ("%x.1", "prim::Loop", "x.1") in pairs(picture.body) and accounted_for(picture)
     text = picture.text()
-    assert text.index("prim::Loop") < text.index("block0:") < text.index("prim::If") < text.index("block1:")
+    assert (
+        text.index("prim::Loop")
+        < text.index("block0:")
+        < text.index("prim::If")
+        < text.index("block1:")
+    )
     assert_good(picture)
 
 
@@ -214,7 +226,11 @@ def test_boxes_of_blocks_are_inside_the_box_of_the_node() -> None:
 
     def around(text: str) -> list[Any]:
         b = frames[text]
-        return [r for r in rects if r.x <= b.x and b.right <= r.right and r.y <= b.y and b.bottom <= r.bottom]
+        return [
+            r
+            for r in rects
+            if r.x <= b.x and b.right <= r.right and r.y <= b.y and b.bottom <= r.bottom
+        ]
 
     assert len(around("aten::eq")) == 3  # its own, the frame of the block, the Loop's
     assert set(map(id, around("block1"))) >= set(map(id, around("prim::If")))
@@ -235,7 +251,11 @@ with prim::FusionGroup_0 = graph(%a : Tensor):
     group = find(picture, "prim::FusionGroup")
     (inner,) = group.blocks
     assert group.role == "copied" and inner.name == "Subgraph" and inner.inputs == [("a", "Tensor")]
-    assert [n.args for n in inner.nodes] == ["%a, other=3", "%b"] and picture.total == 4 and accounted_for(picture)
+    assert (
+        [n.args for n in inner.nodes] == ["%a, other=3", "%b"]
+        and picture.total == 4
+        and accounted_for(picture)
+    )
     assert_good(picture)
 
 
@@ -248,7 +268,8 @@ def test_a_node_that_writes_is_marked_and_comes_before_those_who_see_it() -> Non
     assert writer.role == "shared" and writer.writes == ["%row"]
     assert {n.role for n in all_nodes(picture.body) if n is not writer} == {"key"}
     order = [(e.tail, e.head) for e in picture.body.edges if not e.name]
-    assert [(picture.body.nodes[t].title, h) for t, h in order] == [("aten::neg_", 3)]  # the second relu, not the first
+    # the second relu, not the first
+    assert [(picture.body.nodes[t].title, h) for t, h in order] == [("aten::neg_", 3)]
     assert "writes %row" in picture.text()
     assert "may read what was written" in picture.svg() and "stroke-dasharray" in picture.svg()
     assert_good(picture)
@@ -285,7 +306,10 @@ def test_a_model_is_folded_by_its_modules(resnet: Any) -> None:
     assert picture.total > 500 and picture.body.count() <= 40 and accounted_for(picture)
     folds = [n for n in picture.body.nodes if n.hides]
     assert [n.title for n in folds] == [f"layer{i}.{j}" for i in (1, 2, 3, 4) for j in (0, 1)]
-    assert folds[0].args == "_convolution, batch_norm, relu_…" and folds[0].scope == "__module.layer1/__module.layer1.0"
+    assert (
+        folds[0].args == "_convolution, batch_norm, relu_…"
+        and folds[0].scope == "__module.layer1/__module.layer1.0"
+    )
     assert connected(picture.body)
     assert picture.canvas().sheet().w < 900  # a column, to be read from the top down
     assert_good(picture)
@@ -296,7 +320,8 @@ def test_a_model_whole(resnet: Any) -> None:
     assert not any(n.hides for n in picture.body.nodes) and accounted_for(picture)
     kinds = shown(picture)
     assert (
-        kinds.count("aten::_convolution") == kinds.count("aten::batch_norm") == 20 and kinds.count("aten::relu_") == 17
+        kinds.count("aten::_convolution") == kinds.count("aten::batch_norm") == 20
+        and kinds.count("aten::relu_") == 17
     )
     assert connected(picture.body)
     assert_good(picture)
@@ -326,8 +351,14 @@ def chain(length: int) -> Graph:
 def test_a_graph_without_modules_is_folded_in_the_middle(limit: int) -> None:
     picture = viz.graph(chain(500), limit=limit)
     (fold,) = [n for n in picture.body.nodes if n.hides]
-    assert len(picture.body.nodes) <= max(limit, 2) + 1 and accounted_for(picture) and connected(picture.body)
-    assert f"{fold.hides} nodes folded" in picture.text() and f"{fold.hides} nodes:" in picture.svg()
+    assert (
+        len(picture.body.nodes) <= max(limit, 2) + 1
+        and accounted_for(picture)
+        and connected(picture.body)
+    )
+    assert (
+        f"{fold.hides} nodes folded" in picture.text() and f"{fold.hides} nodes:" in picture.svg()
+    )
     assert_good(picture)
 
 
@@ -360,7 +391,9 @@ def test_long_blocks_are_folded_inside_their_nodes() -> None:
 
 
 def test_what_has_no_graph_and_what_has() -> None:
-    with pytest.raises(TypeError, match="a int has no graph; give a graph, or what internals.jit.script"):
+    with pytest.raises(
+        TypeError, match="a int has no graph; give a graph, or what internals.jit.script"
+    ):
         viz.graph(3)
     with pytest.raises(ValueError, match="at least 1, not 0"):
         viz.graph(chain(2), limit=0)

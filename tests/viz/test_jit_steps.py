@@ -1,4 +1,6 @@
-"""`viz.bytecode`, `viz.step`, `viz.pipeline` and `viz.explore`: what runs, one instruction and one pass at a time."""
+"""`viz.bytecode`, `viz.step`, `viz.pipeline` and `viz.explore`: what runs, one instruction and one
+pass at a time.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +67,17 @@ def test_bytecode_says_what_each_instruction_does() -> None:
     picture = viz.bytecode(jit.script(until_five))
     assert_good(picture)
     code = jit.script(until_five).bytecode
-    assert [r.text for r in picture.rows] == [str(i) for i in code.instructions] and picture.total == len(picture.rows)
+    assert [r.text for r in picture.rows] == [
+        str(i) for i in code.instructions
+    ] and picture.total == len(picture.rows)
     loop = next(r for r in picture.rows if r.text.startswith("LOOP"))
     back = next(r for r in picture.rows if r.text.startswith("JMP -"))
     assert back.target == loop.pc and loop.target == back.pc + 1
     assert loop.note == f"next turn, or leave to {loop.target}" and loop.role == "ready"
-    assert picture.rows[0].note == "pop into %x.1, %n.1" and picture.rows[-1].note == "return what is on the stack"
+    assert (
+        picture.rows[0].note == "pop into %x.1, %n.1"
+        and picture.rows[-1].note == "return what is on the stack"
+    )
     assert any(r.note == "aten::add.int: 2 in, 1 out" and r.role == "key" for r in picture.rows)
     first = until_five.__code__.co_firstlineno
     assert {r.line for r in picture.rows if r.line} <= set(range(first, first + 7))
@@ -81,19 +88,25 @@ def test_operands_are_put_into_the_explanations() -> None:
     assert "pop an object, push its fc" in notes and "pop an object, push its weight" in notes
     notes = [r.note for r in viz.bytecode(jit.script(words)).rows]
     assert "push '<&>\\n'" in notes and "pop 2 values, push a tuple of them" in notes
-    assert "call function twice" in [r.note for r in viz.bytecode(compile_graph(jit.script(calls).graph, "calls")).rows]
+    assert "call function twice" in [
+        r.note for r in viz.bytecode(compile_graph(jit.script(calls).graph, "calls")).rows
+    ]
 
     @jit.script
     def lists(x: torch.Tensor):  # type: ignore[no-untyped-def]
         return [x, x]
 
-    assert "pop 2 values, push a list of type List[Tensor]" in [r.note for r in viz.bytecode(lists).rows]
+    assert "pop 2 values, push a list of type List[Tensor]" in [
+        r.note for r in viz.bytecode(lists).rows
+    ]
 
 
 def test_long_listings_are_cut() -> None:
     picture = viz.bytecode(jit.script(until_five), limit=10)
     assert_good(picture)
-    assert len(picture.rows) == 10 and picture.text().endswith(f"... {picture.total - 10} more instructions not shown")
+    assert len(picture.rows) == 10 and picture.text().endswith(
+        f"... {picture.total - 10} more instructions not shown"
+    )
     rows = viz.bytecode(jit.script(until_five)).rows
     assert window(rows, {3}) == rows
     many = rows * 3
@@ -102,7 +115,9 @@ def test_long_listings_are_cut() -> None:
 
 @pytest.mark.parametrize("room", [viz.bytecode, viz.step, viz.pipeline])
 def test_what_is_not_compiled_is_refused(room: object) -> None:
-    with pytest.raises(TypeError, match="give what internals.jit.script or internals.jit.trace returned"):
+    with pytest.raises(
+        TypeError, match="give what internals.jit.script or internals.jit.trace returned"
+    ):
         room(twice)  # type: ignore[operator]
 
 
@@ -114,7 +129,9 @@ def test_values_in_a_few_characters() -> None:
     assert value_text(torch.tensor([1.5], dtype=torch.float64)) == "tensor([1.5000])"
     assert value_text(torch.zeros(2, 3)) == "float32 (2, 3)"
     assert value_text([1, 2, 3, 4, 5]) == "[1, 2, 3, 4, …]" and value_text((1,)) == "(1,)"
-    assert value_text({"a": (1, 2)}) == "{'a': (1, 2)}" and value_text(dict.fromkeys(range(5))).endswith(", …}")
+    assert value_text({"a": (1, 2)}) == "{'a': (1, 2)}" and value_text(
+        dict.fromkeys(range(5))
+    ).endswith(", …}")
     assert value_text("ab\n") == "'ab\\n'" and len(value_text("x" * 1000)) == 60
 
 
@@ -129,7 +146,10 @@ def test_steps_are_those_of_the_run() -> None:
     scripted = jit.script(until_five)
     steps = viz.step(scripted, torch.ones(2), 4, limit=1000)
     frames = machines(steps)
-    assert [m.current for m in frames][:3] == [0, 1, 2] and frames[0].stack == ["tensor([1., 1.])", "4"]
+    assert [m.current for m in frames][:3] == [0, 1, 2] and frames[0].stack == [
+        "tensor([1., 1.])",
+        "4",
+    ]
     assert frames[-1].rows[frames[-1].current].text == "RET"  # type: ignore[index]
     assert frames[-1].stack == [value_text(scripted(torch.ones(2), 4))] == ["tensor([7., 7.])"]
     for before, after in zip(frames, frames[1:]):
@@ -147,7 +167,11 @@ def test_frames_are_good_pictures() -> None:
         assert_good(frame)  # type: ignore[arg-type]
     assert "the first 20 steps" in steps.heading and len(steps.frames) == 20
     html = steps.html()
-    assert html.count('type="checkbox"') == 19 and "<script" not in html and not re.search(r'\sid="', html)
+    assert (
+        html.count('type="checkbox"') == 19
+        and "<script" not in html
+        and not re.search(r'\sid="', html)
+    )
     assert html.count("STOREN 1 2</text>") == 1  # one listing for all frames
     assert html.count('style="position:absolute') == 20
 
@@ -196,7 +220,9 @@ def test_each_frame_is_a_phase_that_changed_something() -> None:
     every = viz.pipeline(scripted, torch.ones(2), 6, show_unchanged=True)
     assert len(every.frames) == len(records)
     html = steps.html()
-    assert html.count("<svg") == html.count("<svg ") <= len(steps.frames) and "data:image" not in html
+    assert (
+        html.count("<svg") == html.count("<svg ") <= len(steps.frames) and "data:image" not in html
+    )
 
 
 def test_a_graph_with_nothing_to_do() -> None:
@@ -212,8 +238,8 @@ def test_a_graph_with_nothing_to_do() -> None:
 # explore
 
 STAGES = [
-    "source", "syntax tree", "typed tree", "graph", "graph as text", "trace", "phases", "optimised graph", "bytecode",
-    "Python", "interpreter",
+    "source", "syntax tree", "typed tree", "graph", "graph as text", "trace", "phases",
+    "optimised graph", "bytecode", "Python", "interpreter",
 ]  # fmt: skip
 
 
@@ -244,14 +270,24 @@ def test_every_stage_is_shown(made: str) -> None:
 
 def test_the_trace_stage_follows_tensors_and_freezes_the_rest() -> None:
     trace = viz.explore(until_five, torch.ones(2), 4).stage("trace")
-    assert trace.startswith("graph(%x : Float(2") and "prim::Loop" not in trace and "value={6}" in trace
+    assert (
+        trace.startswith("graph(%x : Float(2")
+        and "prim::Loop" not in trace
+        and "value={6}" in trace
+    )
     branch = viz.explore(block(), torch.ones(2, 4)).stage("trace")
-    assert "TracerWarning: Converting a tensor to a Python boolean" in branch and "prim::If" not in branch
+    assert (
+        "TracerWarning: Converting a tensor to a Python boolean" in branch
+        and "prim::If" not in branch
+    )
 
 
 def test_what_cannot_be_shown_says_why() -> None:
     picture = viz.explore(words, "he", 2)
-    assert picture.stage("trace") == "not shown: a trace follows tensors, and none of these arguments is one"
+    assert (
+        picture.stage("trace")
+        == "not shown: a trace follows tensors, and none of these arguments is one"
+    )
     assert picture.stage("interpreter").frames and "&lt;&amp;&gt;" in picture.html()
     compiled = viz.explore(jit.script(block()), torch.ones(2, 4))
     assert "give the nn.Module that it was made from" in compiled.stage("trace")
@@ -266,10 +302,14 @@ def test_stages_of_what_was_traced() -> None:
     module = block()
     traced = jit.trace(module, torch.rand(2, 4), check_trace=False)
     picture = viz.explore(traced, torch.rand(2, 4))
-    assert picture.stage("source").startswith("def forward(self, x") and "aten::linear" in picture.stage("trace")
+    assert picture.stage("source").startswith(
+        "def forward(self, x"
+    ) and "aten::linear" in picture.stage("trace")
     function = jit.trace(calls, (torch.ones(2), torch.ones(2)))
     picture = viz.explore(function, torch.ones(2), torch.ones(2))
-    assert picture.stage("source").startswith("def calls") and "prim::Call" not in str(picture.stage("graph"))
+    assert picture.stage("source").startswith("def calls") and "prim::Call" not in str(
+        picture.stage("graph")
+    )
 
 
 def test_defaults_and_containers() -> None:
@@ -297,6 +337,7 @@ def test_long_graphs_are_told() -> None:
 def test_the_same_in_two_processes() -> None:
     printed = same_in_two_processes(
         "import internals as torch, viz\nfrom tests.viz.test_jit_steps import block, until_five\n"
-        "print(viz.explore(until_five, torch.ones(2), 5).html())\nprint(viz.explore(block(), torch.ones(2, 4)).text())"
+        "print(viz.explore(until_five, torch.ones(2), 5).html())\nprint(viz.explore(block(), "
+        "torch.ones(2, 4)).text())"
     )
     assert "interpreter" in printed and not re.search("0x[0-9a-f]{6,}", printed)

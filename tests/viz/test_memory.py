@@ -30,7 +30,10 @@ def test_the_forums_question() -> None:
     assert (first.name, first.nbytes, first.dtype) == ("S0", 32, "float64")
     assert second.allocators == ["CachingAllocator"] and first.allocators == []
     assert [c.text for c in first.cells or []] == ["1"] * 4
-    assert [(c.start, c.text, c.shared) for c in first.views[2].cells] == [(16, "0", True), (24, "1", True)]
+    assert [(c.start, c.text, c.shared) for c in first.views[2].cells] == [
+        (16, "0", True),
+        (24, "1", True),
+    ]
     assert_good(picture)
 
 
@@ -148,7 +151,8 @@ def test_references_are_those_of_others() -> None:
     assert "2 refs" in viz.memory(n=n).text()
     t = internals.from_numpy(n)
     text = viz.memory(t=t).text()
-    assert "owner: Storage, 1 reference → ndarray, 3 references" in text  # n, alias, and the DataPtr's context
+    # n, alias, and the DataPtr's context
+    assert "owner: Storage, 1 reference → ndarray, 3 references" in text
     view = t.view(2)
     assert "Storage, 2 references" in viz.memory(t=t).text()
     del view, alias
@@ -170,14 +174,19 @@ def test_memory_on_no_device() -> None:
 def test_real_pytorch_tensors_can_be_shown() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (make oracle)")
     t = torch.ones(2, 2)
-    assert verdicts(viz.memory(t=t, n=t.numpy(), c=t.clone())) == {("shared", ("t", "n")), ("copied", ("c",))}
+    assert verdicts(viz.memory(t=t, n=t.numpy(), c=t.clone())) == {
+        ("shared", ("t", "n")),
+        ("copied", ("c",)),
+    }
 
 
 geometries = st.lists(st.tuples(st.integers(0, 4), st.integers(-6, 6)), max_size=3)
 
 
 @given(geometries, geometries, st.integers(0, 12))
-def test_sharing_is_exact(first: list[tuple[int, int]], second: list[tuple[int, int]], apart: int) -> None:
+def test_sharing_is_exact(
+    first: list[tuple[int, int]], second: list[tuple[int, int]], apart: int
+) -> None:
     memory = np.zeros(200, np.uint8)
     base = int(memory.__array_interface__["data"][0]) + 90
     a, b = (
@@ -204,7 +213,11 @@ def test_runs_cover_what_is_touched(dims: list[tuple[int, int]]) -> None:
 def test_strides_arithmetic(sizes: list[int], offset: int, data: st.DataObject) -> None:
     flat = np.arange(300) * 10
     a = np.ascontiguousarray(flat[offset : offset + int(np.prod(sizes))]).reshape(sizes)
-    t = internals.from_numpy(flat)[offset : offset + a.size].view(*sizes) if sizes else internals.tensor(0)
+    t = (
+        internals.from_numpy(flat)[offset : offset + a.size].view(*sizes)
+        if sizes
+        else internals.tensor(0)
+    )
     index = [data.draw(st.integers(-n, n - 1)) for n in sizes]
     picture = viz.strides(t, index)
     assert picture.chosen is not None
@@ -217,10 +230,15 @@ def test_strides_in_words() -> None:
     t = internals.arange(12).view(3, 4).t()
     picture = viz.strides(t, (2, 1))
     assert picture.text().splitlines()[-1] == "[2, 1] -> 0 + 2*1 + 1*4 = element 6 = byte S0+0x30"
-    assert viz.strides(np.arange(6)[::-1]).text().splitlines()[-1] == "[5] -> 5 + 5*-1 = element 0 = byte S0+0x0"
+    assert (
+        viz.strides(np.arange(6)[::-1]).text().splitlines()[-1]
+        == "[5] -> 5 + 5*-1 = element 0 = byte S0+0x0"
+    )
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (2, 3, 4), (2, 2, 2, 2, 2), (5000, 4000), (3, 700, 2), (40, 1, 9)])
+@pytest.mark.parametrize(
+    "shape", [(), (5,), (0, 3), (2, 3, 4), (2, 2, 2, 2, 2), (5000, 4000), (3, 700, 2), (40, 1, 9)]
+)
 def test_strides_of_any_shape_can_be_drawn(shape: tuple[int, ...]) -> None:
     picture = viz.strides(np.zeros(shape, np.int8))
     assert_good(picture)

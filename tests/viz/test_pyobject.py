@@ -13,7 +13,15 @@ from hypothesis import given, strategies as st
 import internals
 import viz
 from tests.viz.support import assert_good, same_in_two_processes
-from viz.layouts import DECLARATIONS, MINORS, declaration, end_of, in_version, members, portable_declaration
+from viz.layouts import (
+    DECLARATIONS,
+    MINORS,
+    declaration,
+    end_of,
+    in_version,
+    members,
+    portable_declaration,
+)
 from viz.rooms.pyobject import PyObject
 
 if not (3, 11) <= sys.version_info[:2] <= (3, 13):
@@ -61,7 +69,9 @@ def test_references_are_those_of_others() -> None:
 def test_immortal_objects() -> None:
     shown = value(viz.pyobject(None), "ob_refcnt")
     assert shown == "immortal" if sys.version_info >= (3, 12) else int(shown) > 100
-    assert value(viz.pyobject(None, portable=True), "ob_refcnt") == "shared by the whole interpreter"
+    assert (
+        value(viz.pyobject(None, portable=True), "ob_refcnt") == "shared by the whole interpreter"
+    )
 
 
 @given(st.integers(-(2**100), 2**100))
@@ -197,10 +207,19 @@ def test_declarations_can_be_read(kind: str, minor: int) -> None:
     assert "//" not in declaration(kind, minor)
 
 
-@pytest.mark.parametrize("kind", ["float", "complex", "list", "dict", "set", "bytearray", "function"])
+@pytest.mark.parametrize(
+    "kind", ["float", "complex", "list", "dict", "set", "bytearray", "function"]
+)
 def test_sizes_are_those_of_this_python(kind: str) -> None:
     function = type(test_immortal_objects)
-    types = {"function": function, "float": float, "complex": complex, "list": list, "dict": dict, "set": set}
+    types = {
+        "function": function,
+        "float": float,
+        "complex": complex,
+        "list": list,
+        "dict": dict,
+        "set": set,
+    }
     cls = types.get(kind, bytearray)
     assert end_of(members(kind)) == cls.__basicsize__
 

@@ -33,7 +33,8 @@ def test_the_overlap_check_can_fail() -> None:
 
 
 def test_the_allocator_shows_every_block() -> None:
-    mine = internals.cpu.CachingAllocator()  # of our own: what other tests drop may come back to the common one at any time
+    # of our own: what other tests drop may come back to the common one at any time
+    mine = internals.cpu.CachingAllocator()
     with internals.cpu.use_cpu_allocator(mine):
         kept = [internals.empty(n) for n in (3, 3, 100, 5000, 7)]
     del kept[-1]
@@ -53,7 +54,10 @@ def test_an_allocator_of_your_own() -> None:
     with internals.cpu.use_cpu_allocator(mine), viz.allocator_timeline(mine) as timeline:
         kept = internals.empty(10)
         internals.empty(100)
-    assert [(c.size, c.requested, c.cached) for c in viz.allocator(mine).classes] == [(64, [40], 0), (448, [], 1)]
+    assert [(c.size, c.requested, c.cached) for c in viz.allocator(mine).classes] == [
+        (64, [40], 0),
+        (448, [], 1),
+    ]
     assert [e.action for e in timeline.events] == ["alloc", "alloc", "cache_return"]
     with pytest.raises(ValueError, match="knows the allocators of 'cpu' and 'cuda'"):
         viz.allocator("meta")
@@ -64,7 +68,10 @@ def test_many_blocks_are_summarised() -> None:
     snapshot = [{"address": i, "size": 64, "requested": 4, "state": "active"} for i in range(4000)]
     picture = allocator_room.scene(snapshot, {})
     assert_good(picture)
-    assert any("more" in text.text for text in picture.canvas().texts()) and len(picture.svg()) < 30_000
+    assert (
+        any("more" in text.text for text in picture.canvas().texts())
+        and len(picture.svg()) < 30_000
+    )
 
 
 def test_the_timeline_shows_a_block_coming_back() -> None:
@@ -115,9 +122,16 @@ def test_dispatch_of_one_addition() -> None:
     picture = viz.dispatch(internals.add, a, a)
     (call,) = picture.calls
     assert call.op == "aten::add.Tensor" and picture.function == "add"
-    assert picture.state(call, "CPU") == "ran" and picture.state(call, "ADInplaceOrView") == "fell through"
+    assert (
+        picture.state(call, "CPU") == "ran"
+        and picture.state(call, "ADInplaceOrView") == "fell through"
+    )
     assert picture.state(call, "PythonDispatcher") == "not in the key set"
-    assert picture.keys.index("AutogradCPU") < picture.keys.index("ADInplaceOrView") < picture.keys.index("CPU")
+    assert (
+        picture.keys.index("AutogradCPU")
+        < picture.keys.index("ADInplaceOrView")
+        < picture.keys.index("CPU")
+    )
     assert not set(picture.keys) & {"Undefined", "Autograd", "CompositeImplicitAutograd"}
     assert_good(picture)
 
@@ -127,7 +141,12 @@ def test_dispatch_shows_redispatch_and_composites() -> None:
     picture = viz.dispatch(lambda: a.reshape(6))
     assert [call.op for call in picture.calls] == ["aten::reshape", "aten::view"]
     assert picture.calls[0].calls_others and not picture.calls[1].calls_others
-    assert [step.kind != "fallthrough" for step in picture.calls[1].steps] == [True, True, False, True]
+    assert [step.kind != "fallthrough" for step in picture.calls[1].steps] == [
+        True,
+        True,
+        False,
+        True,
+    ]
     assert "-> redispatches" in picture.text()
     assert_good(picture)
 
@@ -189,9 +208,16 @@ def test_big_picture_of_something_else() -> None:
 
 def test_stepper_holds_every_frame() -> None:
     a = internals.arange(6)
-    stepper = viz.Stepper([("before", viz.memory(a=a)), ("after <", viz.memory(a=a, b=a[1:])), ("text", "1 < 2")], "Do")
+    stepper = viz.Stepper(
+        [("before", viz.memory(a=a)), ("after <", viz.memory(a=a, b=a[1:])), ("text", "1 < 2")],
+        "Do",
+    )
     html = stepper.html()
-    assert html.count('type="checkbox"') == 2 and html.count('type="reset"') == 1 and "<script" not in html
+    assert (
+        html.count('type="checkbox"') == 2
+        and html.count('type="reset"') == 1
+        and "<script" not in html
+    )
     assert not re.search(r'\sid="', html) and "onclick" not in html
     assert "after &lt;" in html and "1 &lt; 2" in html
     assert stepper.text().startswith("Do\n[1/3] before\n    S0") and "[3/3] text" in repr(stepper)
@@ -206,7 +232,12 @@ def test_stepper_holds_every_frame() -> None:
 def make_graph(nodes: int = 3) -> viz.Graph:
     graph = viz.Graph("a <graph>")
     for n in range(nodes):
-        graph.node(f'aten::op{n} "x"', "view" if n % 2 else "storage", tip=f"tip {n}", lines=["float32 (2, 3)"])
+        graph.node(
+            f'aten::op{n} "x"',
+            "view" if n % 2 else "storage",
+            tip=f"tip {n}",
+            lines=["float32 (2, 3)"],
+        )
     for n in range(nodes - 1):
         graph.edge(n, n + 1, label="out", dashed=n == 0)
     return graph
@@ -217,7 +248,9 @@ def test_dot_has_counted_ids_and_text_in_labels() -> None:
     assert 'n0 [label="aten::op0 \\"x\\"\\nfloat32 (2, 3)"' in dot
     assert 'n0 -> n1 [label="out" style=dashed]' in dot
     assert dot == make_graph().dot
-    assert make_graph().text().splitlines()[1] == '    n0  aten::op0 "x" (float32 (2, 3)) -> n1 [out]'
+    assert (
+        make_graph().text().splitlines()[1] == '    n0  aten::op0 "x" (float32 (2, 3)) -> n1 [out]'
+    )
 
 
 @pytest.mark.skipif(viz.dot.renderer() is None, reason="no Graphviz: neither graphviz-pure nor dot")
@@ -228,7 +261,8 @@ def test_the_drawn_graph_is_ours() -> None:
     assert not any("id" in element.attrib for element in root.iter())
     assert "<!--" not in svg and "f-storage-soft" in svg and "s-view" in svg and "tip 1" in svg
     description = root.find("{*}desc")
-    assert description is not None and description.text == make_graph().text()  # for who cannot see it
+    # for who cannot see it
+    assert description is not None and description.text == make_graph().text()
     description.text = ""
     assert "n0" not in "".join(root.itertext())
     assert svg == make_graph().svg()
@@ -291,4 +325,6 @@ for p in (timeline, graph, stepper, viz.allocator()):
 
 def test_big_picture_of_a_tensor_without_memory() -> None:
     text = str(viz.big_picture(internals.empty(2, 3, device="meta")))
-    assert "no memory" in text and "no bytes" in text and "borrowed" not in text and "more" not in text
+    assert (
+        "no memory" in text and "no bytes" in text and "borrowed" not in text and "more" not in text
+    )

@@ -1,4 +1,6 @@
-"""`viz.versions`: the recorder sees every bump of a counter, who keeps the tensor, and how the check in backward ends."""
+"""`viz.versions`: the recorder sees every bump of a counter, who keeps the tensor, and how the
+check in backward ends.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def test_the_talks_example() -> None:
         y.add_(2.0)
         with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
             y.sum().backward()
-    assert [(e.kind, log.lanes[e.lane].title) for e in log.events] == [("keep", "y"), ("write", "y"), ("check", "y")]
+    assert [(e.kind, log.lanes[e.lane].title) for e in log.events] == [
+        ("keep", "y"),
+        ("write", "y"),
+        ("check", "y"),
+    ]
     assert told(log) == [
         ("TanhBackward0", "result", 0, 0),
         ("aten::add_.Scalar", "y", 0, 1),
@@ -61,13 +67,21 @@ def test_views_and_aliases_share_a_lane() -> None:
         y[1:3].fill_(1)
         y += 1
     assert [lane.title for lane in log.lanes] == ["y, v"]
-    assert [through for _, through, _, _ in told(log)] == ["v", "a detached alias of y", "a view of y", "y"]
+    assert [through for _, through, _, _ in told(log)] == [
+        "v",
+        "a detached alias of y",
+        "a view of y",
+        "y",
+    ]
     assert [(before, after) for *_, before, after in told(log)] == [(0, 1), (1, 2), (2, 3), (3, 4)]
     assert log.lanes[0].end == y._version == 4
     with viz.versions(v=v) as log:
         y.add_(1)
         y[3:].add_(1)
-    assert [through for _, through, _, _ in told(log)] == ["the base of v", "another view of the base of v"]
+    assert [through for _, through, _, _ in told(log)] == [
+        "the base of v",
+        "another view of the base of v",
+    ]
     assert_good(log)
 
 
@@ -81,7 +95,9 @@ def test_a_write_past_the_counter() -> None:
 
 
 def test_what_a_write_through_a_view_keeps() -> None:
-    """It is kept by the base's CopySlices, which is met with the write and not when the base is next used."""
+    """It is kept by the base's CopySlices, which is met with the write and not when the base is
+    next used.
+    """
     x = leaf(1.0, 2.0)
     with viz.versions(x=x) as log:
         y = x * 2
@@ -96,7 +112,9 @@ def test_what_a_write_through_a_view_keeps() -> None:
         ("keep", "CopySlices (2)", 2, 2),
         ("write", "aten::add_.Scalar", 2, 3),
     ]
-    assert [e.line.strip() for e in log.events] == ["y[0:1].mul_(y[1:2])"] * 2 + ["y[0:1].exp_()"] * 2 + ["y.add_(1)"]
+    assert [e.line.strip() for e in log.events] == ["y[0:1].mul_(y[1:2])"] * 2 + [
+        "y[0:1].exp_()"
+    ] * 2 + ["y.add_(1)"]
     assert_good(log)
 
 
@@ -108,7 +126,9 @@ def test_writes_past_each_other() -> None:
         with viz.versions(**names) as log:
             y.detach().mul_(2)
             data.mul_(2)
-        told_of = [(e.kind, log.lanes[e.lane].title) for e in log.events if e.kind in ("write", "unseen")]
+        told_of = [
+            (e.kind, log.lanes[e.lane].title) for e in log.events if e.kind in ("write", "unseen")
+        ]
         assert told_of == [("write", "y"), ("unseen", "data"), ("write", "data"), ("unseen", "y")]
         assert_good(log)
 
@@ -146,7 +166,11 @@ def test_what_a_function_marks_dirty() -> None:
     x = leaf(1.0).clone()
     with viz.versions(x=x) as log:
         Twice.apply(x)
-    assert sum(after - before for *_, before, after in told(log, "write")) == x._version == log.lanes[0].end
+    assert (
+        sum(after - before for *_, before, after in told(log, "write"))
+        == x._version
+        == log.lanes[0].end
+    )
     assert_good(log)
 
 

@@ -1,4 +1,6 @@
-"""`viz.wire`: every byte of a message is in the picture where it is in the message, or the picture says how many are not."""
+"""`viz.wire`: every byte of a message is in the picture where it is in the message, or the picture
+says how many are not.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ EXAMPLE = AddImageRequest(image_id=7, image_data=b"AB", models=["m"])
 
 
 def infer_request(nbytes: int = 602_112) -> object:
-    request = open_inference().ModelInferRequest(model_name="resnet18", raw_input_contents=[bytes(nbytes)])
+    request = open_inference().ModelInferRequest(
+        model_name="resnet18", raw_input_contents=[bytes(nbytes)]
+    )
     request.inputs.add(name="x", datatype="FP32", shape=[1, 3, 224, 224])
     return request
 
@@ -40,7 +44,9 @@ def infer_request(nbytes: int = 602_112) -> object:
 def shown(picture: Wire) -> bytes:
     """The bytes in the cells of the drawing, in order."""
     texts = [
-        t.text for t in picture.canvas().texts() if re.fullmatch("([0-9a-f]{2} ?)+", t.text) and t.anchor == "middle"
+        t.text
+        for t in picture.canvas().texts()
+        if re.fullmatch("([0-9a-f]{2} ?)+", t.text) and t.anchor == "middle"
     ]
     return bytes.fromhex(" ".join(texts))
 
@@ -66,7 +72,11 @@ def test_a_message_its_bytes_and_its_class_make_the_same_picture() -> None:
         viz.wire(data, AddImageRequest),
         viz.wire(bytearray(data), AddImageRequest.DESCRIPTOR),
     ]
-    assert len({picture.text() for picture in pictures}) == len({picture.html() for picture in pictures}) == 1
+    assert (
+        len({picture.text() for picture in pictures})
+        == len({picture.html() for picture in pictures})
+        == 1
+    )
 
 
 def test_without_the_schema_there_are_no_names() -> None:
@@ -82,7 +92,9 @@ def test_messages_in_messages_and_what_is_long() -> None:
     assert [row.depth for row in picture.rows] == [0, 0, 1, 1, 1, 0]
     last = picture.rows[-1]
     assert len(last.value) == 6 and last.hidden == 602_106
-    assert last.at + len(last.key) + len(last.length) + len(last.value) + last.hidden == picture.size
+    assert (
+        last.at + len(last.key) + len(last.length) + len(last.value) + last.hidden == picture.size
+    )
     assert "+ 602,106" in [t.text for t in picture.canvas().texts()]
     assert picture.canvas().sheet().w <= 768 and len(picture.svg()) < 30_000
     assert f"from byte {picture.size - 602_112} on" in picture.text()
@@ -91,7 +103,10 @@ def test_messages_in_messages_and_what_is_long() -> None:
 def test_colours_say_what_a_byte_is_for() -> None:
     picture = viz.wire(EXAMPLE)
     fills = [m.fill for m in picture.canvas().marks if isinstance(m, Rect) and m.tip]
-    assert fills == [f"{role}-soft" for role in "owner storage owner allocator storage owner allocator storage".split()]
+    assert fills == [
+        f"{role}-soft"
+        for role in "owner storage owner allocator storage owner allocator storage".split()
+    ]
 
 
 def test_fields_that_the_schema_does_not_have_are_grey() -> None:
@@ -131,7 +146,11 @@ def test_tips_take_the_key_apart() -> None:
 def test_many_fields_are_cut_and_it_says_so() -> None:
     picture = viz.wire(AddImageRequest(models=["m"] * 60))
     assert_good(picture)
-    assert len(picture.rows) == 24 and picture.hidden == 36 and "(36 more fields hidden)" in picture.text()
+    assert (
+        len(picture.rows) == 24
+        and picture.hidden == 36
+        and "(36 more fields hidden)" in picture.text()
+    )
     assert len(viz.wire(AddImageRequest(models=["m"] * 60), limit=60).rows) == 60
 
 
@@ -155,9 +174,14 @@ def test_hostile_names_and_values_are_escaped() -> None:
 
 
 def test_viz_is_imported_without_what_serving_needs() -> None:
-    program = "import viz, sys; print([m for m in sys.modules if m.partition('.')[0] in ('google', 'grpc', 'aiohttp')])"
+    program = (
+        "import viz, sys; print([m for m in sys.modules if m.partition('.')[0] in ('google', "
+        "'grpc', 'aiohttp')])"
+    )
     assert (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.strip()
         == "[]"
     )
 
@@ -167,7 +191,8 @@ def test_same_bytes_in_every_process() -> None:
     program = f"""
 import viz
 from internals.serving.protocol.schema import compile_schema
-message = compile_schema({SCHEMA!r}).AddImageRequest(image_id=-5, image_data=bytes(300), models=["a", "b"])
+request = compile_schema({SCHEMA!r}).AddImageRequest
+message = request(image_id=-5, image_data=bytes(300), models=["a", "b"])
 picture = viz.wire(message)
 print(picture, picture.html())
 """

@@ -1,4 +1,6 @@
-"""A hub that runs for a test: on free ports of this machine, in a folder of its own, and gone afterwards whatever happened."""
+"""A hub that runs for a test: on free ports of this machine, in a folder of its own, and gone
+afterwards whatever happened.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,20 @@ class Hub:
         return (self.room.folder / "hub.log").read_text(errors="replace")
 
     def memory(self) -> dict[str, list[float]]:
-        """MiB of every process of the class, by kind. Proportional: memory that several share counts in parts."""
+        """MiB of every process of the class, by kind. Proportional: memory that several share
+        counts in parts.
+        """
         found: dict[str, list[float]] = {"hub": [mib(psutil.Process(self.process.pid))]}
         for process in psutil.Process(self.process.pid).children(recursive=True):
             with contextlib.suppress(psutil.Error, OSError):
                 line = " ".join(process.cmdline())
-                kind = "server" if "jupyterhub.singleuser" in line else "kernel" if "ipykernel" in line else None
+                kind = (
+                    "server"
+                    if "jupyterhub.singleuser" in line
+                    else "kernel"
+                    if "ipykernel" in line
+                    else None
+                )
                 kind = kind or ("proxy" if "workshop.hub.proxy" in line else "other")
                 found.setdefault(kind, []).append(mib(process))
         return found
@@ -63,7 +73,8 @@ def running(folder: Path, command: list[str] | None = None, **changes: Any) -> I
     with (folder / "hub.log").open("wb") as log:
         process = subprocess.Popen(
             command or [sys.executable, "-m", "workshop.hub"],
-            cwd=ROOT, env={**os.environ, **room.environment()}, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            cwd=ROOT, env={**os.environ, **room.environment()}, stdout=log,
+            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     hub = Hub(room, process)
     family: list[psutil.Process] = []

@@ -1,6 +1,8 @@
-"""How much memory and time a class needs on this machine, as a table: `python -m tests.workshop.measure_class 3 10 30`.
+"""How much memory and time a class needs on this machine, as a table: `python -m
+tests.workshop.measure_class 3 10 30`.
 
-All students log in at once, start their servers, open one notebook and run it; then everyone's processes are measured.
+All students log in at once, start their servers, open one notebook and run it; then everyone's
+processes are measured.
 """
 
 from __future__ import annotations
@@ -23,25 +25,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--notebook", default="03_zero_copy")
     parser.add_argument("--course", default="", help="with nbgrader")
     options = parser.parse_args(arguments)
-    print("| students | hub and proxy | server | kernel | all together | last server after | slowest run |")
+    print(
+        "| students | hub and proxy | server | kernel | all together | last server after | slowest "
+        "run |"
+    )
     print("|---:|---:|---:|---:|---:|---:|---:|")
     for count in options.counts:
-        with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "hub", course=options.course) as hub:
-            print(asyncio.run(measured(hub, count, f"notebooks/{options.notebook}.ipynb")), flush=True)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            running(Path(folder) / "hub", course=options.course) as hub,
+        ):
+            print(
+                asyncio.run(measured(hub, count, f"notebooks/{options.notebook}.ipynb")), flush=True
+            )
 
 
 async def measured(hub: Hub, count: int, notebook: str) -> str:
     """The row of a table."""
     async with contextlib.AsyncExitStack() as stack:
-        students = [await stack.enter_async_context(Student(f"s{n:03}", hub.room.url)) for n in range(count)]
-        await asyncio.gather(*(a_lesson(student, hub.room.password, notebook) for student in students))
+        students = [
+            await stack.enter_async_context(Student(f"s{n:03}", hub.room.url)) for n in range(count)
+        ]
+        await asyncio.gather(
+            *(a_lesson(student, hub.room.password, notebook) for student in students)
+        )
         memory = hub.memory()
         total = sum(sum(values) for values in memory.values())
-        slowest = {step: max(student.seconds[step] for student in students) for step in ("server", "notebook")}
+        slowest = {
+            step: max(student.seconds[step] for student in students)
+            for step in ("server", "notebook")
+        }
     server, kernel = statistics.mean(memory["server"]), statistics.mean(memory["kernel"])
     return (
-        f"| {count} | {sum(memory['hub'] + memory['proxy']):.0f} | {server:.0f} | {kernel:.0f} | {total / 1024:.1f} GiB "
-        f"| {slowest['server']:.0f} s | {slowest['notebook']:.0f} s |"
+        f"| {count} | {sum(memory['hub'] + memory['proxy']):.0f} | {server:.0f} | {kernel:.0f} | "
+        f"{total / 1024:.1f} GiB | {slowest['server']:.0f} s | {slowest['notebook']:.0f} s |"
     )
 
 

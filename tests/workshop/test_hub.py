@@ -1,4 +1,6 @@
-"""A class on a hub: real logins, servers, notebooks and answers, of several students at once, on this machine only."""
+"""A class on a hub: real logins, servers, notebooks and answers, of several students at once, on
+this machine only.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from tests.workshop.hub_students import Kernel, Student
 
 pytestmark = [
     pytest.mark.skipif(
-        importlib.util.find_spec("jupyterhub") is None, reason="JupyterHub is not installed: make workshop"
+        importlib.util.find_spec("jupyterhub") is None,
+        reason="JupyterHub is not installed: make workshop",
     ),
     pytest.mark.skipif(os.name == "nt", reason="JupyterHub does not run on Windows"),
 ]
@@ -39,12 +42,21 @@ def hand_out(room: Path, homes: Path) -> subprocess.Popen[bytes]:
     (room / "exchange").mkdir()
     (room / "exchange").chmod(0o777)
     commands = " && ".join(
-        f"{sys.executable} -m nbgrader {verb} {ASSIGNMENT}" for verb in ("generate_assignment", "release_assignment")
+        f"{sys.executable} -m nbgrader {verb} {ASSIGNMENT}"
+        for verb in ("generate_assignment", "release_assignment")
     )
-    environment = {**os.environ, "NBGRADER_EXCHANGE": str(room / "exchange"), "JUPYTER_CONFIG_DIR": str(room / "none")}
+    environment = {
+        **os.environ,
+        "NBGRADER_EXCHANGE": str(room / "exchange"),
+        "JUPYTER_CONFIG_DIR": str(room / "none"),
+    }
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
     return subprocess.Popen(
-        ["sh", "-c", commands], cwd=course, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["sh", "-c", commands],
+        cwd=course,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
 
 
@@ -56,7 +68,9 @@ def class_of(folder: Path, names: list[str]) -> Iterator[Hub]:
     with contextlib.ExitStack() as stack:
         graded = importlib.util.find_spec("nbgrader") is not None
         handing_out = hand_out(room, room / "homes") if graded else None
-        hub = stack.enter_context(running(room, students=tuple(names), course=COURSE if graded else ""))
+        hub = stack.enter_context(
+            running(room, students=tuple(names), course=COURSE if graded else "")
+        )
         if handing_out is not None:
             said, _ = handing_out.communicate(timeout=300)
             assert handing_out.returncode == 0, said.decode()
@@ -78,12 +92,20 @@ async def a_lesson(student: Student, hub: Hub) -> None:
     assert await student.log_in("wrong password") == 403
     assert await student.log_in(hub.room.password) == 200
     await student.start_server()
-    async with student.session.get(f"{student.server}/lab", headers={"Sec-Fetch-Mode": "navigate"}) as page:
-        hidden = re.search(r'"disabledExtensions": *(\[.*?\]|\{.*?\})', await page.text(), re.DOTALL)
-        assert hidden and "@jupyter/nbgrader:create-assignment" in hidden[1], "students make no assignments"
+    async with student.session.get(
+        f"{student.server}/lab", headers={"Sec-Fetch-Mode": "navigate"}
+    ) as page:
+        hidden = re.search(
+            r'"disabledExtensions": *(\[.*?\]|\{.*?\})', await page.text(), re.DOTALL
+        )
+        assert hidden and "@jupyter/nbgrader:create-assignment" in hidden[1], (
+            "students make no assignments"
+        )
     notebook = await student.open(NOTEBOOK)
     code = [cell for cell in notebook["content"]["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["metadata"]["trusted"] for cell in code), "its pictures would not show before it has run"
+    assert all(cell["metadata"]["trusted"] for cell in code), (
+        "its pictures would not show before it has run"
+    )
     done = await student.run_notebook(NOTEBOOK)
     assert sum(bool(cell["outputs"]) for cell in done["cells"] if cell["cell_type"] == "code") > 10
     if hub.room.course:
@@ -108,10 +130,16 @@ async def hand_in(student: Student) -> None:
 
 async def nobody_enters(one: Student, other: Student) -> None:
     """With own cookies, in another's server: no page, no file, no kernel."""
-    for method, path in (("GET", f"/api/contents/{NOTEBOOK}"), ("GET", "/api/kernels"), ("POST", "/api/terminals")):
+    for method, path in (
+        ("GET", f"/api/contents/{NOTEBOOK}"),
+        ("GET", "/api/kernels"),
+        ("POST", "/api/terminals"),
+    ):
         status, body = await one.call(method, path, server=other.name)
         assert status in (302, 403) and "cells" not in str(body), (path, status, body)
-    async with one.session.get(f"{one.hub}/user/{other.name}/lab", headers={"Sec-Fetch-Mode": "navigate"}) as page:
+    async with one.session.get(
+        f"{one.hub}/user/{other.name}/lab", headers={"Sec-Fetch-Mode": "navigate"}
+    ) as page:
         assert page.status == 403, page.url
     async with one.session.get(f"{one.hub}/hub/api/users/{other.name}") as answer:
         assert answer.status == 404, await answer.text()
@@ -127,9 +155,13 @@ def check_the_room(hub: Hub, names: list[str]) -> None:
         with pytest.raises(PermissionError):
             refuse_as_root(home / "internals" / "__init__.py")
         if hub.room.course:
-            handed_in = list((hub.room.exchange / COURSE / "inbound").glob(f"{name}+{ASSIGNMENT}+*"))
+            handed_in = list(
+                (hub.room.exchange / COURSE / "inbound").glob(f"{name}+{ASSIGNMENT}+*")
+            )
             assert len(handed_in) == 1 and (handed_in[0] / f"{ASSIGNMENT}.ipynb").is_file()
-    assert hub.room.password not in hub.log.partition("hub: limits")[2], "the log of requests has the password"
+    assert hub.room.password not in hub.log.partition("hub: limits")[2], (
+        "the log of requests has the password"
+    )
 
 
 def refuse_as_root(path: Path) -> None:
@@ -175,15 +207,21 @@ def test_ten_students_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_instructor_hands_out_collects_and_grades_in_the_hub(tmp_path: Path) -> None:
-    """All by the instructor's own server, as README.md says; and the limit to a student's memory holds."""
+    """All by the instructor's own server, as README.md says; and the limit to a student's memory
+    holds.
+    """
     pytest.importorskip("nbgrader", reason="nbgrader is not installed: make workshop")
     with running(tmp_path / "hub", course=COURSE) as hub:
         asyncio.run(a_graded_lesson(hub))
         full = sum(exercise.level for exercise in of_notebook(ASSIGNMENT))
         from nbgrader.api import Gradebook
 
-        with Gradebook(f"sqlite:///{hub.room.homes / 'instructor' / COURSE / 'gradebook.db'}") as book:
-            points = {each.student.id: each.score for each in book.assignment_submissions(ASSIGNMENT)}
+        with Gradebook(
+            f"sqlite:///{hub.room.homes / 'instructor' / COURSE / 'gradebook.db'}"
+        ) as book:
+            points = {
+                each.student.id: each.score for each in book.assignment_submissions(ASSIGNMENT)
+            }
         assert points == {"ada": full, "grace": full}
         assert list((hub.room.homes / "ada" / ASSIGNMENT / "feedback").rglob("*.html"))
 
@@ -191,9 +229,12 @@ def test_an_instructor_hands_out_collects_and_grades_in_the_hub(tmp_path: Path) 
 async def a_graded_lesson(hub: Hub) -> None:
     async with contextlib.AsyncExitStack() as stack:
         instructor, ada, grace = [
-            await stack.enter_async_context(Student(name, hub.room.url)) for name in ("instructor", "ada", "grace")
+            await stack.enter_async_context(Student(name, hub.room.url))
+            for name in ("instructor", "ada", "grace")
         ]
-        assert await instructor.log_in(hub.room.password) == 403, "an instructor has another password"
+        assert await instructor.log_in(hub.room.password) == 403, (
+            "an instructor has another password"
+        )
         assert await instructor.log_in(hub.room.admin_password) == 200
         assert await ada.log_in(hub.room.admin_password) == 403
         await instructor.start_server()
@@ -207,11 +248,15 @@ async def a_graded_lesson(hub: Hub) -> None:
         task = {"course_id": COURSE, "assignment_id": ASSIGNMENT}
         status, fetched = await ada.call("POST", "/assignments/fetch_feedback", data=task)
         assert status == 200 and fetched["success"], fetched
-        await too_much(await stack.enter_async_context(Kernel(ada, "too_much.ipynb")), hub.room.memory_limit)
+        await too_much(
+            await stack.enter_async_context(Kernel(ada, "too_much.ipynb")), hub.room.memory_limit
+        )
 
 
 async def in_terminal(kernel: Kernel, command: str) -> None:
-    """A command, in a shell of the server's. Raises AssertionError with what it said if it fails."""
+    """A command, in a shell of the server's. Raises AssertionError with what it said if it
+    fails.
+    """
     await kernel.run(
         "import subprocess\n"
         f"run = subprocess.run({command!r}, shell=True, capture_output=True, text=True)\n"

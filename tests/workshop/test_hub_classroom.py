@@ -1,4 +1,6 @@
-"""A classroom is safe unless told otherwise, and students keep what is theirs: without a hub that runs."""
+"""A classroom is safe unless told otherwise, and students keep what is theirs: without a hub that
+runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from nbformat.sign import NotebookNotary
 
 from tools.notebook_files import ROOT, kernel_environment, notebook_paths
 from workshop.hub import __main__ as command, handout, preparing
-from workshop.hub.classroom import Classroom, ClassroomError, free_ports, from_environment, is_loopback, names
+from workshop.hub.classroom import (
+    Classroom,
+    ClassroomError,
+    free_ports,
+    from_environment,
+    is_loopback,
+    names,
+)
 
 needs_hub = pytest.mark.skipif(
     importlib.util.find_spec("jupyterhub") is None or os.name == "nt",
@@ -48,7 +57,9 @@ def test_an_unsafe_classroom_is_refused(changes: dict[str, object], told: str) -
 
 
 def test_a_classroom_goes_through_the_environment_unchanged(tmp_path: Path) -> None:
-    room = replace(SAFE, folder=tmp_path, port=4711, students=("ada", "grace"), course="monday", memory_limit=1)
+    room = replace(
+        SAFE, folder=tmp_path, port=4711, students=("ada", "grace"), course="monday", memory_limit=1
+    )
     assert from_environment(room.environment()) == room
     assert from_environment({}) == Classroom()
     assert SAFE.password not in repr(SAFE) and SAFE.admin_password not in repr(SAFE)
@@ -75,14 +86,16 @@ def test_passwords_are_made_up_for_this_machine_only() -> None:
     with pytest.raises(ClassroomError, match="set HUB_PASSWORD"):
         command.asked_for(Classroom(), ["--ip", "0.0.0.0"])
     with pytest.raises(SystemExit):
-        command.asked_for(Classroom(), ["--password", "12345678"])  # everyone on the machine could read it
+        # everyone on the machine could read it
+        command.asked_for(Classroom(), ["--password", "12345678"])
 
 
 @pytest.mark.sampled(1 / 4)
 @needs_hub
 def test_the_command_says_why_it_does_not_start(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "workshop.hub", "--ip", "0.0.0.0", "--folder", str(tmp_path / "hub")],
+        [sys.executable, "-m", "workshop.hub", "--ip", "0.0.0.0", "--folder",
+         str(tmp_path / "hub")],
         cwd=ROOT, capture_output=True, text=True, timeout=120,
         env={k: v for k, v in os.environ.items() if not k.startswith("HUB_")},
     )  # fmt: skip
@@ -93,9 +106,16 @@ def test_the_command_says_why_it_does_not_start(tmp_path: Path) -> None:
 
 
 def test_what_the_instructor_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = command.announcement(replace(SAFE, students=("ada", "grace"), course="monday"), free=8192)
+    said = command.announcement(
+        replace(SAFE, students=("ada", "grace"), course="monday"), free=8192
+    )
     many = preparing.students_that_fit(replace(SAFE, course="monday"), 8192)
-    for words in ("http://127.0.0.1:8000", "ada, grace; password a long password", f"about {many} students", "monday"):
+    for words in (
+        "http://127.0.0.1:8000",
+        "ada, grace; password a long password",
+        f"about {many} students",
+        "monday",
+    ):
         assert words in said
     assert 15 < many < 50 and preparing.students_that_fit(SAFE, 100) == 0
     monkeypatch.setattr(command, "own_address", lambda: "192.168.1.7")
@@ -118,7 +138,9 @@ def test_what_a_student_has_is_never_overwritten(tmp_path: Path) -> None:
     assert (home / "internals").is_symlink() and os.access(home / "notebooks" / "02.ipynb", os.W_OK)
 
 
-def test_a_copy_that_is_interrupted_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_is_interrupted_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, target = tmp_path / "a", tmp_path / "home" / "a"
     source.write_text("all of it")
     with monkeypatch.context() as broken:
@@ -148,7 +170,13 @@ def test_the_template_is_the_projects_notebooks_signed(tmp_path: Path) -> None:
 def test_sources_are_there_to_read_and_not_to_write(tmp_path: Path) -> None:
     for _ in range(2):  # the second time it is exchanged
         handout.make_sources(tmp_path / "sources")
-    for name in ("internals/core/storage.py", "tests/archives", "README.md", "runtimes/node", "docs"):
+    for name in (
+        "internals/core/storage.py",
+        "tests/archives",
+        "README.md",
+        "runtimes/node",
+        "docs",
+    ):
         assert (tmp_path / "sources" / name).exists()
     files = [path for path in (tmp_path / "sources").rglob("*") if not path.is_symlink()]
     assert all(path.stat().st_mode & 0o222 == 0 for path in files) and len(files) > 300
@@ -158,7 +186,9 @@ def test_sources_are_there_to_read_and_not_to_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("course", ["", "monday"])
-def test_settings_for_everyone(course: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_for_everyone(
+    course: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(preparing, "make_sources", lambda target: None)
     monkeypatch.setattr(preparing, "make_template", lambda target: 0)
     room = replace(SAFE, folder=tmp_path / "hub", course=course)
@@ -166,8 +196,12 @@ def test_settings_for_everyone(course: str, tmp_path: Path, monkeypatch: pytest.
     assert room.folder.stat().st_mode & 0o777 == 0o700
     news = json.loads((room.settings / "student" / "overrides.json").read_text())
     assert news["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
-    hidden = json.loads((room.settings / "student" / "page_config.json").read_text())["disabledExtensions"]
-    assert hidden["@jupyter/nbgrader:create-assignment"] and ("@jupyter/nbgrader:menu" in hidden) == (not course)
+    hidden = json.loads((room.settings / "student" / "page_config.json").read_text())[
+        "disabledExtensions"
+    ]
+    assert hidden["@jupyter/nbgrader:create-assignment"] and (
+        "@jupyter/nbgrader:menu" in hidden
+    ) == (not course)
     assert (room.settings / "nbgrader_config.py").exists() == bool(course) == room.exchange.exists()
 
 
@@ -177,11 +211,16 @@ def test_a_students_variables_are_those_of_every_run_of_the_notebooks(tmp_path: 
 
     variables = environment_of(SAFE, tmp_path)
     own = {"IPYTHONDIR", "NUMBA_CACHE_DIR"}
-    assert {k: v for k, v in kernel_environment().items() if k not in own}.items() <= variables.items()
+    assert {
+        k: v for k, v in kernel_environment().items() if k not in own
+    }.items() <= variables.items()
     assert all(variables[name].startswith(str(tmp_path)) for name in own)
     first, shared = variables["INTERNALS_CACHE_DIR"].split(os.pathsep)
     assert first.startswith(str(tmp_path)) and not shared.startswith(str(tmp_path))
-    assert "'nbgrader.server_extensions.formgrader': False" in server_arguments(SAFE, instructor=True)[0]
+    assert (
+        "'nbgrader.server_extensions.formgrader': False"
+        in server_arguments(SAFE, instructor=True)[0]
+    )
     graded = replace(SAFE, course="monday")
     for instructor in (False, True):
         said = server_arguments(graded, instructor)[0]

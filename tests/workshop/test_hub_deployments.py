@@ -1,4 +1,6 @@
-"""What others run agrees with the project: repo2docker's files, and the values for Zero to JupyterHub on Kubernetes."""
+"""What others run agrees with the project: repo2docker's files, and the values for Zero to
+JupyterHub on Kubernetes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from workshop.hub.handout import SIGNATURES
 
 BINDER = ROOT / "binder"
 VALUES = ROOT / "workshop" / "hub" / "values.yaml"
-# Of the chart's values.schema.yaml (4.x), what is used here: the chart refuses any key that it does not know.
+# Of the chart's values.schema.yaml (4.x), what is used here: the chart refuses any key that it does
+# not know.
 CHART: dict[str, Any] = {
     "hub": {"config": dict, "concurrentSpawnLimit": int},
     "proxy": {"service": {"type": str}, "https": {"enabled": bool, "type": str, "hosts": list}},
@@ -60,7 +63,9 @@ def unknown(given: Any, known: Any, where: str = "") -> list[str]:
     return [
         problem
         for key, value in given.items()
-        for problem in (unknown(value, known[key], f"{where}.{key}") if key in known else [f"{where}.{key}"])
+        for problem in (
+            unknown(value, known[key], f"{where}.{key}") if key in known else [f"{where}.{key}"]
+        )
     ]
 
 
@@ -81,7 +86,9 @@ def test_the_chart_knows_every_key() -> None:
 
 def test_kernels_in_the_cloud_run_as_everywhere() -> None:
     variables = values()["singleuser"]["extraEnv"]
-    assert all(isinstance(value, str) for value in variables.values()), "Kubernetes takes strings only"
+    assert all(isinstance(value, str) for value in variables.values()), (
+        "Kubernetes takes strings only"
+    )
     for name in ("PYTHONHASHSEED", "OMP_NUM_THREADS", "GRPC_VERBOSITY"):
         assert variables[name] == kernel_environment()[name]
 
@@ -95,13 +102,26 @@ def test_a_pod_is_promised_what_a_student_was_measured_to_need() -> None:
 def test_no_secret_is_stored() -> None:
     text = VALUES.read_text()
     settings = "\n".join(line.partition("#")[0] for line in text.splitlines())
-    assert not re.search(r"password|secret|token|cookie|[0-9a-f]{32}", settings.replace("shared-password", ""), re.I)
+    assert not re.search(
+        r"password|secret|token|cookie|[0-9a-f]{32}", settings.replace("shared-password", ""), re.I
+    )
 
 
 def test_repo2docker_installs_what_make_setup_installs() -> None:
-    """It looks in `binder/` for all files once that folder is there, and prefers environment.yml and a Dockerfile."""
-    assert {path.name for path in BINDER.iterdir()} == {"requirements.txt", "runtime.txt", "postBuild", "start"}
-    lines = [line for line in (BINDER / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    """It looks in `binder/` for all files once that folder is there, and prefers environment.yml
+    and a Dockerfile.
+    """
+    assert {path.name for path in BINDER.iterdir()} == {
+        "requirements.txt",
+        "runtime.txt",
+        "postBuild",
+        "start",
+    }
+    lines = [
+        line
+        for line in (BINDER / "requirements.txt").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     assert lines == ["-r ../requirements.lock"] and (BINDER / "../requirements.lock").is_file()
     version = re.fullmatch(r"python-(\d+)\.(\d+)\n", (BINDER / "runtime.txt").read_text())
     oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
@@ -115,14 +135,21 @@ def test_the_images_scripts_run() -> None:
         subprocess.run(["bash", "-n", str(BINDER / script)], check=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     plain = {
-        name: value for name, value in os.environ.items() if name not in {*kernel_environment(), "INTERNALS_CACHE_DIR"}
+        name: value
+        for name, value in os.environ.items()
+        if name not in {*kernel_environment(), "INTERNALS_CACHE_DIR"}
     }
     run = subprocess.run(
-        [str(BINDER / "start"), "env"], cwd=ROOT.parent, env={**plain, "PATH": path, "REPO_DIR": str(ROOT)},
-        capture_output=True, text=True, check=True,
+        [str(BINDER / "start"), "env"], cwd=ROOT.parent,
+        env={**plain, "PATH": path, "REPO_DIR": str(ROOT)}, capture_output=True, text=True,
+        check=True,
     )  # fmt: skip
     said = set(run.stdout.splitlines())
-    assert {f"{name}={value}" for name, value in kernel_environment().items() if name != "NUMBA_CACHE_DIR"} <= said
+    assert {
+        f"{name}={value}"
+        for name, value in kernel_environment().items()
+        if name != "NUMBA_CACHE_DIR"
+    } <= said
     assert f"INTERNALS_CACHE_DIR={ROOT / 'build' / 'machine_code'}" in said
 
 
@@ -133,7 +160,12 @@ def test_what_a_pod_runs_when_it_starts(tmp_path: Path) -> None:
     assert match
 
     def start() -> str:
-        run = subprocess.run([sys.executable, "-m", match[1], str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-m", match[1], str(tmp_path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         assert run.returncode == 0, run.stderr
         return run.stdout
 
@@ -157,7 +189,9 @@ def test_the_instructors_page_leads_somewhere_and_says_what_was_measured() -> No
     overview = (folder / "__init__.py").read_text()
     for path in folder.iterdir():
         if path.suffix in (".py", ".yaml", ".md") and path.name != "__init__.py":
-            assert f"`{path.name}`" in overview or path.name in overview, f"{path.name} is not described"
+            assert f"`{path.name}`" in overview or path.name in overview, (
+                f"{path.name} is not described"
+            )
 
 
 def test_tljhs_file_sets_what_every_run_of_the_notebooks_has() -> None:
@@ -171,9 +205,15 @@ def test_tljhs_file_sets_what_every_run_of_the_notebooks_has() -> None:
         user = type("User", (), {"name": "ada"})
 
     settings = Settings()
-    exec((VALUES.parent / "tljh.py").read_text(), {"get_config": lambda: settings, "__name__": "config"})
+    exec(
+        (VALUES.parent / "tljh.py").read_text(),
+        {"get_config": lambda: settings, "__name__": "config"},
+    )
     variables: Any = settings.Spawner.environment
     for name in ("PYTHONHASHSEED", "OMP_NUM_THREADS", "GRPC_VERBOSITY"):
         assert variables[name] == kernel_environment()[name]
     own, shared = variables["INTERNALS_CACHE_DIR"](Ada()).split(":")
-    assert own == "/home/jupyter-ada/.cache/internals" and shared == "/srv/internals/build/machine_code"
+    assert (
+        own == "/home/jupyter-ada/.cache/internals"
+        and shared == "/srv/internals/build/machine_code"
+    )

@@ -1,4 +1,6 @@
-"""The hub's proxy: what comes is passed on as it comes, to where the hub said, and only the hub says where."""
+"""The hub's proxy: what comes is passed on as it comes, to where the hub said, and only the hub
+says where.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ TOKEN = {"Authorization": "token secret"}
 
 
 class World:
-    """A proxy, its interface, and a server behind it that answers at every path, with a browser in front."""
+    """A proxy, its interface, and a server behind it that answers at every path, with a browser in
+    front.
+    """
 
     def __init__(self) -> None:
         self.server_app = web.Application(client_max_size=2**30)
@@ -31,7 +35,9 @@ class World:
         self.front, self.interface = TestServer(self.proxy.app), TestServer(self.proxy.interface)
         await self.front.start_server()
         await self.interface.start_server()
-        self.browser = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
+        self.browser = aiohttp.ClientSession(
+            auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+        )
         self.target = str(self.server.make_url("/")).rstrip("/")
         return self
 
@@ -49,7 +55,9 @@ class World:
             await response.write(b"data: whole\n\n")
             return response
         if request.path.endswith("/socket"):
-            socket = web.WebSocketResponse(protocols=("v1.kernel.websocket.jupyter.org",), max_msg_size=0)
+            socket = web.WebSocketResponse(
+                protocols=("v1.kernel.websocket.jupyter.org",), max_msg_size=0
+            )
             await socket.prepare(request)
             async for message in socket:
                 if message.data == "bye":
@@ -61,7 +69,11 @@ class World:
             return socket
         if request.path.endswith("/away"):
             raise web.HTTPFound("/elsewhere")
-        told = {"path": request.raw_path, "method": request.method, "headers": dict(request.headers)}
+        told = {
+            "path": request.raw_path,
+            "method": request.method,
+            "headers": dict(request.headers),
+        }
         body = await request.read()
         headers = [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Content-Encoding", "identity")]
         return web.json_response({**told, "size": len(body)}, headers=headers)  # type: ignore[arg-type]
@@ -93,8 +105,9 @@ def in_the_world(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]
 
 @pytest.mark.parametrize(
     "path, found",
-    [("/", "hub"), ("/hub/login", "hub"), ("/user/ada", "ada"), ("/user/ada/lab/x", "ada"), ("/user/adam/lab", "hub"),
-     ("/user/ad%61/", "ada"), ("/user/ada//x", "ada"), ("/user/m%20x/y", "m x")],
+    [("/", "hub"), ("/hub/login", "hub"), ("/user/ada", "ada"), ("/user/ada/lab/x", "ada"),
+     ("/user/adam/lab", "hub"), ("/user/ad%61/", "ada"), ("/user/ada//x", "ada"),
+     ("/user/m%20x/y", "m x")],
 )  # fmt: skip
 def test_the_longest_route_of_whole_names_is_taken(path: str, found: str) -> None:
     routes = Routes()
@@ -109,12 +122,23 @@ def test_the_longest_route_of_whole_names_is_taken(path: str, found: str) -> Non
 @in_the_world
 async def test_requests_and_answers_are_passed_on(world: World) -> None:
     await world.route("/user/ada")
-    headers = {"Cookie": "c=3", "Connection": "keep-alive, X-Own", "X-Own": "1", "Accept-Encoding": "gzip"}
+    headers = {
+        "Cookie": "c=3",
+        "Connection": "keep-alive, X-Own",
+        "X-Own": "1",
+        "Accept-Encoding": "gzip",
+    }
     sent = b"x" * 3_000_000  # more than aiohttp takes in a body unless told
-    async with world.browser.put(world.url("/user/ada/a%2Fb?q=%C3%A4&q=2"), data=sent, headers=headers) as answer:
+    async with world.browser.put(
+        world.url("/user/ada/a%2Fb?q=%C3%A4&q=2"), data=sent, headers=headers
+    ) as answer:
         told = await answer.json()
         assert answer.status == 200 and answer.headers.getall("Set-Cookie") == ["a=1", "b=2"]
-    assert told["path"] == "/user/ada/a%2Fb?q=%C3%A4&q=2" and told["method"] == "PUT" and told["size"] == len(sent)
+    assert (
+        told["path"] == "/user/ada/a%2Fb?q=%C3%A4&q=2"
+        and told["method"] == "PUT"
+        and told["size"] == len(sent)
+    )
     got = told["headers"]
     assert got["Cookie"] == "c=3" and "X-Own" not in got and got["Accept-Encoding"] == "gzip"
     assert got["Host"] == got["X-Forwarded-Host"] == f"127.0.0.1:{world.front.port}"
@@ -160,7 +184,15 @@ async def test_the_interface_takes_routes_and_the_token_only(world: World) -> No
     for token in (b"\xff\xfe", "sécret".encode(), b"", b"secret\xff"):
         assert b" 403 " in await raw(world.interface.port, head + token + b"\r\n\r\n"), token
     bodies = [b"{x", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"target": 3}']
-    targets = ("http://[", "nonsense", "ftp://a", "http://127.0.0.1:99999", "http://a:b", "/x", "http://")
+    targets = (
+        "http://[",
+        "nonsense",
+        "ftp://a",
+        "http://127.0.0.1:99999",
+        "http://a:b",
+        "/x",
+        "http://",
+    )
     for body in (*bodies, *(b'{"target": "%s"}' % target.encode() for target in targets)):
         said = head + b"secret\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         assert b" 400 " in await raw(world.interface.port, said), body[:50]
@@ -169,7 +201,9 @@ async def test_the_interface_takes_routes_and_the_token_only(world: World) -> No
 
 @in_the_world
 async def test_an_answer_is_passed_on_before_it_has_ended(world: World) -> None:
-    """The progress of a starting server; many may wait for theirs, and others get answers meanwhile."""
+    """The progress of a starting server; many may wait for theirs, and others get answers
+    meanwhile.
+    """
     await world.route("/")
     waiting = [await world.browser.get(world.url(f"/{n}/slow")) for n in range(40)]
     for answer in waiting:
@@ -185,7 +219,9 @@ async def test_an_answer_is_passed_on_before_it_has_ended(world: World) -> None:
 async def test_websockets_are_joined_and_keep_their_subprotocol(world: World) -> None:
     await world.route("/user/ada")
     offered = ("unknown", "v1.kernel.websocket.jupyter.org")
-    async with world.browser.ws_connect(world.url("/user/ada/socket"), protocols=offered, max_msg_size=0) as socket:
+    async with world.browser.ws_connect(
+        world.url("/user/ada/socket"), protocols=offered, max_msg_size=0
+    ) as socket:
         assert socket.protocol == "v1.kernel.websocket.jupyter.org"
         await socket.send_str("1 + 1")
         assert await socket.receive_str() == "v1.kernel.websocket.jupyter.org: 1 + 1"
@@ -212,7 +248,10 @@ async def test_where_nothing_answers_the_hub_says_so(world: World) -> None:
         assert answer.status == 404 and (await answer.json())["path"] == "/error/404?url=%2Fnowhere"
     await world.route("/user/ada", "http://127.0.0.1:1")
     async with world.browser.get(world.url("/user/ada/lab")) as answer:
-        assert answer.status == 503 and (await answer.json())["path"] == "/error/503?url=%2Fuser%2Fada%2Flab"
+        assert (
+            answer.status == 503
+            and (await answer.json())["path"] == "/error/503?url=%2Fuser%2Fada%2Flab"
+        )
     world.proxy.error_target = "http://127.0.0.1:1"
     async with world.browser.get(world.url("/user/ada/lab")) as answer:
         assert answer.status == 503 and "nothing answers at /user/ada/lab" in await answer.text()
@@ -230,16 +269,22 @@ async def test_only_who_knows_the_token_changes_routes(world: World) -> None:
         {"Authorization": "token sécret"},
     ):
         for method in ("GET", "POST", "DELETE"):
-            async with world.browser.request(method, routes, json={"target": "http://evil"}, headers=headers) as answer:
+            async with world.browser.request(
+                method, routes, json={"target": "http://evil"}, headers=headers
+            ) as answer:
                 assert answer.status == 403
-    async with world.browser.post(world.front.make_url("/api/routes/x"), json={"target": "x"}, headers=TOKEN) as answer:
+    async with world.browser.post(
+        world.front.make_url("/api/routes/x"), json={"target": "x"}, headers=TOKEN
+    ) as answer:
         assert answer.status == 404, "the interface is not at the room's address"
     async with world.browser.post(routes, json={"target": 5}, headers=TOKEN) as answer:
         assert answer.status == 400
     assert await world.route("/user/ada", data=None) == 201
     async with world.browser.get(world.interface.make_url("/api/routes"), headers=TOKEN) as answer:
         told = await answer.json()
-        assert told["/user/ada"]["target"] == world.target and told["/user/ada"]["last_activity"].endswith("Z")
+        assert told["/user/ada"]["target"] == world.target and told["/user/ada"][
+            "last_activity"
+        ].endswith("Z")
     async with world.browser.delete(routes, headers=TOKEN) as answer:
         assert answer.status == 204
     async with world.browser.delete(routes, headers=TOKEN) as answer:

@@ -1,4 +1,6 @@
-"""The paths of the workshop: minutes add up, what they name is there, and what a speaker types live prints what the notes say."""
+"""The paths of the workshop: minutes add up, what they name is there, and what a speaker types live
+prints what the notes say.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ import internals as torch
 import viz
 
 names = {"torch": torch, "np": np, "viz": viz, "__name__": "__main__"}
-for number, example in enumerate(re.findall(r"```pycon\n(.*?)```", open(sys.argv[1]).read(), re.DOTALL)):
+examples = re.findall(r"```pycon\n(.*?)```", open(sys.argv[1]).read(), re.DOTALL)
+for number, example in enumerate(examples):
     test = doctest.DocTestParser().get_doctest(example, names, f"example {number}", sys.argv[1], 0)
     doctest.DocTestRunner(verbose=False).run(test, clear_globs=False)
     names = test.globs
@@ -48,7 +51,9 @@ def test_minutes_follow_each_other_and_add_up(path: WorkshopPath) -> None:
     for day in range(1, path.days + 1):
         blocks = [block for block in path.blocks if block.day == day]
         assert [blocks[0].begin, *(b.end for b in blocks)] == [*(b.begin for b in blocks), path.end]
-        assert blocks[0].begin == path.begin and sum(block.minutes for block in blocks) == path.minutes
+        assert (
+            blocks[0].begin == path.begin and sum(block.minutes for block in blocks) == path.minutes
+        )
         assert all(block.minutes > 0 for block in blocks)
 
 
@@ -89,7 +94,9 @@ def test_a_cell_or_an_exercise_dispels_each_misconception(block: Block) -> None:
         assert quoted or paths.EXERCISE.findall(dispelled), belief
         for shown in quoted:
             first = [cell[0] for cell in paths.lines_of(shown.file)[shown.anchor]]
-            assert shown.line in first, f"no cell of {shown.file}#{shown.anchor} begins with {shown.line}"
+            assert shown.line in first, (
+                f"no cell of {shown.file}#{shown.anchor} begins with {shown.line}"
+            )
 
 
 @EACH_LESSON
@@ -98,7 +105,9 @@ def test_sections_and_lines_are_there(block: Block) -> None:
         sections = paths.lines_of(shown.file)
         assert shown.anchor in sections, f"{shown.file} has no section {shown.anchor}"
         if shown.line:
-            assert any(shown.line in cell for cell in sections[shown.anchor]), f"{shown.line} is not in {shown.anchor}"
+            assert any(shown.line in cell for cell in sections[shown.anchor]), (
+                f"{shown.line} is not in {shown.anchor}"
+            )
 
 
 @EACH_LESSON
@@ -110,7 +119,12 @@ def test_there_is_time_for_the_exercises(block: Block) -> None:
 
 
 def test_every_notebook_is_in_a_path_and_each_track_in_the_long_one() -> None:
-    shown = {link.file.removesuffix(".ipynb") for path in PATHS.values() for b in path.blocks for link in b.shown}
+    shown = {
+        link.file.removesuffix(".ipynb")
+        for path in PATHS.values()
+        for b in path.blocks
+        for link in b.shown
+    }
     assert shown == set(NOTEBOOKS)
     named = {name for block in PATHS["two_days"].blocks for name in block.mentioned}
     assert {exercise.name for exercise in everything() if exercise.track} <= named
@@ -129,9 +143,13 @@ def test_links_lead_somewhere(text: Path) -> None:
 
 
 def test_all_notes_are_said_somewhere() -> None:
-    wanted = {f"speaker_notes/{note.name}#{paths.slug(h)}" for note in NOTES for h in headings_of(note)}
+    wanted = {
+        f"speaker_notes/{note.name}#{paths.slug(h)}" for note in NOTES for h in headings_of(note)
+    }
     linked = {
-        link for path in PATHS.values() for link in re.findall(r"\((speaker_notes/[^)]+)\)", path.file.read_text())
+        link
+        for path in PATHS.values()
+        for link in re.findall(r"\((speaker_notes/[^)]+)\)", path.file.read_text())
     }
     assert linked == wanted
 
@@ -139,7 +157,9 @@ def test_all_notes_are_said_somewhere() -> None:
 @pytest.mark.parametrize("note", NOTES, ids=lambda p: p.stem)
 def test_what_is_typed_live_prints_what_the_notes_say(note: Path) -> None:
     """In a process of its own, as in the room: one of them switches the simulated GPU on."""
-    run = subprocess.run([sys.executable, "-c", TYPED_LIVE, str(note)], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", TYPED_LIVE, str(note)], cwd=ROOT, capture_output=True, text=True
+    )
     assert run.returncode == 0 and not run.stdout, run.stdout + run.stderr
 
 
@@ -150,16 +170,24 @@ def test_commands_exist(text: Path) -> None:
     assert set(re.findall(r"`make ([a-z-]+)", words)) <= targets
     for module in re.findall(r"python(?:\.exe)?`?\)? -m ([a-z._]+)", words):
         parts = module.split(".")
-        assert (ROOT / Path(*parts) / "__main__.py").exists() or (ROOT / Path(*parts)).with_suffix(".py").exists()
+        assert (ROOT / Path(*parts) / "__main__.py").exists() or (ROOT / Path(*parts)).with_suffix(
+            ".py"
+        ).exists()
     for exercise in re.findall(r"check\.([a-z_]+_\d)", words):
         find(exercise)
 
 
 def test_the_beliefs_are_those_of_the_exercises() -> None:
-    """Without the verdicts, which take longer: those of one notebook below, of all in the slow test."""
-    written = re.findall(r"^\| (.*) \| `(\w+_\d)` \|$", paths.MISCONCEPTIONS.read_text(), re.MULTILINE)
+    """Without the verdicts, which take longer: those of one notebook below, of all in the slow
+    test.
+    """
+    written = re.findall(
+        r"^\| (.*) \| `(\w+_\d)` \|$", paths.MISCONCEPTIONS.read_text(), re.MULTILINE
+    )
     wanted = [(in_cell(mistake.belief), e.name) for e in everything() for mistake in e.mistakes]
-    assert [(row.split(" | ")[0], name) for row, name in written] == wanted, "python -m workshop.paths"
+    assert [(row.split(" | ")[0], name) for row, name in written] == wanted, (
+        "python -m workshop.paths"
+    )
 
 
 def test_the_answers_are_those_of_the_checkers() -> None:
@@ -179,7 +207,10 @@ def test_a_table_shows_a_verdict_as_it_is() -> None:
 
 
 def test_what_is_wrong_in_a_path_is_noticed() -> None:
-    text = "## 0:00–0:10 · One\n\n**Show.** x\n**They do (3 min).** `zero_copy_1`\n\n## 0:10–0:12 · Break\n"
+    text = (
+        "## 0:00–0:10 · One\n\n**Show.** x\n**They do (3 min).** `zero_copy_1`\n\n## 0:10–0:12 · "
+        "Break\n"
+    )
     one, pause = paths.blocks(text)
     assert (one.minutes, one.minutes_to_do, one.exercises, one.pause, pause.pause) == (
         10,

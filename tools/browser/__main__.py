@@ -1,6 +1,8 @@
-"""`make browser-test`: every notebook in JupyterLab in a real browser, and the stored outputs everywhere else.
+"""`make browser-test`: every notebook in JupyterLab in a real browser, and the stored outputs
+everywhere else.
 
-Prints each test as it ends, and at the end what passed and what failed. Arguments go to pytest: `make browser-test ARGS="-k 04"`.
+Prints each test as it ends, and at the end what passed and what failed. Arguments go to pytest:
+`make browser-test ARGS="-k 04"`.
 """
 
 from __future__ import annotations
@@ -24,12 +26,23 @@ def main() -> int:
     BUILD.mkdir(exist_ok=True)
     RESULTS.unlink(missing_ok=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-v", "--tb=short", "-p", "tools.test_worker", f"--results={RESULTS}"),
+        *(
+            sys.executable,
+            "-m",
+            "pytest",
+            "-v",
+            "--tb=short",
+            "-p",
+            "tools.test_worker",
+            f"--results={RESULTS}",
+        ),
         *("-n", str(min(WORKERS, 4)), "--dist", "load"),  # each has a browser and a Lab of its own
         *([] if any(names_a_path(argument) for argument in arguments) else ["tests/browser"]),
         *arguments,
     ]
-    status = subprocess.run(command, cwd=ROOT, env={**os.environ, "INTERNALS_TEST_FULL": "1"}).returncode
+    status = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "INTERNALS_TEST_FULL": "1"}
+    ).returncode
     if not RESULTS.exists():
         print("browser-test: pytest wrote no results", file=sys.stderr)
         return status or 1

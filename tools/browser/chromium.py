@@ -1,6 +1,7 @@
 """The system's Chromium, driven by playwright, cut off from everything but this machine.
 
-playwright (the extra `workshop`) brings no browser: one of `NAMES` is looked for on the PATH, unless CHROMIUM names another.
+playwright (the extra `workshop`) brings no browser: one of `NAMES` is looked for on the PATH,
+unless CHROMIUM names another.
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ def executable() -> str | None:
 
 
 def missing() -> str | None:
-    """What this environment lacks to drive a browser, and what adds it; None when nothing is missing."""
+    """What this environment lacks to drive a browser, and what adds it; None when nothing is
+    missing.
+    """
     if importlib.util.find_spec("playwright") is None:
         return "playwright is not installed: make workshop"
     if executable() is None:
-        return f"none of {', '.join(NAMES)} is on the PATH: install the system's Chromium, or set CHROMIUM to its path"
+        return (
+            f"none of {', '.join(NAMES)} is on the PATH: install the system's Chromium, or set "
+            "CHROMIUM to its path"
+        )
     return None
 
 

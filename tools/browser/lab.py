@@ -1,9 +1,12 @@
-"""A JupyterLab for tests: of a copy of the notebooks, on a free port of this machine, with a token, and gone afterwards.
+"""A JupyterLab for tests: of a copy of the notebooks, on a free port of this machine, with a token,
+and gone afterwards.
 
-It is started as `make lab` starts it: the notebooks are signed, so that Lab trusts them, and kernels get the same variables. Lab
-saves what it shows, so it is given a copy; the user's own settings and layouts are neither read nor written.
+It is started as `make lab` starts it: the notebooks are signed, so that Lab trusts them, and
+kernels get the same variables. Lab saves what it shows, so it is given a copy; the user's own
+settings and layouts are neither read nor written.
 
-How the real one differs: `make lab` takes Lab's own port, the notebooks themselves and the user's settings.
+How the real one differs: `make lab` takes Lab's own port, the notebooks themselves and the user's
+settings.
 """
 
 from __future__ import annotations
@@ -44,10 +47,14 @@ class Lab:
 
 
 @contextmanager
-def lab(paths: list[Path] | None = None, trusted: bool = True, theme: str = "light") -> Iterator[Lab]:
-    """A running JupyterLab of copies of these notebooks (all of them, if None are given), which ends with the block.
+def lab(
+    paths: list[Path] | None = None, trusted: bool = True, theme: str = "light"
+) -> Iterator[Lab]:
+    """A running JupyterLab of copies of these notebooks (all of them, if None are given), which
+    ends with the block.
 
-    `theme` is "light" or "dark". Raises RuntimeError with the server's log when it does not come up.
+    `theme` is "light" or "dark". Raises RuntimeError with the server's log when it does not come
+    up.
     """
     with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary) / "files"
@@ -57,11 +64,21 @@ def lab(paths: list[Path] | None = None, trusted: bool = True, theme: str = "lig
         if trusted:
             names = [str(path) for path in copies]
             subprocess.run(
-                [sys.executable, "-m", "jupyter", "trust", *names], env=environment, check=True, capture_output=True
+                [sys.executable, "-m", "jupyter", "trust", *names],
+                env=environment,
+                check=True,
+                capture_output=True,
             )
         port, token = free_port(), secrets.token_hex(16)
         command = [
-            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--log-level=WARN", "--expose-app-in-browser"),
+            *(
+                sys.executable,
+                "-m",
+                "jupyterlab",
+                "--no-browser",
+                "--log-level=WARN",
+                "--expose-app-in-browser",
+            ),
             *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
             *(f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={SETTINGS}"),
             "--LabApp.extension_manager=readonly",
@@ -70,7 +87,11 @@ def lab(paths: list[Path] | None = None, trusted: bool = True, theme: str = "lig
         log_path = Path(temporary) / "log"
         with log_path.open("w") as log:
             process = subprocess.Popen(
-                command, cwd=folder, env={**environment, "JUPYTER_TOKEN": token}, stdout=log, stderr=log
+                command,
+                cwd=folder,
+                env={**environment, "JUPYTER_TOKEN": token},
+                stdout=log,
+                stderr=log,
             )
         try:
             url = f"http://127.0.0.1:{port}"
@@ -100,7 +121,9 @@ def copy_of_notebooks(folder: Path, paths: list[Path] | None) -> list[Path]:
 
 
 def environment_in(folder: Path) -> dict[str, str]:
-    """Variables for the server and its kernels; everything that Jupyter writes goes into `folder`."""
+    """Variables for the server and its kernels; everything that Jupyter writes goes into
+    `folder`.
+    """
     own = {
         "JUPYTER_CONFIG_DIR": folder / "config",
         "JUPYTER_DATA_DIR": folder / "data",
@@ -109,7 +132,12 @@ def environment_in(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": folder / "workspaces",
     }
     where = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, **kernel_environment(), "PYTHONPATH": where, **{k: str(v) for k, v in own.items()}}
+    return {
+        **os.environ,
+        **kernel_environment(),
+        "PYTHONPATH": where,
+        **{k: str(v) for k, v in own.items()},
+    }
 
 
 def settings(folder: Path, theme: str) -> None:
@@ -121,7 +149,9 @@ def settings(folder: Path, theme: str) -> None:
 
 
 def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the server answers. Raises RuntimeError with its log when it ends, or takes too long."""
+    """Returns when the server answers. Raises RuntimeError with its log when it ends, or takes too
+    long.
+    """
     until = time.monotonic() + UP
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -131,7 +161,9 @@ def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None
             return  # it answers
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab did not come up within {UP} s:\n{log.read_text(errors='replace')[-4000:]}")
+    raise RuntimeError(
+        f"JupyterLab did not come up within {UP} s:\n{log.read_text(errors='replace')[-4000:]}"
+    )
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

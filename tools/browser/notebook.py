@@ -1,7 +1,8 @@
-"""One notebook in JupyterLab: opening it, running it, reading what the cells have, looking at each cell in turn.
+"""One notebook in JupyterLab: opening it, running it, reading what the cells have, looking at each
+cell in turn.
 
-Outputs are read from Lab's own model (`window.jupyterapp`), not from the page: Lab takes cells that are far away out of the page.
-What is on the page is looked at cell by cell, each scrolled to first.
+Outputs are read from Lab's own model (`window.jupyterapp`), not from the page: Lab takes cells that
+are far away out of the page. What is on the page is looked at cell by cell, each scrolled to first.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ KERNEL_IDLE = f"() => {WIDGET}.sessionContext?.session?.kernel?.status === 'idle
 ALL_RAN = f"""() => {{
     const cells = [...{WIDGET}.content.model.cells];
     return {WIDGET}.sessionContext.session.kernel.status === 'idle'
-        && cells.every(c => c.type !== 'code' || !c.sharedModel.source.trim() || c.executionCount !== null
-                            && c.executionState !== 'running');
+        && cells.every(c => c.type !== 'code' || !c.sharedModel.source.trim()
+                            || c.executionCount !== null && c.executionState !== 'running');
 }}"""
 CELLS = f"""() => [...{WIDGET}.content.model.cells].map(c => ({{
-    type: c.type, source: c.sharedModel.source, count: c.executionCount ?? null, tags: c.getMetadata('tags') ?? [],
-    outputs: c.type !== 'code' ? [] : Array.from({{length: c.outputs.length}}, (_, i) => c.outputs.get(i).toJSON()),
+    type: c.type, source: c.sharedModel.source, count: c.executionCount ?? null,
+    tags: c.getMetadata('tags') ?? [],
+    outputs: c.type !== 'code' ? []
+        : Array.from({{length: c.outputs.length}}, (_, i) => c.outputs.get(i).toJSON()),
 }}))"""
 SHOW = f"""async n => {{
     const notebook = {WIDGET}.content;
@@ -48,16 +51,21 @@ class OpenNotebook:
         page.wait_for_function(READY, timeout=60_000)
 
     def cells(self) -> list[dict[str, Any]]:
-        """Of each cell its `type`, `source`, `count`, `tags` and `outputs`, as nbformat has them."""
+        """Of each cell its `type`, `source`, `count`, `tags` and `outputs`, as nbformat has
+        them.
+        """
         return list(self.page.evaluate(CELLS))
 
     def run_all(self, timeout: float = 300) -> None:
         """Runs all cells and waits until each has a count and the kernel is idle."""
         self.page.wait_for_function(KERNEL_IDLE, timeout=60_000)
         self.page.evaluate(
-            f"() => [...{WIDGET}.content.model.cells].forEach(c => c.type === 'code' && c.clearExecution())"
+            f"() => [...{WIDGET}.content.model.cells].forEach(c => c.type === 'code' && "
+            "c.clearExecution())"
         )
-        self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        self.page.evaluate(
+            "() => void window.jupyterapp.commands.execute('notebook:run-all-cells')"
+        )
         self.page.wait_for_function(ALL_RAN, timeout=timeout * 1000, polling=200)
 
     def theme(self, name: str) -> None:
@@ -67,7 +75,8 @@ class OpenNotebook:
             f"JupyterLab {name.capitalize()}",
         )
         self.page.wait_for_function(
-            "light => document.body.dataset.jpThemeLight === light", arg=str(name == "light").lower()
+            "light => document.body.dataset.jpThemeLight === light",
+            arg=str(name == "light").lower(),
         )
 
     def width(self, pixels: int) -> None:
@@ -90,8 +99,15 @@ class OpenNotebook:
 def listen(page: Page, problems: list[str]) -> None:
     """Errors on the console, exceptions, and requests that leave this machine."""
     page.on("pageerror", lambda error: problems.append(f"exception on the page: {error}"))
-    page.on("console", lambda m: problems.append(f"console: {m.text}") if m.type == "error" else None)
-    page.on("request", lambda request: problems.append(f"asked for {request.url}") if leaves(request.url) else None)
+    page.on(
+        "console", lambda m: problems.append(f"console: {m.text}") if m.type == "error" else None
+    )
+    page.on(
+        "request",
+        lambda request: (
+            problems.append(f"asked for {request.url}") if leaves(request.url) else None
+        ),
+    )
 
 
 def leaves(url: str) -> bool:

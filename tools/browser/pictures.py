@@ -1,4 +1,5 @@
-"""What can be seen of an output in the browser: its pictures, and the texts that are faint or cut off.
+"""What can be seen of an output in the browser: its pictures, and the texts that are faint or cut
+off.
 
 `look.js`, evaluated on an element of the page, measures; here are the names for what it says.
 """
@@ -22,8 +23,9 @@ MARKS = ("<svg", "<img")  # in an output's HTML: there is a picture
 class Drawn:
     """A picture that is visible: an svg, img or canvas.
 
-    `label` is its name for who cannot see it and `description` what such a reader is told; `marks` counts the shapes that have
-    an extent, and `cut` is True when a part can neither be seen nor scrolled to.
+    `label` is its name for who cannot see it and `description` what such a reader is told; `marks`
+    counts the shapes that have an extent, and `cut` is True when a part can neither be seen nor
+    scrolled to.
     """
 
     tag: str
@@ -37,8 +39,9 @@ class Drawn:
 
 @dataclass
 class Look:
-    """One look at an element. `faint` are texts whose contrast with what is under them is too low (below 4.5, or 3 when big),
-    `outside` those cut off, and `glaring` large areas that are nearly white."""
+    """One look at an element. `faint` are texts whose contrast with what is under them is too low
+    (below 4.5, or 3 when big), `outside` those cut off, and `glaring` large areas that are nearly
+    white."""
 
     pictures: list[Drawn]
     faint: list[dict[str, Any]]
@@ -49,7 +52,9 @@ class Look:
 def look(element: Locator) -> Look:
     """What a reader sees in this element."""
     seen = element.evaluate(LOOK_AT)
-    return Look([Drawn(**p) for p in seen["pictures"]], seen["faint"], seen["outside"], seen["glaring"])
+    return Look(
+        [Drawn(**p) for p in seen["pictures"]], seen["faint"], seen["outside"], seen["glaring"]
+    )
 
 
 def has_picture(output: dict[str, Any]) -> bool:

@@ -1,10 +1,12 @@
 """What viewers that do not trust a notebook leave of an output's HTML.
 
-JupyterLab, for a notebook that did not run here and was not signed, keeps inline styles and drops `<style>`, `<script>` and
-`<svg>` (measured in Lab 4.6; the words inside an `<svg>` stay). GitHub drops the styles as well (as xarray and dask report of
-their own pictures), and what forms are made of. nbviewer and nbconvert drop nothing.
+JupyterLab, for a notebook that did not run here and was not signed, keeps inline styles and drops
+`<style>`, `<script>` and `<svg>` (measured in Lab 4.6; the words inside an `<svg>` stay). GitHub
+drops the styles as well (as xarray and dask report of their own pictures), and what forms are made
+of. nbviewer and nbconvert drop nothing.
 
-How the real ones differ: they have long lists of what may stay; this one drops what our pictures are made of.
+How the real ones differ: they have long lists of what may stay; this one drops what our pictures
+are made of.
 """
 
 from __future__ import annotations
@@ -15,7 +17,20 @@ from html.parser import HTMLParser
 VOID = {"img", "br", "hr", "input", "meta", "link", "wbr", "source", "col"}
 DROPPED = {"style", "script", "iframe", "object"}  # with what is in them
 UNWRAPPED = {
-    "lab": {"svg", "path", "rect", "text", "tspan", "g", "polyline", "polygon", "line", "circle", "title", "desc"},
+    "lab": {
+        "svg",
+        "path",
+        "rect",
+        "text",
+        "tspan",
+        "g",
+        "polyline",
+        "polygon",
+        "line",
+        "circle",
+        "title",
+        "desc",
+    },
     "github": {"form", "input", "label", "button"},
 }
 KEPT = {
@@ -45,7 +60,9 @@ class _Sanitiser(HTMLParser):
             self.inside.append(tag)
         if self.inside or tag in self.unwrapped:
             return
-        kept = "".join(f' {name}="{escape(value or "")}"' for name, value in attrs if name in self.attributes)
+        kept = "".join(
+            f' {name}="{escape(value or "")}"' for name, value in attrs if name in self.attributes
+        )
         self.kept.append(f"<{tag}{' disabled' if tag == 'input' else ''}{kept}>")
 
     def handle_endtag(self, tag: str) -> None:

@@ -1,4 +1,6 @@
-"""Stepping as a reader does: which frames of a `viz.Stepper` on a page are seen, and the keys and clicks that change it."""
+"""Stepping as a reader does: which frames of a `viz.Stepper` on a page are seen, and the keys and
+clicks that change it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 FORM = "form.iv-step"
-SEEN = """form => [...form.querySelectorAll('.iv-f > p')].filter(p => p.checkVisibility() && p.getBoundingClientRect().height > 0)
+SEEN = """form => [...form.querySelectorAll('.iv-f > p')]
+    .filter(p => p.checkVisibility() && p.getBoundingClientRect().height > 0)
     .map(p => p.textContent)"""
 
 
@@ -23,7 +26,9 @@ def numbers(form: Locator) -> list[int]:
 
 
 def by_keyboard(page: Page, form: Locator) -> list[list[int]]:
-    """Focuses the first button, then Tab and Space until the last frame, and Space to go back: what was visible after each."""
+    """Focuses the first button, then Tab and Space until the last frame, and Space to go back: what
+    was visible after each.
+    """
     form.locator("[type=reset]").focus()
     page.keyboard.press("Space")
     views = [numbers(form)]
@@ -37,7 +42,9 @@ def by_keyboard(page: Page, form: Locator) -> list[list[int]]:
 
 
 def by_clicks(form: Locator) -> list[list[int]]:
-    """Clicks the first button, the second, the last, the last again, and the first: what was visible after each."""
+    """Clicks the first button, the second, the last, the last again, and the first: what was
+    visible after each.
+    """
     labels, first = form.locator("label"), form.locator("[type=reset]")
     views = []
     for button in (first, labels.first, labels.last, labels.last, first):
@@ -52,7 +59,9 @@ def expected_by_keyboard(frames: int) -> list[list[int]]:
 
 
 def expected_by_clicks(frames: int) -> list[list[int]]:
-    """What `by_clicks` has to see: forward to any, back to where one came from, and to the start."""
+    """What `by_clicks` has to see: forward to any, back to where one came from, and to the
+    start.
+    """
     if frames == 2:
         return [[1], [2], [1], [2], [1]]
     return [[1], [2], [frames], [2], [1]]

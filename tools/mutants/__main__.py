@@ -1,11 +1,11 @@
 """`make mutants`: faults are drawn, planted one by one in a copy, and the tests that reach each of
 them run until one fails.
 
-    make mutants                                               6 faults a layer
-    make mutants ARGS="--count 40 --save"                      the long one, shown in docs/mutants.md
+    make mutants                            6 faults a layer
+    make mutants ARGS="--count 40 --save"   the long one, shown in docs/mutants.md
     make mutants ARGS="--layer jit/passes --seed 3 --without-torch"
-    make mutants ARGS="--every-case"                           as if sixteen commits were tested
-    make mutants ARGS="--again"                                those that survived the last time
+    make mutants ARGS="--every-case"        as if sixteen commits were tested
+    make mutants ARGS="--again"             those that survived the last time
 
 The first run also records which test reaches what, as long as `make test` takes; after a change in
 the source it does so again, unless `--keep-reach` says that the old record will do. Results are

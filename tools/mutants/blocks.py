@@ -6,8 +6,8 @@ adds a call at the beginning of each, to the code and not to the file, so that `
 line numbers and error messages stay as they are. It costs some per cent; a tracer would double the
 time.
 
-Code that becomes machine code, that a simulator lowers or that the JIT compiles from its source is left
-alone. Such a file is reached by whoever reaches a file that imports it.
+Code that becomes machine code, that a simulator lowers or that the JIT compiles from its source is
+left alone. Such a file is reached by whoever reaches a file that imports it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def number(file: str, function: str = "", block: int = -1) -> int:
-    """What a block is called in a record, the same in every process; without a block it is the function, or the file."""
+    """What a block is called in a record, the same in every process; without a block it is the
+    function, or the file.
+    """
     return zlib.crc32(f"{file}:{function}:{block}".encode())
 
 
@@ -48,7 +50,9 @@ def is_lowered(file: str, function: ast.AST | None = None) -> bool:
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All functions with their qualified names; those of one name (overloads, branches) are numbered."""
+    """All functions with their qualified names; those of one name (overloads, branches) are
+    numbered.
+    """
     seen: dict[str, int] = {}
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (*Function, ast.ClassDef)):
@@ -62,7 +66,9 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def blocks(function: Any) -> list[tuple[list[ast.stmt], int, int]]:
-    """The blocks of a function, each as a list of statements with the places in it where the block begins and ends."""
+    """The blocks of a function, each as a list of statements with the places in it where the block
+    begins and ends.
+    """
     found = []
     pending = [function.body]
     while pending:
@@ -172,7 +178,8 @@ class TellingFinder(MetaPathFinder):
 
 
 def install(root: Path) -> set[int]:
-    """From here on, what is imported tells which blocks run; returns the set in which their numbers appear.
+    """From here on, what is imported tells which blocks run; returns the set in which their numbers
+    appear.
 
     Python caches such code apart from other code."""
     sys.pycache_prefix = str(root / "build" / "telling")

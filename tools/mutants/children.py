@@ -20,8 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-COSTLY = ("numpy", "scipy.special", "scipy.linalg", "pytest", "_pytest.assertion.rewrite", "hypothesis", "hypothesis.strategies",
-          "numba", "yaml", "IPython", "torch")  # fmt: skip
+COSTLY = (
+    "numpy", "scipy.special", "scipy.linalg", "numba", "yaml", "IPython", "torch",
+    "pytest", "_pytest.assertion.rewrite", "hypothesis", "hypothesis.strategies",
+)  # fmt: skip
 MEMORY = 6 << 30
 GRACE = 3  # times the CPU time may pass on the clock: other processes run too
 

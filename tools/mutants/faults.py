@@ -25,15 +25,17 @@ LAYERS: dict[str, tuple[str, ...]] = {  # the first that fits
     "core": ("internals/core",),
     "aten": ("internals/aten", "internals/machine_code"),
     "autograd": ("internals/autograd",),
-    "jit/ir": ("internals/jit/ir", "internals/jit/operators/alias_analysis.py", "internals/jit/operators/memory_dag.py",
-               "internals/jit/operators/topological_moves.py", "internals/jit/passes/aliasing.py"),
+    "jit/ir": ("internals/jit/ir", "internals/jit/passes/aliasing.py",
+               "internals/jit/operators/alias_analysis.py", "internals/jit/operators/memory_dag.py",
+               "internals/jit/operators/topological_moves.py"),
     "jit/frontend": ("internals/jit/frontend", "internals/jit/tracing"),
     "jit/passes": ("internals/jit/passes",),
     "jit/runtime": ("internals/jit/runtime", "internals/jit/operators"),
     "jit/fuser": ("internals/jit/fuser",),
     "serialization": ("internals/serialization", "apparatus/fuzzing"),
     "cuda": ("internals/cuda",),
-    "serving": ("internals/serving", "apparatus/payloads", "apparatus/rehearsal.py", "apparatus/two_https"),
+    "serving": ("internals/serving", "apparatus/payloads", "apparatus/rehearsal.py",
+                "apparatus/two_https"),
     "viz": ("viz",),
     "exercises": ("exercises",),
 }  # fmt: skip
@@ -74,7 +76,8 @@ def layer_of(file: str) -> str | None:
 
 
 def draw(root: Path, layer: str, seed: int, count: int) -> list[Fault]:
-    """`count` faults of a layer; every kind has its turn, and within a kind each place the same chance.
+    """`count` faults of a layer; every kind has its turn, and within a kind each place the same
+    chance.
 
     The order hangs on what each fault says of itself: a change elsewhere does not draw others."""
     by_kind: dict[str, list[tuple[bytes, Fault]]] = {kind: [] for kind in KINDS}
@@ -92,10 +95,11 @@ def draw(root: Path, layer: str, seed: int, count: int) -> list[Fault]:
 
 
 def blocks_of(fault: Fault, root: Path) -> tuple[set[int], set[int]]:
-    """The numbers of the blocks of which a test has to run one to reach a fault, and of all in its file.
+    """The numbers of the blocks of which a test has to run one to reach a fault, and of all in its
+    file.
 
-    What stands at the top of a module runs when it is imported: then it is any function of the file. Where none can tell
-    (`blocks.is_lowered`) it is any of the files that import this one."""
+    What stands at the top of a module runs when it is imported: then it is any function of the
+    file. Where none can tell (`blocks.is_lowered`) it is any of the files that import this one."""
     own = set() if is_lowered(fault.file) else _all_blocks(root, fault.file)
     if fault.block != number(fault.file):
         return {fault.block}, own
@@ -114,7 +118,9 @@ def blocks_of(fault: Fault, root: Path) -> tuple[set[int], set[int]]:
 
 
 def tests_of(fault: Fault, root: Path) -> set[str]:
-    """The files of tests that import code of which none can tell that it runs: they are about it."""
+    """The files of tests that import code of which none can tell that it runs: they are about
+    it.
+    """
     if not is_lowered(fault.file):
         return set()
     package = Path(fault.file).with_name("__init__.py").as_posix()
@@ -181,7 +187,9 @@ def _below(node: ast.AST, where: Where, text: _File, numbers: dict[int, Where]) 
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """What of a node is code that runs: no types, no decorators, no assertions, nothing that only a type checker reads."""
+    """What of a node is code that runs: no types, no decorators, no assertions, nothing that only a
+    type checker reads.
+    """
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "type_comment", "bases", "ctx"):
             continue

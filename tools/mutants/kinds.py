@@ -154,7 +154,9 @@ def dropped_special_value(node: ast.AST) -> Variants:
 
 
 def swapped_key(node: ast.AST) -> Variants:
-    """Two neighbours in a table have each other's values, two keywords each other's arguments; one dispatch key is the next."""
+    """Two neighbours in a table have each other's values, two keywords each other's arguments; one
+    dispatch key is the next.
+    """
     if isinstance(node, ast.Dict):
         for i in range(min(len(node.keys) - 1, 4)):
             if None not in node.keys[i : i + 2] and not _same(node.values[i], node.values[i + 1]):
@@ -225,8 +227,9 @@ def missing_check(node: ast.AST) -> Variants:
 KINDS: dict[str, Callable[[ast.AST], Variants]] = {
     function.__name__.replace("_", " "): function
     for function in (
-        operand_order, boundary, off_by_one, wrong_coefficient, lost_effect, missing_version_bump, missing_alias_edge,
-        ignored_stride_or_offset, dropped_special_value, swapped_key, negated_condition, and_for_or, flipped_flag, missing_check,
+        operand_order, boundary, off_by_one, wrong_coefficient, lost_effect, missing_version_bump,
+        missing_alias_edge, ignored_stride_or_offset, dropped_special_value, swapped_key,
+        negated_condition, and_for_or, flipped_flag, missing_check,
     )
 }  # fmt: skip
 

@@ -151,8 +151,8 @@ def reaching(
     wanted: dict[str, tuple[set[int], set[int]]],
     files: dict[str, set[str]] | None = None,
 ) -> dict[str, list[Test]]:
-    """For each name the tests that run one of its blocks, and all tests in its `files`. `wanted` has these blocks, and
-    all of their file."""
+    """For each name the tests that run one of its blocks, and all tests in its `files`. `wanted`
+    has these blocks, and all of their file."""
     found: dict[str, list[Test]] = {name: [] for name in wanted}
     arrays = {
         name: [np.array(sorted(part), np.uint32) for part in pair] for name, pair in wanted.items()

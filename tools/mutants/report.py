@@ -46,12 +46,14 @@ def page(rows: Rows, named: dict[str, str], options: argparse.Namespace) -> str:
     equivalent = [row for row in rows if row["result"] == "equivalent"]
     return f"""# A test of the tests
 
-`make mutants` plants faults and looks whether a test fails. They are drawn from the syntax trees by kind and seed, not chosen
-(`tools/mutants/kinds.py` has the kinds); each is planted in a copy of the project, and the tests that reach its block run until
-one fails, those first that reach little else. A fault is *not reached* when no test runs its block. One that changes nothing a
-caller could tell is named in `tools/mutants/equivalent.yaml` with its reason.
+`make mutants` plants faults and looks whether a test fails. They are drawn from the syntax trees by
+kind and seed, not chosen (`tools/mutants/kinds.py` has the kinds); each is planted in a copy of the
+project, and the tests that reach its block run until one fails, those first that reach little else.
+A fault is *not reached* when no test runs its block. One that changes nothing a caller could tell
+is named in `tools/mutants/equivalent.yaml` with its reason.
 
-{date.today()}, {beside} PyTorch: `make mutants ARGS="{command}"`; what is not found costs {options.budget:.0f} s of tests.
+{date.today()}, {beside} PyTorch: `make mutants ARGS="{command}"`; what is not found costs
+{options.budget:.0f} s of tests.
 
 {table(rows)}
 

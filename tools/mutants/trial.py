@@ -41,7 +41,9 @@ class Outcome(NamedTuple):
 
 
 class Bench:
-    """Where trials are made: the copy, a place for files, what each fault may cost, and which tests cannot be relied on."""
+    """Where trials are made: the copy, a place for files, what each fault may cost, and which tests
+    cannot be relied on.
+    """
 
     def __init__(self, copy: Path, work: Path, budget: float) -> None:
         self.copy, self.work, self.budget = copy, work, budget
@@ -98,7 +100,9 @@ class Bench:
 
 
 class Selection:
-    """A plugin of pytest: only these tests, file by file, and a note of the one that runs or failed."""
+    """A plugin of pytest: only these tests, file by file, and a note of the one that runs or
+    failed.
+    """
 
     def __init__(self, names: list[str], notes: Path) -> None:
         self.order = {name: i for i, name in enumerate(names)}
@@ -143,8 +147,8 @@ def stages(tests: list[Test], budget: float) -> Iterator[list[Test]]:
 
 
 def in_order(tests: list[Test], fault: Fault) -> list[Test]:
-    """Those first that are quick, about the same file more than others, and speak of the same thing, to judge by names; each
-    further case of a test function counts less."""
+    """Those first that are quick, about the same file more than others, and speak of the same
+    thing, to judge by names; each further case of a test function counts less."""
     about = fault.function or fault.before.partition("=")[0]
     words = words_of(f"{Path(fault.file).with_suffix('')} {about}") - {"internals"}
 

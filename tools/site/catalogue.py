@@ -1,7 +1,9 @@
-"""What a module offers: its public classes and functions, with signatures and docstrings, read from the source.
+"""What a module offers: its public classes and functions, with signatures and docstrings, read from
+the source.
 
-Nothing is imported, so annotations stay as they were written and a module that needs a GPU is read like any other.
-How the real one differs: PyTorch's pages import everything and ask `inspect` (`sphinx.ext.autodoc`).
+Nothing is imported, so annotations stay as they were written and a module that needs a GPU is read
+like any other. How the real one differs: PyTorch's pages import everything and ask `inspect`
+(`sphinx.ext.autodoc`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class Item:
-    """A class, function, method or property. `signature` has the parentheses and the result, or a property's type."""
+    """A class, function, method or property. `signature` has the parentheses and the result, or a
+    property's type.
+    """
 
     kind: str
     name: str
@@ -31,7 +35,9 @@ class Item:
 
 @dataclass
 class Module:
-    """One file. `imports` maps a name to the full name of what it stands for, as far as that is ours."""
+    """One file. `imports` maps a name to the full name of what it stands for, as far as that is
+    ours.
+    """
 
     name: str
     path: Path
@@ -75,13 +81,19 @@ def read_module(root: Path, path: Path) -> Module:
 
 
 def names_of(modules: dict[str, Module]) -> set[str]:
-    """The full names of all modules, classes, functions and methods that a page has an entry for."""
+    """The full names of all modules, classes, functions and methods that a page has an entry
+    for.
+    """
     names = set(modules)
     for module in modules.values():
         for item in module.items:
             if has_entry(item):
                 names.add(f"{module.name}.{item.name}")
-                names.update(f"{module.name}.{item.name}.{member.name}" for member in item.members if member.text)
+                names.update(
+                    f"{module.name}.{item.name}.{member.name}"
+                    for member in item.members
+                    if member.text
+                )
     return names
 
 
@@ -95,14 +107,21 @@ def lines_of(modules: dict[str, Module]) -> dict[str, str]:
     places = {}
     for module in modules.values():
         for item in module.items:
-            for name, line in [(item.name, item.line), *((f"{item.name}.{m.name}", m.line) for m in item.members)]:
+            for name, line in [
+                (item.name, item.line),
+                *((f"{item.name}.{m.name}", m.line) for m in item.members),
+            ]:
                 places[f"{module.name}.{name}"] = f"{module.path.as_posix()}#L{line}"
     return places
 
 
 def docs_of(modules: dict[str, Module]) -> dict[str, str]:
     """The docstring of each function, by its full name."""
-    return {f"{module.name}.{item.name}": item.text for module in modules.values() for item in module.items}
+    return {
+        f"{module.name}.{item.name}": item.text
+        for module in modules.values()
+        for item in module.items
+    }
 
 
 def _items(body: list[ast.stmt]) -> Iterator[Item]:
@@ -116,11 +135,20 @@ def _items(body: list[ast.stmt]) -> Iterator[Item]:
 
 
 def _class(node: ast.ClassDef) -> Item:
-    item = Item("class", node.name, _class_signature(node), ast.get_docstring(node) or "", node.lineno)
-    item.members = [_as_member(m, node) for m in _items([s for s in node.body if not isinstance(s, ast.ClassDef)])]
+    item = Item(
+        "class", node.name, _class_signature(node), ast.get_docstring(node) or "", node.lineno
+    )
+    item.members = [
+        _as_member(m, node)
+        for m in _items([s for s in node.body if not isinstance(s, ast.ClassDef)])
+    ]
     if any("Enum" in ast.unparse(base) or "Flag" in ast.unparse(base) for base in node.bases):
         item.values = [
-            t.id for s in node.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
+            t.id
+            for s in node.body
+            if isinstance(s, ast.Assign)
+            for t in s.targets
+            if isinstance(t, ast.Name)
         ]
     return item
 
@@ -130,7 +158,9 @@ def _class_signature(node: ast.ClassDef) -> str:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             return _parameters(statement.args, bound=True)
     if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
-        fields = [s for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        fields = [
+            s for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
         shown = [f for f in fields if not ast.unparse(f.annotation).startswith("ClassVar")]
         return "(" + ", ".join(_field(f) for f in shown) + ")"
     return ""
@@ -178,7 +208,9 @@ def _imports(tree: ast.Module, module: Module) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             source = _absolute(node, module)
-            found.update({a.asname or a.name: f"{source}.{a.name}" for a in node.names if a.name != "*"})
+            found.update(
+                {a.asname or a.name: f"{source}.{a.name}" for a in node.names if a.name != "*"}
+            )
     return found
 
 

@@ -20,9 +20,10 @@ from tools import whole_file
 FOLDER = "code"
 TEMPLATE = """\
 <!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>{path}</title><link rel="stylesheet" href="{up}_static/pygments.css"><link rel="stylesheet" href="{up}_static/code.css">
-</head>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>{path}</title>
+<link rel="stylesheet" href="{up}_static/pygments.css">
+<link rel="stylesheet" href="{up}_static/code.css"></head>
 <body><script>document.body.dataset.theme = localStorage.getItem("theme") || "auto"</script>
 <header><a href="{up}index.html">PyTorch under the hood</a><h1>{path}</h1>{reference}</header>
 <main>{code}</main></body></html>
@@ -39,17 +40,23 @@ def wanted(site: Path) -> list[str]:
     found: set[str] = set()
     for page in site.rglob("*.html"):
         if FOLDER not in page.relative_to(site).parts:
-            links = re.findall(rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html', page.read_text(encoding="utf-8"))
+            links = re.findall(
+                rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html', page.read_text(encoding="utf-8")
+            )
             found.update(links)
     return sorted(found)
 
 
 def write(root: Path, site: Path, paths: Iterable[str]) -> int:
-    """Writes the pages of these files, where the file is newer than its page; returns how many were written."""
+    """Writes the pages of these files, where the file is newer than its page; returns how many were
+    written.
+    """
     written = 0
     for path in paths:
         page, source = site / page_of(path), root / path
-        if page.exists() and page.stat().st_mtime >= max(source.stat().st_mtime, Path(__file__).stat().st_mtime):
+        if page.exists() and page.stat().st_mtime >= max(
+            source.stat().st_mtime, Path(__file__).stat().st_mtime
+        ):
             continue
         whole_file.write(page, render(path, source.read_text(encoding="utf-8"), site))
         written += 1
@@ -63,7 +70,9 @@ def render(path: str, text: str, site: Path) -> str:
     except ClassNotFound:
         lexer = TextLexer(stripnl=False)
     up = "../" * len(PurePosixPath(path).parts)
-    code = highlight(text, lexer, HtmlFormatter(linenos="inline", lineanchors="L", cssclass="highlight"))
+    code = highlight(
+        text, lexer, HtmlFormatter(linenos="inline", lineanchors="L", cssclass="highlight")
+    )
     code = re.sub(r'<a id="L-(\d+)" name="L-\d+"></a>', r'<a id="L\1"></a>', code)
     module = PurePosixPath(path).with_suffix("")
     package = ".".join(module.parts[:-1])
@@ -71,6 +80,10 @@ def render(path: str, text: str, site: Path) -> str:
     reference = ""
     for page in (package, name):
         target = site / "api" / f"{page}.html"
-        if path.endswith(".py") and target.exists() and f'id="module-{name}"' in target.read_text(encoding="utf-8"):
+        if (
+            path.endswith(".py")
+            and target.exists()
+            and f'id="module-{name}"' in target.read_text(encoding="utf-8")
+        ):
             reference = f'<a href="{up}api/{page}.html#module-{name}">reference</a>'
     return TEMPLATE.format(path=escape(path), up=up, code=code, reference=reference)

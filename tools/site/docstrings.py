@@ -1,10 +1,12 @@
 """A docstring of the house as reStructuredText.
 
-Ours are plain text: paragraphs, lists with `- ` or `1. `, names in `backticks`, and lines that are indented or aligned by hand.
-Such lines stay as they are; in the rest, whatever reStructuredText would read as markup is escaped, so that no docstring can
-break a page. A name in backticks becomes a link where `link` knows it.
+Ours are plain text: paragraphs, lists with `- ` or `1. `, names in `backticks`, and lines that are
+indented or aligned by hand. Such lines stay as they are; in the rest, whatever reStructuredText
+would read as markup is escaped, so that no docstring can break a page. A name in backticks becomes
+a link where `link` knows it.
 
-How the real one differs: PyTorch's docstrings are written in reStructuredText and read by `sphinx.ext.napoleon`.
+How the real one differs: PyTorch's docstrings are written in reStructuredText and read by
+`sphinx.ext.napoleon`.
 """
 
 from __future__ import annotations
@@ -17,14 +19,17 @@ Link = Callable[[str], str | None]
 BULLET = re.compile(r"(- |\d+\. )")
 MARKUP = re.compile(r"([\\*_|`<>\[\]:])")
 URL = re.compile(r"https?://[^\s)>,;`]*[^\s)>,;`.]")
-BEGINS_A_BLOCK = re.compile(r"\w+[.)]( |$)|[^\w\s\\`*\"']")  # 1. and -x and .. would be more than text
+# 1. and -x and .. would be more than text
+BEGINS_A_BLOCK = re.compile(r"\w+[.)]( |$)|[^\w\s\\`*\"']")
 EMPHASIS = re.compile(r"(?<![\w*`])\*([A-Za-z][A-Za-z ]*)\*(?![\w*`])")
 ALIGNED = re.compile(r"\S {3,}\S")
 DIFFERS = "How the real one differs"
 
 
 def to_rest(text: str, link: Link = lambda name: None) -> str:
-    """The whole docstring. `link(name)` gives the full name of what a page has an entry for, or None."""
+    """The whole docstring. `link(name)` gives the full name of what a page has an entry for, or
+    None.
+    """
     blocks = [_block(block, link) for block in _blocks(text)]
     return "\n\n".join(_marked(block) for block in blocks)
 
@@ -43,7 +48,10 @@ def literal(lines: list[str]) -> str:
 
 
 def _is_python(lines: list[str]) -> bool:
-    if not any(line.startswith((">>> ", "import ", "from ", "with ", "@", "def ", "class ")) for line in lines):
+    if not any(
+        line.startswith((">>> ", "import ", "from ", "with ", "@", "def ", "class "))
+        for line in lines
+    ):
         return False
     try:
         ast.parse("\n".join(line.removeprefix(">>> ") for line in lines))
@@ -53,12 +61,18 @@ def _is_python(lines: list[str]) -> bool:
 
 
 def _blocks(text: str) -> list[list[str]]:
-    """Runs of lines that belong together: separated by empty lines, or by where an indented or aligned part begins."""
+    """Runs of lines that belong together: separated by empty lines, or by where an indented or
+    aligned part begins.
+    """
     blocks: list[list[str]] = []
     previous = ""
     for line in text.expandtabs().splitlines():
         line = line.rstrip()
-        in_example = previous == "as it is" and blocks[-1][-1] != "" and blocks[-1][0].lstrip().startswith(">>>")
+        in_example = (
+            previous == "as it is"
+            and blocks[-1][-1] != ""
+            and blocks[-1][0].lstrip().startswith(">>>")
+        )
         kind = previous if in_example else _kind(line, previous)
         if not line:
             if previous == "as it is" and blocks:

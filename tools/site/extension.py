@@ -1,8 +1,9 @@
 """What Sphinx does differently for our pages.
 
-- A link into the project (`../internals/core/storage.py`, `../internals/core`) leads to the page of that file or package.
-- Drawings follow the page's light or dark theme: furo says it on `<body>`, where our drawings look at `<html>`; a drawing that
-  is a file is put into the page, so that it can follow as well.
+- A link into the project (`../internals/core/storage.py`, `../internals/core`) leads to the page of
+  that file or package.
+- Drawings follow the page's light or dark theme: furo says it on `<body>`, where our drawings look
+  at `<html>`; a drawing that is a file is put into the page, so that it can follow as well.
 - A notebook has one title, also where a second heading of the first level is in it.
 - A signature has a link to its line of source, and its types mean what the module means by them.
 """
@@ -32,7 +33,9 @@ EARLY = 400  # before Sphinx collects titles and images
 
 
 class SourceOf(Directive):
-    """`.. source-of:: internals/core/storage.py LINES`: a link to a module's file. LINES make the page new when they change."""
+    """`.. source-of:: internals/core/storage.py LINES`: a link to a module's file. LINES make the
+    page new when they change.
+    """
 
     required_arguments = 2
 
@@ -95,25 +98,35 @@ def drawings(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def follow_the_page(html: str) -> str:
-    """The colours of our drawings depend on what the page says of itself; furo says it on the body."""
+    """The colours of our drawings depend on what the page says of itself; furo says it on the
+    body.
+    """
     return re.sub(r'html(\[data-theme="(?:light|dark)"\])', r"body\1", html)
 
 
 def inlined(svg: str, text: str) -> str:
-    """A drawing as part of a page: one that has no themes of its own takes the colour of the page's text."""
+    """A drawing as part of a page: one that has no themes of its own takes the colour of the page's
+    text.
+    """
     svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>", "", svg, flags=re.S).strip()
     if 'class="iv"' not in svg[:500]:
-        svg = re.sub(r"<style>.*?</style>", "", svg, count=1, flags=re.S).replace("<svg ", '<svg class="plain" ', 1)
+        svg = re.sub(r"<style>.*?</style>", "", svg, count=1, flags=re.S).replace(
+            "<svg ", '<svg class="plain" ', 1
+        )
     if "aria-label" not in svg[:500] and text:
         svg = svg.replace("<svg ", f'<svg aria-label="{escape(text)}" ', 1)
     return follow_the_page(svg)
 
 
 def links_into_the_project(app: Sphinx, doctree: nodes.document) -> None:
-    """Runs before references are resolved: what is no page of Sphinx's own, but a file of the project."""
+    """Runs before references are resolved: what is no page of Sphinx's own, but a file of the
+    project.
+    """
     docname = app.env.docname
     here = Path(docname).parent
-    for node in list(doctree.findall(addnodes.pending_xref)) + list(doctree.findall(addnodes.download_reference)):
+    for node in list(doctree.findall(addnodes.pending_xref)) + list(
+        doctree.findall(addnodes.download_reference)
+    ):
         if node.get("reftype") != "myst":
             continue
         if node.get("refdomain") == "doc":
@@ -129,7 +142,9 @@ def links_into_the_project(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def links_of_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """The same for links in HTML that a notebook's cell has put out, once all headings are known."""
+    """The same for links in HTML that a notebook's cell has put out, once all headings are
+    known.
+    """
 
     def replaced(match: re.Match[str]) -> str:
         target, _, anchor = match[2].partition("#")
@@ -149,17 +164,21 @@ def links_of_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def heading_of(anchor: str) -> str:
-    """JupyterLab's name of a heading, `12.-From-then-to-now`, as MyST and GitHub write it: `12-from-then-to-now`."""
+    """JupyterLab's name of a heading, `12.-From-then-to-now`, as MyST and GitHub write it:
+    `12-from-then-to-now`.
+    """
     return re.sub(r"[^\w\- ]", "", unquote(anchor).lower())
 
 
 def signatures(app: Sphinx, doctree: nodes.document) -> None:
-    """Every signature leads to its line of source. A type in it leads to the class that its module means by that name;
-    Sphinx by itself would guess among namesakes."""
+    """Every signature leads to its line of source. A type in it leads to the class that its module
+    means by that name; Sphinx by itself would guess among namesakes."""
     found = [node for node in doctree.findall(addnodes.desc_signature) if node.get("module")]
     if not found:
         return
-    meanings, places = (json.loads((Path(app.srcdir) / name).read_text()) for name in (NAMES, PLACES))
+    meanings, places = (
+        json.loads((Path(app.srcdir) / name).read_text()) for name in (NAMES, PLACES)
+    )
     for signature in found:
         names = meanings.get(signature["module"], {})
         for node in list(signature.findall(addnodes.pending_xref)):
@@ -186,9 +205,16 @@ def _address(path: Path, app: Sphinx) -> str:
                 path = path / inside
                 break
         else:
-            raise ValueError(f"{app.env.docname} links to the folder {path}, which has neither a page nor a README.md")
+            raise ValueError(
+                f"{app.env.docname} links to the folder {path}, which has neither a page nor a "
+                "README.md"
+            )
     docname = path.with_suffix("").as_posix()
-    return f"{docname}.html" if docname in app.env.found_docs and path.suffix in (".md", ".ipynb") else page_of(path)
+    return (
+        f"{docname}.html"
+        if docname in app.env.found_docs and path.suffix in (".md", ".ipynb")
+        else page_of(path)
+    )
 
 
 def _local(app: Sphinx, uri: str) -> Path | None:

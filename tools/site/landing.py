@@ -1,6 +1,8 @@
-"""The first page: the notebooks in the order of the talk, what each shows, and the ways to teach with them.
+"""The first page: the notebooks in the order of the talk, what each shows, and the ways to teach
+with them.
 
-What a notebook shows is said once, in the table of README.md. `docs/site/index.md` is the page's frame.
+What a notebook shows is said once, in the table of README.md. `docs/site/index.md` is the page's
+frame.
 """
 
 from __future__ import annotations
@@ -33,15 +35,26 @@ class Row:
 
 
 def index(frame: str, readme: str, notebooks: list[str], texts: dict[str, str]) -> str:
-    """The page. `notebooks` are file names without the ending, `texts` all other documents by their names."""
-    rows = [Row(int(number), title, name, shows) for number, title, name, shows in ROW.findall(readme)]
+    """The page. `notebooks` are file names without the ending, `texts` all other documents by their
+    names.
+    """
+    rows = [
+        Row(int(number), title, name, shows) for number, title, name, shows in ROW.findall(readme)
+    ]
     described = {row.name for row in rows}
     for name in notebooks:
         if name not in described:
             raise ValueError(f"README.md's table has no row for notebooks/{name}.ipynb")
         if not any(int(name[:2]) in numbers for numbers in GROUPS.values()):
-            raise ValueError(f"notebooks/{name}.ipynb belongs to no group: add it to GROUPS in tools/site/landing.py")
-    parts = {"map": map_of(rows), "paths": paths(texts), "contents": contents(notebooks, list(texts))}
+            raise ValueError(
+                f"notebooks/{name}.ipynb belongs to no group: add it to GROUPS in "
+                "tools/site/landing.py"
+            )
+    parts = {
+        "map": map_of(rows),
+        "paths": paths(texts),
+        "contents": contents(notebooks, list(texts)),
+    }
     for name, text in parts.items():
         frame = frame.replace(f"<!-- {name} -->", text)
     return frame
@@ -54,21 +67,28 @@ def map_of(rows: list[Row]) -> str:
         lines += [f"### {title}", "", "```{list-table}", ":class: map", ":widths: 30 70", ""]
         for row in rows:
             if row.number in numbers:
-                lines += [f"* - [{row.number:02} {row.title}](notebooks/{row.name}.ipynb)", f"  - {row.shows}"]
+                lines += [
+                    f"* - [{row.number:02} {row.title}](notebooks/{row.name}.ipynb)",
+                    f"  - {row.shows}",
+                ]
         lines += ["```", ""]
     return "\n".join(lines)
 
 
 def paths(texts: dict[str, str]) -> str:
-    """A card for each workshop path that is there, with its title and the first paragraph under it."""
+    """A card for each workshop path that is there, with its title and the first paragraph under
+    it.
+    """
     cards = []
     for path in PATHS:
         if f"workshop/{path}" in texts:
             title, _, rest = texts[f"workshop/{path}"].strip().partition("\n")
             paragraph = " ".join(rest.strip().split("\n\n")[0].split())
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", r"\1", paragraph)
+            title = escape(title.lstrip("# "))
             cards.append(
-                f'<a class="card" href="workshop/{path}.html"><strong>{escape(title.lstrip("# "))}</strong> {escape(plain)}</a>'
+                f'<a class="card" href="workshop/{path}.html"><strong>{title}</strong> '
+                f"{escape(plain)}</a>"
             )
     if not cards:
         return "The ways to teach with it are in the folder `workshop` of the project."

@@ -1,6 +1,8 @@
-"""Whether the finished pages hold together: every link leads somewhere, and nothing is fetched from another host.
+"""Whether the finished pages hold together: every link leads somewhere, and nothing is fetched from
+another host.
 
-The pages are read as a browser would read them: addresses, the ids that they name, style sheets and scripts.
+The pages are read as a browser would read them: addresses, the ids that they name, style sheets and
+scripts.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ LOADED = {
     "audio": "src",
     "object": "data",
 }
-LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest", "preconnect"}
+LOADED_LINKS = {
+    "stylesheet",
+    "icon",
+    "preload",
+    "modulepreload",
+    "prefetch",
+    "manifest",
+    "preconnect",
+}
 CSS_ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s]+)""")
 SOURCE = "<main>"  # where the code begins on a page of source code
 
@@ -36,7 +46,9 @@ class Page:
 
 @dataclass
 class Report:
-    """`problems` as "PAGE, line N: what is wrong"; `external`: each address of another host, and a page that links to it."""
+    """`problems` as "PAGE, line N: what is wrong"; `external`: each address of another host, and a
+    page that links to it.
+    """
 
     pages: int = 0
     links: int = 0
@@ -69,7 +81,9 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.in_style:
-            self.page.loads += [(address, self.getpos()[0]) for address in CSS_ADDRESS.findall(data)]
+            self.page.loads += [
+                (address, self.getpos()[0]) for address in CSS_ADDRESS.findall(data)
+            ]
 
     def handle_endtag(self, tag: str) -> None:
         self.in_style = False
@@ -116,7 +130,11 @@ def read(path: Path) -> Page:
 
 def _elsewhere(address: str) -> str:
     parts = urlsplit(address)
-    return f"fetches {address} from another host" if parts.netloc or parts.scheme in ("http", "https") else ""
+    return (
+        f"fetches {address} from another host"
+        if parts.netloc or parts.scheme in ("http", "https")
+        else ""
+    )
 
 
 def _missing(address: str, path: Path, site: Path, pages: dict[Path, Page]) -> str:

@@ -1,6 +1,8 @@
-"""The page of the operators: every one that a file of `native_functions` declares, with its kernels and its derivative.
+"""The page of the operators: every one that a file of `native_functions` declares, with its kernels
+and its derivative.
 
-The schemas come from the parser that generates the Tensor methods and functions, so the page lists what there is.
+The schemas come from the parser that generates the Tensor methods and functions, so the page lists
+what there is.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from tools.site.docstrings import inline
 DECLARED = "internals/aten/native_functions"
 DERIVATIVES = "internals/autograd/derivatives"
 INTRODUCTION = (
-    f"Each of these is one entry of a file in `{DECLARED}`. From it are generated the method of `Tensor`, the function, the type "
-    "stub, the schema that the JIT knows, and the rows of the dispatch table; from its entry in "
-    f"the file of the same name in `{DERIVATIVES}`, the node of the backward graph."
+    f"Each of these is one entry of a file in `{DECLARED}`. From it are generated the method of "
+    "`Tensor`, the function, the type stub, the schema that the JIT knows, and the rows of the "
+    f"dispatch table; from its entry in the file of the same name in `{DERIVATIVES}`, the node of "
+    "the backward graph."
 )
 Derivative = dict[str, Any]
 
 
 def page(root: Path, places: dict[str, str], docs: dict[str, str]) -> str:
-    """The page's text. `places` says where a kernel is in the source, by its full name, `docs` what its docstring says."""
+    """The page's text. `places` says where a kernel is in the source, by its full name, `docs` what
+    its docstring says.
+    """
     functions = load(root / DECLARED)
     derivatives = read_derivatives(root / DERIVATIVES)
     twins: dict[str, list[str]] = {}
@@ -33,7 +38,8 @@ def page(root: Path, places: dict[str, str], docs: dict[str, str]) -> str:
             twins.setdefault(f.base.schema.full_name, []).append(f.schema.full_name)
     declared = [f for f in functions if f.base is None]
     total = (
-        f"{len(declared)} are declared, and {len(functions) - len(declared)} in-place and out= twins derived from them."
+        f"{len(declared)} are declared, and {len(functions) - len(declared)} in-place and out= "
+        "twins derived from them."
     )
     lines = [
         ":tocdepth: 2",
@@ -54,7 +60,10 @@ def page(root: Path, places: dict[str, str], docs: dict[str, str]) -> str:
             lines += [plain, "~" * len(plain), ""]
             for f in overloads:
                 full = f.schema.full_name
-                lines += [*operator(f, derivatives.get(full), twins.get(full, []), places, docs), ""]
+                lines += [
+                    *operator(f, derivatives.get(full), twins.get(full, []), places, docs),
+                    "",
+                ]
     return "\n".join(lines)
 
 
@@ -69,12 +78,20 @@ def read_derivatives(path: Path) -> dict[str, Derivative]:
 
 def declared_in(root: Path, file: str) -> str:
     """The file of the section's operators, and that of their derivatives, where they have any."""
-    files = [path for folder in (DECLARED, DERIVATIVES) if (root / (path := f"{folder}/{file}")).is_file()]
+    files = [
+        path
+        for folder in (DECLARED, DERIVATIVES)
+        if (root / (path := f"{folder}/{file}")).is_file()
+    ]
     return f"Declared in {' and '.join(f':source:`{path} <{path}>`' for path in files)}."
 
 
-def in_sections(path: Path, declared: list[NativeFunction]) -> dict[tuple[str, str], dict[str, list[NativeFunction]]]:
-    """The operators by name, and the names by their file and the comment under which they stand in it."""
+def in_sections(
+    path: Path, declared: list[NativeFunction]
+) -> dict[tuple[str, str], dict[str, list[NativeFunction]]]:
+    """The operators by name, and the names by their file and the comment under which they stand in
+    it.
+    """
     by_name = {f.schema.full_name: f for f in declared}
     sections: dict[tuple[str, str], dict[str, list[NativeFunction]]] = {}
     for file in sorted(path.glob("*.yaml")):
@@ -84,7 +101,9 @@ def in_sections(path: Path, declared: list[NativeFunction]) -> dict[tuple[str, s
                 section = line[2:]
             elif line.startswith("- func: "):
                 f = by_name[_full(line[8:].partition("(")[0].strip("'\""))]
-                sections.setdefault((file.name, section), {}).setdefault(f.schema.name, []).append(f)
+                sections.setdefault((file.name, section), {}).setdefault(f.schema.name, []).append(
+                    f
+                )
     return sections
 
 
@@ -97,13 +116,25 @@ def section_title(comment: str) -> tuple[str, str]:
 
 
 def operator(
-    f: NativeFunction, derivative: Derivative | None, twins: list[str], places: dict[str, str], docs: dict[str, str]
+    f: NativeFunction,
+    derivative: Derivative | None,
+    twins: list[str],
+    places: dict[str, str],
+    docs: dict[str, str],
 ) -> list[str]:
-    """One operator: its signature, what its kernel's docstring says first, its kernels, its derivative, and its other forms."""
+    """One operator: its signature, what its kernel's docstring says first, its kernels, its
+    derivative, and its other forms.
+    """
     lines = ["::", "", f"   {str(f.schema).removeprefix('aten::')}", ""]
     if f.same_as:
-        return [*lines, f"Another name of ``{f.same_as}``." + f" Twins: {', '.join(map(_literal, twins))}." * bool(twins)]
-    said = next(filter(None, (docs.get(_full_target(target), "") for target in f.kernels.values())), "")
+        return [
+            *lines,
+            f"Another name of ``{f.same_as}``."
+            + f" Twins: {', '.join(map(_literal, twins))}." * bool(twins),
+        ]
+    said = next(
+        filter(None, (docs.get(_full_target(target), "") for target in f.kernels.values())), ""
+    )
     if said:
         lines += [inline(" ".join(said.partition("\n\n")[0].split())), ""]
     lines += [f":kernel: {'; '.join(_kernels(f, places))}"]
@@ -139,7 +170,9 @@ def _gradients(f: NativeFunction, derivative: Derivative | None) -> list[str]:
     if derivative is None:
         if f.is_composite:
             return ["none of its own: autograd sees the operators that it calls"]
-        written = "written by hand, in ``internals/autograd``" if f.schema.name in MANUAL else "none"
+        written = (
+            "written by hand, in ``internals/autograd``" if f.schema.name in MANUAL else "none"
+        )
         return [written]
     flags = derivative.get("output_differentiability")
     formulas = {k: v for k, v in derivative.items() if k != "output_differentiability"}

@@ -1,4 +1,6 @@
-"""The reference: one page for each package, with its modules, their public names, signatures and docstrings."""
+"""The reference: one page for each package, with its modules, their public names, signatures and
+docstrings.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,25 @@ def pages(modules: dict[str, Module]) -> dict[str, str]:
     packages: dict[str, list[Module]] = {}
     for module in modules.values():
         packages.setdefault(module.package, []).append(module)
-    written = {f"{FOLDER}/{name}.rst": package_page(name, found, known) for name, found in sorted(packages.items())}
+    written = {
+        f"{FOLDER}/{name}.rst": package_page(name, found, known)
+        for name, found in sorted(packages.items())
+    }
     written[f"{FOLDER}/index.rst"] = index_page(modules, sorted(packages))
     return written
 
 
 def meanings(modules: dict[str, Module]) -> dict[str, dict[str, str]]:
-    """For each module, the full names that its annotations mean by their short ones, as far as a page has an entry for them."""
+    """For each module, the full names that its annotations mean by their short ones, as far as a
+    page has an entry for them.
+    """
     known = names_of(modules)
     table = {}
     for module in modules.values():
         own = {item.name: f"{module.name}.{item.name}" for item in module.items}
-        table[module.name] = {name: full for name, full in {**module.imports, **own}.items() if full in known}
+        table[module.name] = {
+            name: full for name, full in {**module.imports, **own}.items() if full in known
+        }
     return table
 
 
@@ -36,14 +45,21 @@ def index_page(modules: dict[str, Module], packages: list[str]) -> str:
     """The table of all packages, by their roots."""
     lines = [
         *heading("Reference", "="),
-        "What every package offers, from its docstrings. The operators have :doc:`a page of their own <operators>`:",
+        "What every package offers, from its docstrings. The operators have :doc:`a page of their "
+        "own <operators>`:",
         "they are declared, not written. For names of PyTorch, see :ref:`genindex`.",
         "",
     ]
     for root in PACKAGES:
         inside = [p for p in packages if p == root or p.startswith(root + ".")]
         if inside:
-            lines += [*heading(root, "-"), ".. list-table::", "   :widths: 30 70", "   :class: packages", ""]
+            lines += [
+                *heading(root, "-"),
+                ".. list-table::",
+                "   :widths: 30 70",
+                "   :class: packages",
+                "",
+            ]
             lines += [f"   * - :doc:`{p}`\n     - {inline(modules[p].summary)}" for p in inside]
             lines += [""]
     lines += [".. toctree::", "   :hidden:", "", "   operators", *(f"   {p}" for p in packages), ""]
@@ -60,7 +76,8 @@ def package_page(name: str, modules: list[Module], known: set[str]) -> str:
     if len(inside) > 1:
         lines += [".. list-table::", "   :widths: 25 75", "   :class: packages", ""]
         lines += [
-            f"   * - :py:mod:`{m.name.rpartition('.')[2]} <{m.name}>`\n     - {inline(m.summary) or '—'}"
+            f"   * - :py:mod:`{m.name.rpartition('.')[2]} <{m.name}>`\n     - "
+            f"{inline(m.summary) or '—'}"
             for m in inside
         ]
         lines += [""]
@@ -85,8 +102,15 @@ def exports(package: Module, known: set[str]) -> list[str]:
 def module_body(module: Module, known: set[str]) -> list[str]:
     """What a module says of itself, and its entries."""
     link = linker(module, known)
-    where = ".".join(str(line) for item in module.items for line in (item.line, *(m.line for m in item.members)))
-    lines = [f".. py:module:: {module.name}", "", f".. source-of:: {module.path.as_posix()} {where or 0}", ""]
+    where = ".".join(
+        str(line) for item in module.items for line in (item.line, *(m.line for m in item.members))
+    )
+    lines = [
+        f".. py:module:: {module.name}",
+        "",
+        f".. source-of:: {module.path.as_posix()} {where or 0}",
+        "",
+    ]
     lines += [to_rest(module.text, link), ""]
     for item in filter(has_entry, module.items):
         lines += described(item, link, "")
@@ -115,13 +139,23 @@ def listed(items: list[Item], margin: str) -> list[str]:
     if not items:
         return []
     texts = [
-        f"{i.name}: {i.signature}" if i.kind == "property" and i.signature else i.name + i.signature for i in items
+        f"{i.name}: {i.signature}" if i.kind == "property" and i.signature else i.name + i.signature
+        for i in items
     ]
-    return [f"{margin}.. rst-class:: listed", "", f"{margin}::", "", *(f"{margin}    {text}" for text in texts), ""]
+    return [
+        f"{margin}.. rst-class:: listed",
+        "",
+        f"{margin}::",
+        "",
+        *(f"{margin}    {text}" for text in texts),
+        "",
+    ]
 
 
 def linker(module: Module, known: set[str]) -> Link:
-    """What a name in backticks means in this module: something of its own, something imported, or a full name."""
+    """What a name in backticks means in this module: something of its own, something imported, or a
+    full name.
+    """
 
     own = {item.name for item in module.items}
 

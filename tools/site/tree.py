@@ -1,7 +1,8 @@
-"""The folder that Sphinx reads: copies of the project's texts and notebooks, beside the pages that are written for it.
+"""The folder that Sphinx reads: copies of the project's texts and notebooks, beside the pages that
+are written for it.
 
-It has the project's layout, so that a link that works in the project works here. A file is only written when it changes: by the
-time of the last change Sphinx knows which pages it must read again.
+It has the project's layout, so that a link that works in the project works here. A file is only
+written when it changes: by the time of the last change Sphinx knows which pages it must read again.
 """
 
 from __future__ import annotations
@@ -15,20 +16,32 @@ from tools.site import landing, operators, reference
 from tools.site.catalogue import docs_of, lines_of, read_packages
 
 TEXTS = ("CONTRIBUTING.md", "docs/*.md", "workshop/**/*.md")
-PICTURES = ("docs/*.svg", "docs/*.png", "workshop/**/*.svg", "workshop/**/*.png", "notebooks/*.png", "notebooks/*.svg")
+PICTURES = (
+    "docs/*.svg",
+    "docs/*.png",
+    "workshop/**/*.svg",
+    "workshop/**/*.png",
+    "notebooks/*.png",
+    "notebooks/*.svg",
+)
 FRAME = "docs/site/index.md"
 
 
 def assemble(root: Path, tree: Path, packages: Sequence[str] = reference.PACKAGES) -> int:
     """Brings `tree` up to date with the project at `root`; returns the number of files in it.
 
-    `packages` are the folders that the reference describes. With fewer than all, names of the others are just not links.
+    `packages` are the folders that the reference describes. With fewer than all, names of the
+    others are just not links.
     """
     files: dict[str, bytes] = {}
     for pattern in (*TEXTS, *PICTURES, "notebooks/*.ipynb"):
         for path in sorted(root.glob(pattern)):
             files[path.relative_to(root).as_posix()] = path.read_bytes()
-    texts = {name.removesuffix(".md"): text.decode() for name, text in files.items() if name.endswith(".md")}
+    texts = {
+        name.removesuffix(".md"): text.decode()
+        for name, text in files.items()
+        if name.endswith(".md")
+    }
     notebooks = [Path(name).stem for name in files if name.endswith(".ipynb")]
     readme = (root / "README.md").read_text(encoding="utf-8")
     files["README.md"] = readme.encode()

@@ -1,11 +1,13 @@
 """`viz.access`: which thread touches which element, and what it costs.
 
-The kernel really runs, on the CPU, with a recorder that notes every access of every thread (`internals.cuda.recorder`); no GPU is
-needed. Each array is a grid of its elements: a number is the thread that touched the element, a colour its block, warp or thread,
-and orange what several of them touched. Below, one warp at a time: the sectors of memory that its 32 threads need for one
+The kernel really runs, on the CPU, with a recorder that notes every access of every thread
+(`internals.cuda.recorder`); no GPU is needed. Each array is a grid of its elements: a number is the
+thread that touched the element, a colour its block, warp or thread, and orange what several of them
+touched. Below, one warp at a time: the sectors of memory that its 32 threads need for one
 instruction, and the banks of shared memory that they meet in.
 
-How the real one differs: Nsight Compute counts sectors and bank conflicts on the chip, and shows tables of them by source line.
+How the real one differs: Nsight Compute counts sectors and bank conflicts on the chip, and shows
+tables of them by source line.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ NAMES = {"thread": "thread", "warp": "warp", "block": "block"}
 
 @dataclass
 class Mark:
-    """What is written into the cell of one element: the thread, or how many; `role` is its colour."""
+    """What is written into the cell of one element: the thread, or how many; `role` is its
+    colour.
+    """
 
     label: str
     role: str
@@ -80,14 +84,18 @@ class AccessPicture(Picture):
     def groups(self) -> list[tuple[str, str]]:
         """(role, meaning) of the colours that occur."""
         used = {m.role for g in self.grids for m in g.marks.values()}
-        count = {"thread": self.log.threads, "warp": warps(self.log) * self.log.blocks, "block": self.log.blocks}[
-            self.by
-        ]
+        count = {
+            "thread": self.log.threads,
+            "warp": warps(self.log) * self.log.blocks,
+            "block": self.log.blocks,
+        }[self.by]
         named = []
         for n, role in enumerate(CYCLE[:count]):
             same = list(map(str, range(n, count, len(CYCLE))))
             if role in used:
-                named.append((role, f"{self.by} {', '.join(same[:2])}{', …' if len(same) > 2 else ''}"))
+                named.append(
+                    (role, f"{self.by} {', '.join(same[:2])}{', …' if len(same) > 2 else ''}")
+                )
         return named + ([(SEVERAL, f"several {self.by}s")] if SEVERAL in used else [])
 
     def text(self) -> str:
@@ -101,23 +109,34 @@ class AccessPicture(Picture):
         return access_canvas(self)
 
     def html(self) -> str:
-        """The drawing once; where a viewer removes SVG, the text: there are too many cells to have it there twice."""
-        return with_short_labels(one_style_sheet(f'<div style="overflow-x:auto">{self.svg()}</div>', self.text()))
+        """The drawing once; where a viewer removes SVG, the text: there are too many cells to have
+        it there twice.
+        """
+        return with_short_labels(
+            one_style_sheet(f'<div style="overflow-x:auto">{self.svg()}</div>', self.text())
+        )
 
     def phases(self) -> AccessStepper:
-        """A stepper from barrier to barrier: what the threads of the chosen block touch in each stretch."""
+        """A stepper from barrier to barrier: what the threads of the chosen block touch in each
+        stretch.
+        """
         frames = []
         here = [a for a in self.log.accesses if a.block == self.block]
         for phase in range(min(self.log.phases, FRAMES_AT_MOST)):
-            grids = _grids(self, [a for a in here if a.phase == phase], [a for a in here if a.phase < phase])
+            grids = _grids(
+                self, [a for a in here if a.phase == phase], [a for a in here if a.phase < phase]
+            )
             which = [r for r in self.log.requests if r.block == self.block and r.phase == phase]
             frames.append((_phase_caption(phase, which), self._frame(grids)))
         return AccessStepper(
-            frames, f"{self.log.kernel}, block {self.block}, barrier by barrier" + _rest(self.log.phases)
+            frames,
+            f"{self.log.kernel}, block {self.block}, barrier by barrier" + _rest(self.log.phases),
         )
 
     def steps(self) -> AccessStepper:
-        """A stepper over the requests of the chosen warp: in each frame, what its threads touch with one instruction."""
+        """A stepper over the requests of the chosen warp: in each frame, what its threads touch
+        with one instruction.
+        """
         requests = [r for r in self.log.requests if (r.block, r.warp) == (self.block, self.warp)]
         requests = [r for r in requests if self.array in (None, r.array.name)]
         frames: list[tuple[str, AccessPicture]] = []
@@ -125,11 +144,15 @@ class AccessPicture(Picture):
         for r in requests[:FRAMES_AT_MOST]:
             frames.append((request_caption(r), self._frame(_grids(self, r.accesses, before))))
             before.extend(r.accesses)
-        title = f"{self.log.kernel}, block {self.block}, warp {self.warp}, instruction by instruction"
+        title = (
+            f"{self.log.kernel}, block {self.block}, warp {self.warp}, instruction by instruction"
+        )
         return AccessStepper(frames, title + _rest(len(requests)))
 
     def _frame(self, grids: list[Grid]) -> AccessPicture:
-        return AccessPicture(self.log, grids, self.by, self.block, self.warp, [], whole=False, rows=self.rows)
+        return AccessPicture(
+            self.log, grids, self.by, self.block, self.warp, [], whole=False, rows=self.rows
+        )
 
 
 class AccessStepper(LeanStepper):
@@ -153,14 +176,15 @@ def access(
 ) -> AccessPicture:
     """Run `kernel[grid, block](*args)` with a recorder, and show who touched what.
 
-    Arguments are numpy arrays, tensors on any device, and numbers; they are written to. `array` shows one array only, `warp` and
-    `of_block` choose whose transactions are drawn; `by` is what colours mean: "thread", "warp" or "block". `shapes` draws an
-    array that the kernel indexes flatly as rows and columns: `shapes={"a": (8, 8)}`; of each at most `rows` rows are drawn, none
-    for 0. What no thread touched is left out. The picture has `.phases()` and `.steps()`, which step from barrier to barrier and
-    from instruction to instruction, and `.log`.
+    Arguments are numpy arrays, tensors on any device, and numbers; they are written to. `array`
+    shows one array only, `warp` and `of_block` choose whose transactions are drawn; `by` is what
+    colours mean: "thread", "warp" or "block". `shapes` draws an array that the kernel indexes
+    flatly as rows and columns: `shapes={"a": (8, 8)}`; of each at most `rows` rows are drawn, none
+    for 0. What no thread touched is left out. The picture has `.phases()` and `.steps()`, which
+    step from barrier to barrier and from instruction to instruction, and `.log`.
 
-    Raises ValueError for a warp or block that the launch does not have, KeyError for an unknown array, and what a failing kernel
-    raises.
+    Raises ValueError for a warp or block that the launch does not have, KeyError for an unknown
+    array, and what a failing kernel raises.
     """
     from internals.cuda.recorder import record
 
@@ -169,13 +193,16 @@ def access(
     log = record(kernel, grid, block, *args)
     if not (0 <= of_block < log.blocks and 0 <= warp < warps(log)):
         raise ValueError(
-            f"{log.kernel} was launched with {plural(log.blocks, 'block')} of {plural(warps(log), 'warp')}; "
+            f"{log.kernel} was launched with {plural(log.blocks, 'block')} of "
+            f"{plural(warps(log), 'warp')}; "
             f"there is no warp {warp} of block {of_block}"
         )
     for name in [*([array] if array else []), *(shapes or {})]:
         log.array(name)
     several = "block" if log.blocks > 1 else "warp" if warps(log) > 1 else "thread"
-    picture = AccessPicture(log, [], by or several, of_block, warp, [], True, array, dict(shapes or {}), rows)
+    picture = AccessPicture(
+        log, [], by or several, of_block, warp, [], True, array, dict(shapes or {}), rows
+    )
     picture.grids = _grids(picture, log.accesses, [])
     picture.instructions = chosen(log.instructions, of_block, warp, array)
     return picture
@@ -186,7 +213,9 @@ def warps(log: AccessLog) -> int:
     return (log.threads + 31) // 32
 
 
-def chosen(instructions: list[Instruction], block: int, warp: int, array: str | None) -> list[Instruction]:
+def chosen(
+    instructions: list[Instruction], block: int, warp: int, array: str | None
+) -> list[Instruction]:
     """The instructions with only the requests of one warp."""
     found = []
     for i in instructions:
@@ -215,16 +244,25 @@ def conflict_text(degree: int) -> str:
 
 
 def with_short_labels(html: str) -> str:
-    """The same page with a class for each size of label, since most of a picture's bytes are attributes of its cells' labels."""
-    label = re.compile(r' font-family="monospace" font-size="([0-9.]+)" text-anchor="middle" class="([a-z-]+)"')
+    """The same page with a class for each size of label, since most of a picture's bytes are
+    attributes of its cells' labels.
+    """
+    label = re.compile(
+        r' font-family="monospace" font-size="([0-9.]+)" text-anchor="middle" class="([a-z-]+)"'
+    )
     sizes = sorted({size for size, _ in label.findall(html)})
     html = label.sub(lambda m: f' class="{m[2]} iv-{m[1].replace(".", "-")}"', html)
-    rules = (f".iv .iv-{s.replace('.', '-')}{{font:{s}px {FONTS['mono']};text-anchor:middle}}" for s in sizes)
+    rules = (
+        f".iv .iv-{s.replace('.', '-')}{{font:{s}px {FONTS['mono']};text-anchor:middle}}"
+        for s in sizes
+    )
     return html.replace("</style>", "".join(rules) + "</style>", 1)
 
 
 def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[Grid]:
-    """The arrays, with marks on what the accesses `now` touch, and faint ones on what those `before` did."""
+    """The arrays, with marks on what the accesses `now` touch, and faint ones on what those
+    `before` did.
+    """
     grids = []
     touched_ever = {a.array for a in p.log.accesses}
     for number, info in enumerate(p.log.arrays):
@@ -232,13 +270,21 @@ def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[
             continue
         sizes = p.shapes.get(info.name, info.sizes)
         if prod(sizes) != info.numel:
-            raise ValueError(f"'{info.name}' has {plural(info.numel, 'element')}, which is not {_extent(sizes)}")
+            raise ValueError(
+                f"'{info.name}' has {plural(info.numel, 'element')}, which is not {_extent(sizes)}"
+            )
         columns = sizes[-1] if len(sizes) > 1 else min(info.numel, COLUMNS)
         where = "shared memory, of each block" if info.space == "shared" else "global memory"
         last = info.numel - 1
-        if info.space == "shared" and len(sizes) == 1:  # often made for the largest block: only what is used
+        if info.space == "shared" and len(sizes) == 1:
+            # often made for the largest block: only what is used
             last = max((a.element for a in p.log.accesses if a.array == number), default=0)
-        one = Grid(info.name, f"{info.dtype} {_extent(info.sizes)} in {where}", last // max(columns, 1) + 1, columns)
+        one = Grid(
+            info.name,
+            f"{info.dtype} {_extent(info.sizes)} in {where}",
+            last // max(columns, 1) + 1,
+            columns,
+        )
         for accesses, fresh in ((before, False), (now, True)):
             touched: dict[int, list[Any]] = {}
             for a in accesses:
@@ -252,11 +298,19 @@ def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[
 def _mark(p: AccessPicture, accesses: list[Any], fresh: bool) -> Mark:
     threads = sorted({(a.block, a.thread) for a in accesses})
     per = warps(p.log)
-    group = {"thread": lambda b, t: t, "warp": lambda b, t: b * per + t // 32, "block": lambda b, t: b}[p.by]
+    group = {
+        "thread": lambda b, t: t,
+        "warp": lambda b, t: b * per + t // 32,
+        "block": lambda b, t: b,
+    }[p.by]
     met = {group(b, t) for b, t in threads}
     role = CYCLE[met.pop() % len(CYCLE)] if len(met) == 1 else SEVERAL
     label = str(threads[0][1]) if len(threads) == 1 else f"×{len(threads)}"
-    counts = [f"{n}× {kind}" for kind in ("load", "store", "atomic") if (n := sum(a.kind == kind for a in accesses))]
+    counts = [
+        f"{n}× {kind}"
+        for kind in ("load", "store", "atomic")
+        if (n := sum(a.kind == kind for a in accesses))
+    ]
     return Mark(label, role, f"{', '.join(counts)}: {_who(threads)}", fresh)
 
 
@@ -272,9 +326,12 @@ def _who(threads: list[tuple[int, int]]) -> str:
 def _phase_caption(phase: int, requests: list[Request]) -> str:
     counts = []
     for kind, space, words in (
-        ("load", "global", "loads from global memory"), ("store", "shared", "stores to shared memory"),
-        ("load", "shared", "loads from shared memory"), ("store", "global", "stores to global memory"),
-        ("atomic", "global", "atomics on global memory"), ("atomic", "shared", "atomics on shared memory"),
+        ("load", "global", "loads from global memory"),
+        ("store", "shared", "stores to shared memory"),
+        ("load", "shared", "loads from shared memory"),
+        ("store", "global", "stores to global memory"),
+        ("atomic", "global", "atomics on global memory"),
+        ("atomic", "shared", "atomics on shared memory"),
     ):  # fmt: skip
         n = sum(len(r.lanes) for r in requests if (r.kind, r.array.space) == (kind, space))
         if n:

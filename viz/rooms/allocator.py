@@ -1,13 +1,14 @@
 """`viz.allocator`: what the caching allocator holds, and a timeline of what it did.
 
-A storage that dies does not return its memory to the system: the block goes to the free list of its size class and
-serves the next request of that class. The picture has one row per class; the timeline one row per event, with every
-block at its own place, so that one sees the same block being handed out again.
+A storage that dies does not return its memory to the system: the block goes to the free list of its
+size class and serves the next request of that class. The picture has one row per class; the
+timeline one row per event, with every block at its own place, so that one sees the same block being
+handed out again.
 
 A GPU's memory is split and merged: `segments.py` and `segments_timeline.py` draw that.
 
-How the real one differs: PyTorch's viewer of `torch.cuda.memory._snapshot` draws segments with blocks split from them;
-our CPU allocator never splits, so a block is a segment.
+How the real one differs: PyTorch's viewer of `torch.cuda.memory._snapshot` draws segments with
+blocks split from them; our CPU allocator never splits, so a block is a segment.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ ACTIONS = {
 
 @dataclass
 class SizeClass:
-    """The blocks of one size: what each active one was asked for, and how many lie in the free list."""
+    """The blocks of one size: what each active one was asked for, and how many lie in the free
+    list.
+    """
 
     size: int
     requested: list[int]
@@ -73,8 +76,9 @@ class AllocatorScene(Picture):
 def allocator(device: Any = "cpu") -> Any:
     """What the caching allocator of `device`, or a `CachingAllocator` of your own, holds now.
 
-    Of the CPU these are blocks by size class, of "cuda" segments with the blocks cut from them. A snapshot in PyTorch's form is
-    drawn too: the dict or list itself, or the path of a pickled one. Raises ValueError for a device without a caching allocator.
+    Of the CPU these are blocks by size class, of "cuda" segments with the blocks cut from them. A
+    snapshot in PyTorch's form is drawn too: the dict or list itself, or the path of a pickled one.
+    Raises ValueError for a device without a caching allocator.
     """
     if is_cuda(device):
         return segments(device)
@@ -89,11 +93,15 @@ def _source(device: Any, asker: str) -> Any:
     if isinstance(device, CachingAllocator):
         return device
     if str(device) != "cpu":
-        raise ValueError(f"{asker} knows the allocators of 'cpu' and 'cuda', not of {str(device)!r}")
+        raise ValueError(
+            f"{asker} knows the allocators of 'cpu' and 'cuda', not of {str(device)!r}"
+        )
     return caching_allocator
 
 
-def scene(snapshot: list[dict[str, Any]], stats: dict[str, int], device: str = "cpu") -> AllocatorScene:
+def scene(
+    snapshot: list[dict[str, Any]], stats: dict[str, int], device: str = "cpu"
+) -> AllocatorScene:
     classes: dict[int, SizeClass] = {}
     for block in sorted(snapshot, key=lambda b: (b["size"], b["requested"])):
         one = classes.setdefault(block["size"], SizeClass(block["size"], [], 0))
@@ -113,10 +121,20 @@ def allocator_canvas(scene: AllocatorScene) -> Canvas:
     for name, c in zip(names, scene.classes):
         canvas.text(left - 14, y + 17, name, 12, "end", "mono")
         x, total = left, len(c.requested) + c.cached
-        width = max(30.0, max((text_width(f"{r:,}", 11, "mono") for r in c.requested), default=0) + 12)
+        width = max(
+            30.0, max((text_width(f"{r:,}", 11, "mono") for r in c.requested), default=0) + 12
+        )
         active = min(len(c.requested), BLOCKS_AT_MOST)
         for requested in c.requested[:active]:
-            box = canvas.rect(x, y, width, 24, "storage-soft", "storage", tip=f"in use, {requested:,} bytes asked for")
+            box = canvas.rect(
+                x,
+                y,
+                width,
+                24,
+                "storage-soft",
+                "storage",
+                tip=f"in use, {requested:,} bytes asked for",
+            )
             canvas.label(box, f"{requested:,}", 11)
             x += width + 4
         cached = min(c.cached, max(2, BLOCKS_AT_MOST - active))
@@ -129,7 +147,11 @@ def allocator_canvas(scene: AllocatorScene) -> Canvas:
     if not scene.classes:
         canvas.text(0, y + 10, "no blocks", 12, paint="muted")
         y += 20
-    canvas.key(0, y + 8, [("storage", "in use (bytes asked for)"), ("free", "cached, ready for the next request")])
+    canvas.key(
+        0,
+        y + 8,
+        [("storage", "in use (bytes asked for)"), ("free", "cached, ready for the next request")],
+    )
     return canvas
 
 
@@ -156,7 +178,9 @@ class Timeline(Picture):
         for number, event in enumerate(self.events[:EVENTS_AT_MOST]):
             marks = {"active": "#", "cached": "-", "": "."}
             row = "".join(marks[state] for state in event.states)
-            rows.append([number, event.action, f"B{event.block}", f"{self.sizes[event.block]:,} bytes", row])
+            rows.append(
+                [number, event.action, f"B{event.block}", f"{self.sizes[event.block]:,} bytes", row]
+            )
         header = ["", "event", "block", "size", "blocks (# in use, - cached, . not there)"]
         hidden = len(self.events) - EVENTS_AT_MOST
         more = f"\n    ({plural(hidden, 'more event')} hidden)" if hidden > 0 else ""
@@ -168,7 +192,8 @@ class Timeline(Picture):
 
 @contextmanager
 def allocator_timeline(device: Any = "cpu") -> Iterator[Any]:
-    """Watch the caching allocator of `device`, or one of your own, while the block runs; then the value is the picture.
+    """Watch the caching allocator of `device`, or one of your own, while the block runs; then the
+    value is the picture.
 
     Of "cuda" it says who allocated what, and draws each allocation at its address.
 
@@ -188,9 +213,23 @@ def allocator_timeline(device: Any = "cpu") -> Iterator[Any]:
 
 
 def timeline(events: list[dict[str, Any]]) -> Timeline:
-    """Replay recorded events. A block that was there before the recording began is cached or in use from the start."""
-    after = {"alloc": "active", "cache_hit": "active", "cache_return": "cached", "free": "", "segment_free": ""}
-    before = {"alloc": "", "cache_hit": "cached", "cache_return": "active", "free": "active", "segment_free": "cached"}
+    """Replay recorded events. A block that was there before the recording began is cached or in use
+    from the start.
+    """
+    after = {
+        "alloc": "active",
+        "cache_hit": "active",
+        "cache_return": "cached",
+        "free": "",
+        "segment_free": "",
+    }
+    before = {
+        "alloc": "",
+        "cache_hit": "cached",
+        "cache_return": "active",
+        "free": "active",
+        "segment_free": "cached",
+    }
     at: dict[int, int] = {}  # address -> block
     sizes: list[int] = []
     starts: list[str] = []
@@ -219,13 +258,21 @@ def timeline_canvas(scene: Timeline) -> Canvas:
     canvas.text(chip.right + 12, -19, plural(len(scene.events), "event"), 12, paint="muted")
     left = max(text_width(ACTIONS.get(e.action, e.action), 12) for e in scene.events) + 46
     widths = [max(52.0, text_width(f"{size:,}", 10.5, "mono") + 14) for size in scene.sizes]
-    widths = [min(220.0, w + 4 * max(0, size.bit_length() - 7)) for w, size in zip(widths, scene.sizes)]
+    widths = [
+        min(220.0, w + 4 * max(0, size.bit_length() - 7)) for w, size in zip(widths, scene.sizes)
+    ]
     places = [left + sum(widths[:n]) + 6 * n for n in range(len(widths))]
     blocks = [n for n in range(len(widths)) if n < BLOCKS_AT_MOST]
     for n in blocks:
         canvas.text(places[n] + widths[n] / 2, 12, f"B{n}", 11, "middle", "mono", "muted")
     if hidden := len(widths) - len(blocks):
-        canvas.text(places[len(blocks)], 12, f"and {plural(hidden, 'more block')}, hidden", 11, paint="muted")
+        canvas.text(
+            places[len(blocks)],
+            12,
+            f"and {plural(hidden, 'more block')}, hidden",
+            11,
+            paint="muted",
+        )
     y = 22.0
     for number, event in enumerate(scene.events[:EVENTS_AT_MOST]):
         canvas.text(22, y + 15, str(number), 11, "end", "mono", "muted")
@@ -236,8 +283,9 @@ def timeline_canvas(scene: Timeline) -> Canvas:
                 role = {"active": "storage", "cached": "free", "": "allocator"}[state]
                 fill = f"{role}-soft" if state else None
                 box = canvas.rect(
-                    places[n], y, widths[n], 21, fill, "key" if here else role, width=2.2 if here else 1,
-                    dashed=state != "active", tip=f"B{n}: {scene.sizes[n]:,} bytes, {state or 'given back'}",
+                    places[n], y, widths[n], 21, fill, "key" if here else role,
+                    width=2.2 if here else 1, dashed=state != "active",
+                    tip=f"B{n}: {scene.sizes[n]:,} bytes, {state or 'given back'}",
                 )  # fmt: skip
                 if here:
                     canvas.label(box, f"{scene.sizes[n]:,}", 10.5)

@@ -1,11 +1,13 @@
-"""`viz.archive`: the bytes of a saved file, in order: what is a header, what is padding, what is a tensor, and who says so.
+"""`viz.archive`: the bytes of a saved file, in order: what is a header, what is padding, what is a
+tensor, and who says so.
 
-An archive is a zip file whose payloads begin on multiples of 64 bytes, so that they can be mapped into memory and used where
-they are. Each record is a row: its header with its name, the padding up to the boundary, the payload, the data descriptor.
-Beside a payload are the tensors that look at it; beside the map stand the pickle, the code and the JSON that give them their
-names.
+An archive is a zip file whose payloads begin on multiples of 64 bytes, so that they can be mapped
+into memory and used where they are. Each record is a row: its header with its name, the padding up
+to the boundary, the payload, the data descriptor. Beside a payload are the tensors that look at it;
+beside the map stand the pickle, the code and the JSON that give them their names.
 
-How the real one differs: PyTorch draws nothing; `unzip -v` lists the records, and `torch.utils.model_dump` the tensors.
+How the real one differs: PyTorch draws nothing; `unzip -v` lists the records, and
+`torch.utils.model_dump` the tensors.
 """
 
 from __future__ import annotations
@@ -21,12 +23,21 @@ from viz.text import plural, size_in_words, table
 RECORDS_AT_MOST = 24
 LINES_AT_MOST = 18  # of a panel
 BUCKETS = 60
-MARKS = {"tensor": "█", "description": "▒", "code": "▓", "text": "▒", "directory": "░", "overhead": "·"}
+MARKS = {
+    "tensor": "█",
+    "description": "▒",
+    "code": "▓",
+    "text": "▒",
+    "directory": "░",
+    "overhead": "·",
+}
 
 
 @dataclass
 class TensorRow:
-    """A tensor and the bytes of its record that it touches; `shared` when another one looks at that record, too."""
+    """A tensor and the bytes of its record that it touches; `shared` when another one looks at that
+    record, too.
+    """
 
     name: str
     facts: str
@@ -38,9 +49,11 @@ class TensorRow:
 
 @dataclass
 class RecordRow:
-    """One record: `start` is where its header is, and header, padding, payload and descriptor follow each other from there.
+    """One record: `start` is where its header is, and header, padding, payload and descriptor
+    follow each other from there.
 
-    `kind` is "tensor", "description" (pickle, JSON), "code", "text", "directory", or "hidden": a run of records not shown.
+    `kind` is "tensor", "description" (pickle, JSON), "code", "text", "directory", or "hidden": a
+    run of records not shown.
     """
 
     name: str
@@ -86,11 +99,16 @@ class Archive(Picture):
     warnings: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        lines = [f"{self.name}: {self.what}, {size_in_words(self.size)}", *(f"  {line}" for line in self.summary)]
+        lines = [
+            f"{self.name}: {self.what}, {size_in_words(self.size)}",
+            *(f"  {line}" for line in self.summary),
+        ]
         lines += [f"  WARNING: {warning}" for warning in self.warnings]
         lines += ["", f"  {strip(self)}", f"  {legend()}", ""]
         rows = [cells for row in self.rows for cells in row_cells(row)]
-        lines.append(table(rows, ["at", "header", "padding", "payload", "record", "holds"], 2, {0, 1, 2, 3}))
+        lines.append(
+            table(rows, ["at", "header", "padding", "payload", "record", "holds"], 2, {0, 1, 2, 3})
+        )
         for panel in self.panels:
             lines += ["", panel.title, *(f"    {line}".rstrip() for line in panel.lines)]
             lines += [f"    ... {plural(panel.hidden, 'more line')}"] if panel.hidden else []
@@ -106,11 +124,13 @@ class Archive(Picture):
 
 
 def archive(path: str | os.PathLike[str], *, limit: int = RECORDS_AT_MOST) -> Archive:
-    """The bytes of a `.pt`, `.pth`, `.pt2` or `.safetensors` file; at most `limit` records, others are marked as hidden.
+    """The bytes of a `.pt`, `.pth`, `.pt2` or `.safetensors` file; at most `limit` records, others
+    are marked as hidden.
 
     Nothing in the file is executed. A damaged file is drawn as far as it can be read.
 
-    Raises OSError when there is no such file, `ArchiveError` when it is of another kind, and ValueError for a limit below 1.
+    Raises OSError when there is no such file, `ArchiveError` when it is of another kind, and
+    ValueError for a limit below 1.
     """
     from internals.serialization.inspection.report import examine
 
@@ -128,7 +148,10 @@ def visible(text: str) -> str:
 def scene(report: Any, limit: int) -> Archive:
     """The picture of a report of `internals.serialization.inspection.report`."""
     rows = [record_row(r, report) for r in report.records]
-    rows += [RecordRow(s.what, "directory", s.start, 0, 0, s.size, 0, SAYS.get(s.what, "")) for s in report.spans]
+    rows += [
+        RecordRow(s.what, "directory", s.start, 0, 0, s.size, 0, SAYS.get(s.what, ""))
+        for s in report.spans
+    ]
     rows.sort(key=lambda row: row.start)
     warnings = [f"loading it would import {name}, which is refused" for name in report.refused]
     return Archive(
@@ -143,7 +166,13 @@ def scene(report: Any, limit: int) -> Archive:
     )
 
 
-KINDS = {"tensor": "tensor", "pickle": "description", "json": "description", "code": "code", "positions": "code"}
+KINDS = {
+    "tensor": "tensor",
+    "pickle": "description",
+    "json": "description",
+    "code": "code",
+    "positions": "code",
+}
 SAYS = {
     "central directory": "where each record is, and how long",
     "end record": "where the central directory is",
@@ -153,7 +182,9 @@ SAYS = {
 
 
 def record_row(r: Any, report: Any) -> RecordRow:
-    tensors = [tensor_row(t) for t in report.tensors if t.record == r.name] if r.what == "tensor" else []
+    tensors = (
+        [tensor_row(t) for t in report.tensors if t.record == r.name] if r.what == "tensor" else []
+    )
     return RecordRow(
         name=visible(r.name),
         kind=KINDS.get(r.what, "text"),
@@ -170,7 +201,14 @@ def record_row(r: Any, report: Any) -> RecordRow:
 
 def tensor_row(t: Any) -> TensorRow:
     strides = "" if t.is_contiguous() else f" strides {t.strides}"
-    return TensorRow(visible(t.path), visible(f"{t.dtype} {t.sizes}{strides}"), t.first, t.last, t.whole, bool(t.shares_with))
+    return TensorRow(
+        visible(t.path),
+        visible(f"{t.dtype} {t.sizes}{strides}"),
+        t.first,
+        t.last,
+        t.whole,
+        bool(t.shares_with),
+    )
 
 
 def note_of(r: Any, report: Any) -> str:
@@ -184,9 +222,14 @@ def note_of(r: Any, report: Any) -> str:
         if not users:
             return "bytes that no tensor here looks at"
         all_of_it = (users[0].first, users[0].last, users[0].nbytes) == (0, r.size, r.size)
-        return "one tensor, all of it, in another order:" if all_of_it else "one tensor, a part of it:"
+        return (
+            "one tensor, all of it, in another order:" if all_of_it else "one tensor, a part of it:"
+        )
     if r.deflated:
-        return f"{r.size:,} bytes of {'code' if r.what == 'code' else 'positions in the source'}, deflated"
+        return (
+            f"{r.size:,} bytes of {'code' if r.what == 'code' else 'positions in the source'}, "
+            "deflated"
+        )
     if r.what == "code":
         return plural(len(report.code.get(r.name, "").splitlines()), "line")
     if r.name in report.pickles:
@@ -198,7 +241,9 @@ def note_of(r: Any, report: Any) -> str:
 
 
 def folded(rows: list[RecordRow], limit: int, main: str = "") -> list[RecordRow]:
-    """At most `limit` records: what is damaged or shared first, then what describes the rest, then the others, as they come."""
+    """At most `limit` records: what is damaged or shared first, then what describes the rest, then
+    the others, as they come.
+    """
 
     def weight(i: int) -> tuple[int, int]:
         row = rows[i]
@@ -211,7 +256,9 @@ def folded(rows: list[RecordRow], limit: int, main: str = "") -> list[RecordRow]
     records = [i for i, row in enumerate(rows) if row.kind != "directory"]
     if len(records) <= limit + 1:
         return rows
-    kept = set(sorted(records, key=weight)[:limit]) | {i for i, row in enumerate(rows) if row.kind == "directory"}
+    kept = set(sorted(records, key=weight)[:limit]) | {
+        i for i, row in enumerate(rows) if row.kind == "directory"
+    }
     shown: list[RecordRow] = []
     hidden: list[RecordRow] = []
     for i, row in enumerate([*rows, None]):
@@ -265,11 +312,15 @@ def summary(report: Any) -> list[str]:
         of_tensors = sum(r.stored_size for r in stored)
         share = f"{of_tensors / report.size:.1%} of the file are tensors' bytes"
         lines.append(
-            f"{plural(len(report.records), 'record')}; {share}; {how_many} of their storages on a multiple of 64"
+            f"{plural(len(report.records), 'record')}; {share}; {how_many} of their storages on a "
+            "multiple of 64"
         )
     views = sum(bool(t.shares_with) for t in report.tensors)
     if views:
-        lines.append(f"{plural(len(report.tensors), 'tensor')}, {views} of which share a storage that is there once")
+        lines.append(
+            f"{plural(len(report.tensors), 'tensor')}, {views} of which share a storage that is "
+            "there once"
+        )
     return lines
 
 
@@ -297,27 +348,55 @@ def main_code(report: Any) -> str:
     """The record with the class of the saved module; "" when there is no code."""
     function = getattr(getattr(report.pickles.get("data.pkl"), "root", None), "function", None)
     name = f"code/{getattr(function, 'module', '').replace('.', '/')}.py"
-    return name if name in report.code else min(report.code, key=lambda each: (each.count("/"), each), default="")
+    return (
+        name
+        if name in report.code
+        else min(report.code, key=lambda each: (each.count("/"), each), default="")
+    )
 
 
 def panel(title: str, lines: list[str]) -> Panel:
     hidden = max(0, len(lines) - LINES_AT_MOST)
-    return Panel(visible(title), [visible(line.expandtabs(4)) for line in lines[:LINES_AT_MOST]], hidden)
+    return Panel(
+        visible(title), [visible(line.expandtabs(4)) for line in lines[:LINES_AT_MOST]], hidden
+    )
 
 
 def row_cells(row: RecordRow) -> list[list[str]]:
-    """The lines of a row as text: one, or one more for each tensor that is not simply all of the record."""
+    """The lines of a row as text: one, or one more for each tensor that is not simply all of the
+    record.
+    """
     if row.kind in ("hidden", "directory"):
-        cells = [f"{row.start:#x}", "", "", f"{row.payload:,}" if row.kind == "directory" else "", row.name, row.note]
+        cells = [
+            f"{row.start:#x}",
+            "",
+            "",
+            f"{row.payload:,}" if row.kind == "directory" else "",
+            row.name,
+            row.note,
+        ]
         return [["..." if row.kind == "hidden" else cells[0], *cells[1:]]]
-    first = [f"{row.start:#x}", str(row.header), str(row.padding), f"{row.payload:,} at {row.offset:#x}", row.name]
+    first = [
+        f"{row.start:#x}",
+        str(row.header),
+        str(row.padding),
+        f"{row.payload:,} at {row.offset:#x}",
+        row.name,
+    ]
     simple = len(row.tensors) == 1 and row.tensors[0].whole
     if simple:
         return [[*first, f"{row.tensors[0].name}  {row.tensors[0].facts}"]]
     lines = [[*first, row.note]]
     for t in row.tensors:
         lines.append(
-            ["", "", "", f"{t.first:,} to {t.last:,}", "", f"{t.name}  {t.facts}{'  shared' if t.shared else ''}"]
+            [
+                "",
+                "",
+                "",
+                f"{t.first:,} to {t.last:,}",
+                "",
+                f"{t.name}  {t.facts}{'  shared' if t.shared else ''}",
+            ]
         )
     return lines
 
@@ -335,5 +414,11 @@ def strip(scene: Archive) -> str:
 
 
 def legend() -> str:
-    words = {"█": "tensors", "▒": "pickle, JSON, text", "▓": "code", "░": "directory", "·": "headers and padding"}
+    words = {
+        "█": "tensors",
+        "▒": "pickle, JSON, text",
+        "▓": "code",
+        "░": "directory",
+        "·": "headers and padding",
+    }
     return "  ".join(f"{mark} {meaning}" for mark, meaning in words.items())

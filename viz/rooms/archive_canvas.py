@@ -1,6 +1,8 @@
-"""How a `viz.archive` scene is drawn: the file to scale, then a row for each record, lined up at the beginning of its payload.
+"""How a `viz.archive` scene is drawn: the file to scale, then a row for each record, lined up at
+the beginning of its payload.
 
-How the real one differs: PyTorch draws nothing; Netron draws the graph that is in such a file, not the file.
+How the real one differs: PyTorch draws nothing; Netron draws the graph that is in such a file, not
+the file.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ HOLDS = SIZE_AT + 10
 ROW, BAR = 19.0, 12.0
 SMALL = 10.0
 ROLES = {
-    "tensor": "storage", "description": "python", "code": "key", "text": "free", "directory": "allocator", "overhead": None,
+    "tensor": "storage", "description": "python", "code": "key", "text": "free",
+    "directory": "allocator", "overhead": None,
 }  # fmt: skip
 LEGEND = {
     "tensor": "bytes of a storage",
@@ -31,17 +34,30 @@ LEGEND = {
 
 
 def archive_canvas(scene: Archive) -> Canvas:
-    canvas = Canvas(scene.title(), f"{scene.what}, {size_in_words(scene.size)}. " + " ".join(scene.summary))
-    name = canvas.text(0, 14, shorten(scene.name, 300, 14, bold=True), 14, bold=True, tip=scene.name)
+    canvas = Canvas(
+        scene.title(), f"{scene.what}, {size_in_words(scene.size)}. " + " ".join(scene.summary)
+    )
+    name = canvas.text(
+        0, 14, shorten(scene.name, 300, 14, bold=True), 14, bold=True, tip=scene.name
+    )
     facts = f"{scene.what}, {size_in_words(scene.size)}"
-    canvas.text(name.right + 10, 14, shorten(facts, WIDTH - name.right - 10, 12), 12, paint="muted", tip=facts)
+    canvas.text(
+        name.right + 10,
+        14,
+        shorten(facts, WIDTH - name.right - 10, 12),
+        12,
+        paint="muted",
+        tip=facts,
+    )
     y = 34.0
     for line in scene.summary:
         canvas.text(0, y, shorten(line, WIDTH, 11), 11, paint="muted", tip=line)
         y += 16
     for warning in scene.warnings:
         chip = canvas.chip(0, y - 8, "warning", "warning", bold=True)
-        canvas.text(chip.right + 8, y + 5, shorten(warning, WIDTH - chip.right - 8, 11), 11, tip=warning)
+        canvas.text(
+            chip.right + 8, y + 5, shorten(warning, WIDTH - chip.right - 8, 11), 11, tip=warning
+        )
         y += 25
     y = draw_strip(canvas, scene, y + 2)
     y = draw_rows(canvas, scene, y + 26)
@@ -57,7 +73,9 @@ def archive_canvas(scene: Archive) -> Canvas:
 
 
 def draw_strip(canvas: Canvas, scene: Archive, y: float) -> float:
-    """The whole file to scale. Neighbours of one colour are drawn as one, and what is too small to see is left out."""
+    """The whole file to scale. Neighbours of one colour are drawn as one, and what is too small to
+    see is left out.
+    """
     canvas.rect(0, y, WIDTH, 22, "panel", "line", radius=2)
     unit = WIDTH / max(scene.size, 1)
     merged: list[tuple[float, float, str]] = []
@@ -72,7 +90,15 @@ def draw_strip(canvas: Canvas, scene: Archive, y: float) -> float:
             merged.append((left, right, role))
     for left, right, role in merged:
         if right - left >= 0.35:
-            canvas.rect(left, y, right - left, 22, f"{role}-soft", role if right - left > 3 else None, radius=0)
+            canvas.rect(
+                left,
+                y,
+                right - left,
+                22,
+                f"{role}-soft",
+                role if right - left > 3 else None,
+                radius=0,
+            )
     for k in range(5):
         place, anchor = scene.size * k // 4, "start" if k == 0 else "end" if k == 4 else "middle"
         canvas.text(WIDTH * k / 4, y + 34, f"{place:#x}", 9.5, anchor, "mono", "muted")
@@ -85,10 +111,19 @@ def is_simple(row: RecordRow) -> bool:
 
 
 def draw_rows(canvas: Canvas, scene: Archive, y: float) -> float:
-    draw_heads(canvas, y, all(row.offset % 64 == 0 for row in scene.rows if row.kind not in ("hidden", "directory")))
+    draw_heads(
+        canvas,
+        y,
+        all(row.offset % 64 == 0 for row in scene.rows if row.kind not in ("hidden", "directory")),
+    )
     top, bottom = y + 19, y + 19 + sum(height(row) for row in scene.rows)
     for behind in (64, 128):
-        canvas.line([(PAYLOAD - behind * SCALE, top), (PAYLOAD - behind * SCALE, bottom)], "line", 0.8, dashed=True)
+        canvas.line(
+            [(PAYLOAD - behind * SCALE, top), (PAYLOAD - behind * SCALE, bottom)],
+            "line",
+            0.8,
+            dashed=True,
+        )
     canvas.line([(PAYLOAD, top), (PAYLOAD, bottom)], "muted", 1)
     y = top
     longest = max((row.header + row.padding for row in scene.rows), default=0)
@@ -129,12 +164,23 @@ def draw_row(canvas: Canvas, row: RecordRow, y: float, run_up: float) -> None:
     if row.descriptor:
         tip = f"data descriptor: {row.descriptor} bytes"
         canvas.rect(end, y + 5, row.descriptor * SCALE, BAR - 4, "panel", "muted", 0, tip=tip)
-    canvas.text(SIZE_AT, base, short_size(row.payload), 9.5, "end", "mono", "muted", tip=f"{row.payload:,} bytes")
+    canvas.text(
+        SIZE_AT,
+        base,
+        short_size(row.payload),
+        9.5,
+        "end",
+        "mono",
+        "muted",
+        tip=f"{row.payload:,} bytes",
+    )
     if is_simple(row):
         draw_tensor_text(canvas, row.tensors[0], base)
         return
     paint = "warning-text" if row.problem else "muted"
-    canvas.text(HOLDS, base, shorten(row.note, WIDTH - HOLDS, SMALL), SMALL, paint=paint, tip=row.note)
+    canvas.text(
+        HOLDS, base, shorten(row.note, WIDTH - HOLDS, SMALL), SMALL, paint=paint, tip=row.note
+    )
     for n, t in enumerate(row.tensors):
         draw_view(canvas, row, t, y + ROW + 15 * n)
 
@@ -146,10 +192,27 @@ def draw_run_up(canvas: Canvas, row: RecordRow, y: float, run_up: float) -> None
     middle = PAYLOAD - row.padding * SCALE
     if row.header:
         tip = f"header with the name: {row.header} bytes"
-        canvas.rect(start, y, max(middle - start, 2), BAR, "panel", "muted", 0, dashed=left < run_up, tip=tip)
+        canvas.rect(
+            start,
+            y,
+            max(middle - start, 2),
+            BAR,
+            "panel",
+            "muted",
+            0,
+            dashed=left < run_up,
+            tip=tip,
+        )
     if row.padding:
         canvas.rect(
-            middle, y + 2, row.padding * SCALE, BAR - 4, "free-soft", None, 0, tip=f"padding: {row.padding} bytes"
+            middle,
+            y + 2,
+            row.padding * SCALE,
+            BAR - 4,
+            "free-soft",
+            None,
+            0,
+            tip=f"padding: {row.padding} bytes",
         )
 
 
@@ -168,13 +231,24 @@ def draw_payload(canvas: Canvas, row: RecordRow, y: float) -> float:
 
 
 def draw_view(canvas: Canvas, row: RecordRow, t: TensorRow, y: float) -> None:
-    """Which bytes of the payload above a tensor touches: at the same scale, or of the whole when the payload is cut."""
+    """Which bytes of the payload above a tensor touches: at the same scale, or of the whole when
+    the payload is cut.
+    """
     unit = min(SCALE, PAYLOAD_ROOM / max(row.payload, 1))
     role = "shared" if t.shared else "view"
     tip = f"{t.name}: bytes {t.first:,} to {t.last:,}"
     if t.last > t.first:
         right = min(t.last, row.payload) * unit
-        canvas.rect(PAYLOAD + t.first * unit, y, max(right - t.first * unit, 1), 7, f"{role}-soft", role, 0, tip=tip)
+        canvas.rect(
+            PAYLOAD + t.first * unit,
+            y,
+            max(right - t.first * unit, 1),
+            7,
+            f"{role}-soft",
+            role,
+            0,
+            tip=tip,
+        )
     draw_tensor_text(canvas, t, y + 8)
 
 
@@ -216,7 +290,14 @@ def with_panels(canvas: Canvas, panels: list[Panel], y: float) -> Canvas:
 
 def draw_panel(canvas: Canvas, panel: Panel, x: float, y: float, wide: float, tall: float) -> None:
     canvas.rect(x, y, wide, tall, "panel", "line", radius=5)
-    canvas.text(x + 10, y + 18, shorten(panel.title, wide - 20, 11, bold=True), 11, bold=True, tip=panel.title)
+    canvas.text(
+        x + 10,
+        y + 18,
+        shorten(panel.title, wide - 20, 11, bold=True),
+        11,
+        bold=True,
+        tip=panel.title,
+    )
     base = y + 36
     for line in panel.lines:
         shown = shorten(line, wide - 20, 9.5, "mono")

@@ -1,11 +1,12 @@
-"""`viz.ast`: what Python reads in a source, and, with `typed=True`, what the JIT's frontend makes of it.
+"""`viz.ast`: what Python reads in a source, and, with `typed=True`, what the JIT's frontend makes
+of it.
 
-The source stands beside its tree. A line that begins a statement has its number in a blue badge, and the box of that statement
-has the same number; every other box says line and column of the text it stands for. As text the tree is astpretty's, with the
-lines' numbers in the margin.
+The source stands beside its tree. A line that begins a statement has its number in a blue badge,
+and the box of that statement has the same number; every other box says line and column of the text
+it stands for. As text the tree is astpretty's, with the lines' numbers in the margin.
 
-How the real one differs: PyTorch draws nothing; `print(torch.jit.frontend.get_jit_def(f, "f"))` prints the second tree as nested
-parentheses.
+How the real one differs: PyTorch draws nothing; `print(torch.jit.frontend.get_jit_def(f, "f"))`
+prints the second tree as nested parentheses.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ SILENT = re.compile(r",?\s*\b(kind=None|type_comment=None|type_params=\[\]|type_
 
 @dataclass
 class AstNode:
-    """A node: `part` is what it is to its parent ("left", "body[0]"), `facts` its own values ("op=Add", "id='x'").
+    """A node: `part` is what it is to its parent ("left", "body[0]"), `facts` its own values
+    ("op=Add", "id='x'").
 
-    `line` and `column` (from 1 and 0) are None where Python keeps no place. `hides` counts the nodes folded into this box.
+    `line` and `column` (from 1 and 0) are None where Python keeps no place. `hides` counts the
+    nodes folded into this box.
     """
 
     kind: str
@@ -47,14 +50,17 @@ class AstNode:
 
 @dataclass
 class Ast(Picture):
-    """The scene. `lines` are those of the source, numbered from 1; `total` counts all nodes; `pretty` is the tree as text."""
+    """The scene. `lines` are those of the source, numbered from 1; `total` counts all nodes;
+    `pretty` is the tree as text.
+    """
 
     name: str
     lines: list[str] = field(default_factory=list)
     nodes: list[AstNode] = field(default_factory=list)
     total: int = 0
     pretty: str = ""
-    margin: dict[int, int] = field(default_factory=dict)  # of `pretty`: line of the text → line of the source
+    # of `pretty`: line of the text → line of the source
+    margin: dict[int, int] = field(default_factory=dict)
     typed: bool = False
 
     def heading(self) -> str:
@@ -93,11 +99,12 @@ class Ast(Picture):
 def ast(source: Any, *, typed: bool = False, limit: int = BOXES_AT_MOST) -> Ast:
     """The syntax tree of a function, a piece of source, or a node of Python's `ast`.
 
-    A source of one statement shows that statement, a longer one a Module. `typed=True` shows the tree of the JIT's frontend,
-    which knows less of Python and more of places; it wants a function. Of a tree with more than `limit` nodes the deepest are
-    folded.
+    A source of one statement shows that statement, a longer one a Module. `typed=True` shows the
+    tree of the JIT's frontend, which knows less of Python and more of places; it wants a function.
+    Of a tree with more than `limit` nodes the deepest are folded.
 
-    Raises TypeError for what has no source, SyntaxError for what is no Python, and with `typed` what the frontend raises.
+    Raises TypeError for what has no source, SyntaxError for what is no Python, and with `typed`
+    what the frontend raises.
 
     >>> viz.ast("print(1 + 2)")                     # doctest: +SKIP
     >>> viz.ast(my_function, typed=True)            # doctest: +SKIP
@@ -124,7 +131,11 @@ def python_scene(source: Any) -> Ast:
 def read(source: Any) -> tuple[str, str, python_ast.AST]:
     """The text, the name and the root of a source. The text of a bare node is not known."""
     if isinstance(source, python_ast.AST):
-        root = source.body[0] if isinstance(source, python_ast.Module) and len(source.body) == 1 else source
+        root = (
+            source.body[0]
+            if isinstance(source, python_ast.Module) and len(source.body) == 1
+            else source
+        )
         return "", getattr(root, "name", type(root).__name__), root
     if isinstance(source, str):
         text = textwrap.dedent(source).strip("\n")
@@ -137,38 +148,55 @@ def read(source: Any) -> tuple[str, str, python_ast.AST]:
 
 
 def source_text(thing: Any) -> str:
-    """The source of a function or class, at the left margin. Raises TypeError when there is none to be had."""
+    """The source of a function or class, at the left margin. Raises TypeError when there is none to
+    be had.
+    """
     from internals.jit.frontend.source import align
 
     try:
         lines, _ = inspect.getsourcelines(thing)
     except (OSError, TypeError):
         raise TypeError(
-            f"no source for {type(thing).__name__} {getattr(thing, '__name__', '')!r}: viz.ast takes a function that was "
-            "written in a file or a notebook, a string, or a node of Python's ast"
+            f"no source for {type(thing).__name__} {getattr(thing, '__name__', '')!r}: viz.ast "
+            "takes a function that was written in a file or a notebook, a string, or a node of "
+            "Python's ast"
         ) from None
     return textwrap.dedent("".join(align(lines))).rstrip("\n")
 
 
 def python_nodes(root: python_ast.AST, text: str) -> Iterator[AstNode]:
-    """All nodes but operators and contexts, which are written into the node that has them, parents first."""
+    """All nodes but operators and contexts, which are written into the node that has them, parents
+    first.
+    """
     numbers = 0
 
     def visit(node: python_ast.AST, part: str, parent: int | None) -> Iterator[AstNode]:
         nonlocal numbers
         number, numbers = numbers, numbers + 1
         children = [
-            (name, value) for name, value in python_ast.iter_fields(node) if name not in ("ctx", "kind", "type_ignores")
+            (name, value)
+            for name, value in python_ast.iter_fields(node)
+            if name not in ("ctx", "kind", "type_ignores")
         ]
         place = (getattr(node, "lineno", None), getattr(node, "col_offset", None))
         found = (python_ast.get_source_segment(text, node) if text and place[0] else None) or ""
         facts = [fact for name, value in children if (fact := fact_of(name, value))]
-        yield AstNode(type(node).__name__, part, facts, *place, found, parent, isinstance(node, python_ast.stmt))
+        yield AstNode(
+            type(node).__name__,
+            part,
+            facts,
+            *place,
+            found,
+            parent,
+            isinstance(node, python_ast.stmt),
+        )
         for name, value in children:
             below = value if isinstance(value, list) else [value]
             for i, child in enumerate(below):
                 if isinstance(child, python_ast.AST) and child._fields:
-                    yield from visit(child, f"{name}[{i}]" if isinstance(value, list) else name, number)
+                    yield from visit(
+                        child, f"{name}[{i}]" if isinstance(value, list) else name, number
+                    )
 
     return visit(root, "", None)
 
@@ -206,7 +234,9 @@ def typed_scene(fn: Any) -> Ast:
     from internals.jit.frontend.build_tree import tree_of
 
     if not callable(fn):
-        raise TypeError(f"typed=True shows what the JIT makes of a function, not of a {type(fn).__name__}")
+        raise TypeError(
+            f"typed=True shows what the JIT makes of a function, not of a {type(fn).__name__}"
+        )
     root = tree_of(fn, fn.__name__)
     source = root.range.source
     scene = Ast(fn.__name__, textwrap.dedent(source.text).rstrip("\n").split("\n"), typed=True)
@@ -236,17 +266,23 @@ def typed_scene(fn: Any) -> Ast:
         for name, value in node.parts():
             for i, child in enumerate(value if isinstance(value, tuple) else [value]):
                 if isinstance(child, tree.Tree) and not isinstance(child, tree.Ident):
-                    below.append((child, f"{name}[{i}]" if isinstance(value, tuple) else name, number))
+                    below.append(
+                        (child, f"{name}[{i}]" if isinstance(value, tuple) else name, number)
+                    )
         nodes += reversed(below)
     scene.total = len(scene.nodes)
     scene.pretty = str(root)
     outline = list(scene.nodes)  # the outline has a line for every node, in the same order
-    scene.margin = {n: node.line for n, node in enumerate(outline) if node.statement and node.line is not None}
+    scene.margin = {
+        n: node.line for n, node in enumerate(outline) if node.statement and node.line is not None
+    }
     return scene
 
 
 def folded(nodes: list[AstNode], limit: int) -> list[AstNode]:
-    """The nodes nearest to the root, at most `limit` of them; what they hide is counted in grey boxes below them."""
+    """The nodes nearest to the root, at most `limit` of them; what they hide is counted in grey
+    boxes below them.
+    """
     if len(nodes) <= limit:
         return nodes
     children: dict[int | None, list[int]] = {}
@@ -265,7 +301,9 @@ def folded(nodes: list[AstNode], limit: int) -> list[AstNode]:
         gone = [c for c in children.get(n, []) if c not in place]
         if gone:
             hidden = sum(_size(c, children) for c in gone)
-            result.append(AstNode("…", facts=[plural(hidden, "node")], parent=place[n], hides=hidden))
+            result.append(
+                AstNode("…", facts=[plural(hidden, "node")], parent=place[n], hides=hidden)
+            )
     return result
 
 

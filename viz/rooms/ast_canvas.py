@@ -1,4 +1,6 @@
-"""A syntax tree as a drawing: the source on the left, with badges on lines that begin statements; the tree on the right."""
+"""A syntax tree as a drawing: the source on the left, with badges on lines that begin statements;
+the tree on the right.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from viz.rooms.autograd_canvas import Card, Link, Row, Sheet, draw_sheet
 LINE = 18.0
 WIDEST_SOURCE = 420.0
 GAP = 36.0
-KEY = [("view", "a statement, and the line it begins on"), ("key", "a part of one"), ("free", "folded")]
+KEY = [
+    ("view", "a statement, and the line it begins on"),
+    ("key", "a part of one"),
+    ("free", "folded"),
+]
 
 
 def ast_canvas(scene: Ast) -> Canvas:
@@ -33,12 +39,24 @@ def source_panel(scene: Ast) -> Canvas:
     canvas, badges = Canvas(), scene.statements()
     number_width = text_width(str(len(scene.lines)), 10.5, "mono") + 8
     width = min(WIDEST_SOURCE, max(text_width(line, 11.5, "mono") for line in scene.lines))
-    canvas.rect(0, 0, number_width + width + 24, LINE * len(scene.lines) + 10, "panel", "line", radius=4)
+    canvas.rect(
+        0, 0, number_width + width + 24, LINE * len(scene.lines) + 10, "panel", "line", radius=4
+    )
     for n, line in enumerate(scene.lines, 1):
         y = 5 + LINE * (n - 1)
         if n in badges:
-            canvas.rect(5, y + 2, number_width, LINE - 4, "view-soft", "view", radius=6, tip=badges[n].kind)
-        canvas.text(5 + number_width / 2, y + 13, str(n), 10.5, "middle", "mono", "ink" if n in badges else "muted")
+            canvas.rect(
+                5, y + 2, number_width, LINE - 4, "view-soft", "view", radius=6, tip=badges[n].kind
+            )
+        canvas.text(
+            5 + number_width / 2,
+            y + 13,
+            str(n),
+            10.5,
+            "middle",
+            "mono",
+            "ink" if n in badges else "muted",
+        )
         if line.strip():
             indent = text_width(line[: len(line) - len(line.lstrip())], 11.5, "mono")
             shown = shorten(line.strip(), width - indent, 11.5, "mono")
@@ -57,7 +75,13 @@ def sheet_of(scene: Ast) -> Sheet:
 
 
 def card_of(node: AstNode, n: int) -> Card:
-    where = "" if node.line is None else str(node.line) if node.statement else f"{node.line}:{node.column}"
+    where = (
+        ""
+        if node.line is None
+        else str(node.line)
+        if node.statement
+        else f"{node.line}:{node.column}"
+    )
     rows = [Row(node.kind, 12, "sans", bold=True, right=where)]
     rows += [Row(fact, 10.5) for fact in node.facts]
     return Card(rows, card_role(node), node=n, tip=node.source, dashed=bool(node.hides), radius=4)

@@ -1,15 +1,17 @@
 """`viz.autograd`: the backward graph of the reader's own tensors.
 
-From the tensors at the top the gradients flow down: through the nodes that the forward computation left behind, to the leaves.
-Beside each node stands what it keeps of the forward computation. Two nodes that keep the same tensor point to one box; one
-that was written to since it was kept is marked, for backward will refuse it. After `backward` the kept tensors are gone, and the
-same picture says so.
+From the tensors at the top the gradients flow down: through the nodes that the forward computation
+left behind, to the leaves. Beside each node stands what it keeps of the forward computation. Two
+nodes that keep the same tensor point to one box; one that was written to since it was kept is
+marked, for backward will refuse it. After `backward` the kept tensors are gone, and the same
+picture says so.
 
-Nodes are n0, n1, ... in the order in which the engine would run them; #0, #1, ... is the order in which forward made them:
-their sequence numbers, of which there are many more, counted within this graph.
+Nodes are n0, n1, ... in the order in which the engine would run them; #0, #1, ... is the order in
+which forward made them: their sequence numbers, of which there are many more, counted within this
+graph.
 
-How the real one differs: PyTorch draws nothing; torchviz draws the same graph without versions, and merges a saved tensor with
-the node that made it.
+How the real one differs: PyTorch draws nothing; torchviz draws the same graph without versions, and
+merges a saved tensor with the node that made it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ NODES_AT_MOST = 24
 
 @dataclass
 class Saved:
-    """One tensor that a node keeps. `state`: "kept", "modified" since, "released", or "packed" by a saved-tensors hook."""
+    """One tensor that a node keeps. `state`: "kept", "modified" since, "released", or "packed" by a
+    saved-tensors hook.
+    """
 
     name: str
     tensor: int | None  # its box; None when it cannot be seen
@@ -40,7 +44,11 @@ class Saved:
     def text(self) -> str:
         if self.state == "modified":
             return f"{self.name}: saved v{self.version}, now v{self.now}"
-        return f"{self.name} v{self.version}" if self.state == "kept" else f"{self.name} ({self.state})"
+        return (
+            f"{self.name} v{self.version}"
+            if self.state == "kept"
+            else f"{self.name} ({self.state})"
+        )
 
 
 @dataclass
@@ -62,7 +70,9 @@ class GraphTensor:
 
 @dataclass
 class GraphNode:
-    """A node. `kind`: "operation", "leaf" (an AccumulateGrad), "inner" (the node inside a CopySlices) or "hidden" (several)."""
+    """A node. `kind`: "operation", "leaf" (an AccumulateGrad), "inner" (the node inside a
+    CopySlices) or "hidden" (several).
+    """
 
     name: str
     kind: str = "operation"
@@ -83,7 +93,9 @@ class GraphNode:
 
 @dataclass
 class GraphEdge:
-    """The gradient that `tail` passes on to `head`, for output `output_nr` of the operation that `head` differentiates."""
+    """The gradient that `tail` passes on to `head`, for output `output_nr` of the operation that
+    `head` differentiates.
+    """
 
     tail: int
     head: int
@@ -102,7 +114,8 @@ class GraphEdge:
 class Autograd(Picture):
     """The scene. `roots` are (tensor, node, output number), the places where gradients begin.
 
-    `kept` counts the tensors that nodes keep, `kept_bytes` their storages, those of leaves left out: what dies with the graph.
+    `kept` counts the tensors that nodes keep, `kept_bytes` their storages, those of leaves left
+    out: what dies with the graph.
     """
 
     name: str
@@ -120,7 +133,8 @@ class Autograd(Picture):
             if name in (node.name, node.title):
                 return node
         raise KeyError(
-            f"no node {name!r} in the graph of {self.name}; there are {', '.join(n.title for n in self.nodes)}"
+            f"no node {name!r} in the graph of {self.name}; there are "
+            f"{', '.join(n.title for n in self.nodes)}"
         )
 
     def text(self) -> str:
@@ -168,11 +182,13 @@ def autograd(
 ) -> Autograd:
     """The graph behind `tensors`, tensors that require a gradient, or nodes (`t.grad_fn`).
 
-    Tensors given by name, and those of `params` (`dict(model.named_parameters())`), are called by their names; where only names
-    are given, the graph is that of those among them that were computed. `saved=False` leaves out what the nodes keep. Of a graph
-    with more than `limit` nodes the middle is folded into boxes that say what they hide.
+    Tensors given by name, and those of `params` (`dict(model.named_parameters())`), are called by
+    their names; where only names are given, the graph is that of those among them that were
+    computed. `saved=False` leaves out what the nodes keep. Of a graph with more than `limit` nodes
+    the middle is folded into boxes that say what they hide.
 
-    Raises TypeError for what is neither tensor nor node, ValueError for a tensor that requires no gradient.
+    Raises TypeError for what is neither tensor nor node, ValueError for a tensor that requires no
+    gradient.
 
     >>> viz.autograd(loss, w=w, b=b)                                    # doctest: +SKIP
     >>> viz.autograd(loss, params=dict(model.named_parameters()))       # doctest: +SKIP

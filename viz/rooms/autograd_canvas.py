@@ -1,6 +1,7 @@
 """A backward graph as a drawing: boxes of nodes, leaves and kept tensors, placed by `viz.layered`.
 
-Solid arrows are where gradients flow, with their shapes; dashed ones lead from a node to what it keeps.
+Solid arrows are where gradients flow, with their shapes; dashed ones lead from a node to what it
+keeps.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ class Link:
 
 @dataclass
 class Sheet:
-    """Cards and links with their layout: what is drawn, and drawn again for each step of a stepper."""
+    """Cards and links with their layout: what is drawn, and drawn again for each step of a
+    stepper.
+    """
 
     cards: list[Card] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -87,14 +90,22 @@ class Sheet:
 
     def place(self) -> Sheet:
         """Ask for a layout; returns the sheet."""
-        room = [(text_width(e.label, LABEL, "mono") + 8, 14.0) if e.label else (0.0, 0.0) for e in self.links]
-        arrows = [Arrow(e.tail, e.head, r, e.ranks, 1 if e.dashed else 3) for e, r in zip(self.links, room)]
+        room = [
+            (text_width(e.label, LABEL, "mono") + 8, 14.0) if e.label else (0.0, 0.0)
+            for e in self.links
+        ]
+        arrows = [
+            Arrow(e.tail, e.head, r, e.ranks, 1 if e.dashed else 3)
+            for e, r in zip(self.links, room)
+        ]
         self.layout = layered([card.size for card in self.cards], arrows)
         return self
 
 
 def autograd_canvas(scene: Autograd) -> Canvas:
-    canvas = Canvas(f"viz.autograd: {scene.name}", f"backward graph of {scene.name}: {summary(scene)}")
+    canvas = Canvas(
+        f"viz.autograd: {scene.name}", f"backward graph of {scene.name}: {summary(scene)}"
+    )
     draw_head(canvas, scene.name, summary(scene))
     sheet = sheet_of(scene).place()
     body = Canvas()
@@ -109,8 +120,12 @@ def draw_head(canvas: Canvas, name: str, facts: str) -> None:
     canvas.text(0, 31, facts, 11.5, paint="muted")
 
 
-def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None = None, values: bool = True) -> Sheet:
-    """Cards for all nodes and tensors of the scene. `note(n, node)` may add rows to a node's card; `values` shows saved ones."""
+def sheet_of(
+    scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None = None, values: bool = True
+) -> Sheet:
+    """Cards for all nodes and tensors of the scene. `note(n, node)` may add rows to a node's card;
+    `values` shows saved ones.
+    """
     sheet, place = Sheet(), {}
     holders: dict[int, list[Saved]] = {}
     for node in scene.nodes:
@@ -120,7 +135,9 @@ def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None
     roots = [tensor for tensor, _, _ in scene.roots]
     for tensor in dict.fromkeys(roots):
         place[tensor] = len(sheet.cards)
-        sheet.cards.append(tensor_card(scene.tensors[tensor], tensor, holders.get(tensor, []), "view"))
+        sheet.cards.append(
+            tensor_card(scene.tensors[tensor], tensor, holders.get(tensor, []), "view")
+        )
     node_place = {}
     for n, node in enumerate(scene.nodes):
         node_place[n] = len(sheet.cards)
@@ -136,13 +153,23 @@ def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None
             sheet.cards.append(tensor_card(scene.tensors[tensor], tensor, holders[tensor], role))
     for tensor, n, nr in scene.roots:
         sheet.links.append(
-            Link(place[tensor], node_place[n], f"output {nr}" if nr else "", tip="the gradient begins here")
+            Link(
+                place[tensor],
+                node_place[n],
+                f"output {nr}" if nr else "",
+                tip="the gradient begins here",
+            )
         )
     for e in scene.edges:
-        tip = f"the gradient that {scene.nodes[e.tail].title} passes on to {scene.nodes[e.head].title}"
+        tip = (
+            f"the gradient that {scene.nodes[e.tail].title} passes on to "
+            f"{scene.nodes[e.head].title}"
+        )
         inner = scene.nodes[e.head].kind == "inner"
         label = "runs on the slice" if inner else e.label
-        sheet.links.append(Link(node_place[e.tail], node_place[e.head], label, "free" if inner else "key", tip=tip))
+        sheet.links.append(
+            Link(node_place[e.tail], node_place[e.head], label, "free" if inner else "key", tip=tip)
+        )
     for n, node in enumerate(scene.nodes):
         for saved in node.saved:
             if saved.tensor is not None:
@@ -150,10 +177,15 @@ def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None
     return sheet
 
 
-def saved_link(scene: Autograd, n: int, saved: Saved, tail: int, place: dict[int, int], roots: list[int]) -> Link:
+def saved_link(
+    scene: Autograd, n: int, saved: Saved, tail: int, place: dict[int, int], roots: list[int]
+) -> Link:
     bad = saved.state == "modified"
     assert saved.tensor is not None
-    tip = f"{scene.nodes[n].title} keeps {scene.tensors[saved.tensor].name} as {saved.name}, at version {saved.version}"
+    tip = (
+        f"{scene.nodes[n].title} keeps {scene.tensors[saved.tensor].name} as {saved.name}, at "
+        f"version {saved.version}"
+    )
     label = saved.text if bad else saved.name
     if saved.own_output:
         label, tip = f"{label} (its output)", f"{tip}; it is the node's own output"
@@ -161,7 +193,9 @@ def saved_link(scene: Autograd, n: int, saved: Saved, tail: int, place: dict[int
     return Link(tail, place[saved.tensor], label, role, True, saved.tensor not in roots, tip)
 
 
-def node_card(scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[Saved]], values: bool = True) -> Card:
+def node_card(
+    scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[Saved]], values: bool = True
+) -> Card:
     if node.variable is not None:
         t = scene.tensors[node.variable]
         bad = any(s.state == "modified" for s in holders.get(node.variable, []))
@@ -180,7 +214,9 @@ def node_card(scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[
         rows += [Row(line, 10, paint="muted") for line in value_lines(node)]
     gone = [s.name for s in node.saved if s.state == "released"]
     if gone or node.released:
-        rows.append(Row(("released: " + ", ".join(gone)) if gone else "released", 10, paint="muted"))
+        rows.append(
+            Row(("released: " + ", ".join(gone)) if gone else "released", 10, paint="muted")
+        )
     rows += [Row(s.text, 10, paint="muted") for s in node.saved if s.state == "packed"]
     rows += [Row(plural(node.hooks, "hook"), 10, paint="muted")] if node.hooks else []
     tip = "\n".join([node.title, *(f"{k} = {v}" for k, v in node.values)])
@@ -209,7 +245,14 @@ def tensor_card(t: GraphTensor, number: int, holders: list[Saved], role: str) ->
     if bad:
         rows.append(Row("modified since", 11, "sans", "warning-text", bold=True))
     who = f"kept {plural(len(holders), 'time')}" if holders else "the tensor you gave"
-    return Card(rows, "warning" if bad else role, tensor=number, tip=f"{t.name}: {who}", radius=9, heavy=role == "view")
+    return Card(
+        rows,
+        "warning" if bad else role,
+        tensor=number,
+        tip=f"{t.name}: {who}",
+        radius=9,
+        heavy=role == "view",
+    )
 
 
 def draw_sheet(canvas: Canvas, sheet: Sheet) -> None:
@@ -228,7 +271,9 @@ def draw_sheet(canvas: Canvas, sheet: Sheet) -> None:
 def draw_card(canvas: Canvas, card: Card, box: Box) -> None:
     fill = card.fill or f"{card.role}-soft"
     width = 2.2 if card.heavy or card.role == "warning" else 1.2
-    canvas.rect(box.x, box.y, box.w, box.h, fill, card.role, card.radius, width, card.dashed, card.tip)
+    canvas.rect(
+        box.x, box.y, box.w, box.h, fill, card.role, card.radius, width, card.dashed, card.tip
+    )
     y = box.y + 4
     for row in card.rows:
         y += row.height

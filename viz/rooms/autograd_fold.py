@@ -1,7 +1,8 @@
 """Folding a graph that is too big to be read: its middle becomes boxes that say what they hide.
 
-The nodes that run first and last are kept, with the leaves between them; the others are hidden, each group of neighbours in a
-box of its own, and edges into the group end at the box. Nothing is left out without a mark.
+The nodes that run first and last are kept, with the leaves between them; the others are hidden,
+each group of neighbours in a box of its own, and edges into the group end at the box. Nothing is
+left out without a mark.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from viz.rooms.autograd import Autograd, GraphEdge, GraphNode
 def folded(scene: Autograd, limit: int) -> Autograd:
     """The scene with `limit` nodes and boxes for the hidden ones; itself when it has no more.
 
-    The first and the last operation, with their leaves, are always shown. Raises ValueError for a limit below 2.
+    The first and the last operation, with their leaves, are always shown. Raises ValueError for a
+    limit below 2.
     """
     return fold(scene, limit)[0]
 
@@ -28,7 +30,9 @@ def fold(scene: Autograd, limit: int) -> tuple[Autograd, dict[int, int]]:
     hidden = _middle(scene, limit)
     group = _groups(scene, hidden)
     place: dict[int, int] = {}
-    small = Autograd(scene.name, kept=scene.kept, kept_bytes=scene.kept_bytes, show_saved=scene.show_saved)
+    small = Autograd(
+        scene.name, kept=scene.kept, kept_bytes=scene.kept_bytes, show_saved=scene.show_saved
+    )
     used: list[int] = []
     for n, node in enumerate(scene.nodes):
         if n not in hidden:
@@ -58,10 +62,14 @@ def fold(scene: Autograd, limit: int) -> tuple[Autograd, dict[int, int]]:
 
 
 def _middle(scene: Autograd, limit: int) -> set[int]:
-    """Which nodes to hide: of the operations all but the first and last to run, and the leaves only those lead to."""
+    """Which nodes to hide: of the operations all but the first and last to run, and the leaves only
+    those lead to.
+    """
     inner = {e.head: e.tail for e in scene.edges if scene.nodes[e.head].kind == "inner"}
     operations = [n for n, node in enumerate(scene.nodes) if node.kind == "operation"]
-    users: dict[int, list[int]] = {n: [] for n, node in enumerate(scene.nodes) if node.kind == "leaf"}
+    users: dict[int, list[int]] = {
+        n: [] for n, node in enumerate(scene.nodes) if node.kind == "leaf"
+    }
     for e in scene.edges:
         if e.head in users:
             users[e.head].append(e.tail)
@@ -99,7 +107,9 @@ def _groups(scene: Autograd, hidden: set[int]) -> dict[int, int]:
 def _hidden_box(members: list[GraphNode]) -> GraphNode:
     leaves = sum(m.kind == "leaf" for m in members)
     names = Counter(m.name for m in members if m.kind != "leaf")
-    values = [(name, f"{count} times" if count > 1 else "once") for name, count in names.most_common(4)]
+    values = [
+        (name, f"{count} times" if count > 1 else "once") for name, count in names.most_common(4)
+    ]
     if len(names) > 4:
         values.append((f"and {len(names) - 4} other kinds", ""))
     if leaves:

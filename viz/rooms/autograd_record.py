@@ -1,7 +1,8 @@
 """Walking a backward graph and writing down what is there.
 
-The walk is the engine's: it counts the edges that lead to each node, then takes the nodes whose count is used up, the latest
-made first. So a node's number is its place in the order in which `backward` would run them. Only numbers and names are kept.
+The walk is the engine's: it counts the edges that lead to each node, then takes the nodes whose
+count is used up, the latest made first. So a node's number is its place in the order in which
+`backward` would run them. Only numbers and names are kept.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 from viz.rooms.autograd import Autograd, GraphEdge, GraphNode, GraphTensor, Saved
 
 
-def record(tensors: Sequence[Any], params: Any, names: Mapping[str, Any], saved: bool = True) -> Autograd:
+def record(
+    tensors: Sequence[Any], params: Any, names: Mapping[str, Any], saved: bool = True
+) -> Autograd:
     """The scene of the graph behind `tensors`; see `viz.autograd`."""
     return Walk(tensors, params, names, saved).scene
 
@@ -24,7 +27,9 @@ def tensors_of(params: Mapping[str, Any] | Iterable[tuple[str, Any]] | None) -> 
 
 
 def edge_of(t: Any, who: str) -> tuple[Any, int]:
-    """Where the gradient of a tensor goes: (node, output number). A node stands for its own output 0."""
+    """Where the gradient of a tensor goes: (node, output number). A node stands for its own output
+    0.
+    """
     from internals import Tensor
     from internals.autograd.graph import Node, get_gradient_edge
 
@@ -32,11 +37,13 @@ def edge_of(t: Any, who: str) -> tuple[Any, int]:
         return t, 0
     if not isinstance(t, Tensor):
         kind = f"{type(t).__module__}.{type(t).__name__}".removeprefix("builtins.")
-        raise TypeError(f"{who} must be a tensor of internals or a node of its graph (t.grad_fn), got {kind}")
+        raise TypeError(
+            f"{who} must be a tensor of internals or a node of its graph (t.grad_fn), got {kind}"
+        )
     if not t.requires_grad:
         raise ValueError(
-            f"{who} does not require a gradient, so there is no graph behind it; compute it from a tensor with "
-            "requires_grad=True, outside torch.no_grad()"
+            f"{who} does not require a gradient, so there is no graph behind it; compute it from a "
+            "tensor with requires_grad=True, outside torch.no_grad()"
         )
     return get_gradient_edge(t)
 
@@ -77,7 +84,9 @@ def is_leaf(node: Any) -> bool:
 
 
 def inner_node(node: Any) -> Any:
-    """The node that a CopySlices runs on its slice; None for any other node, and after it was released."""
+    """The node that a CopySlices runs on its slice; None for any other node, and after it was
+    released.
+    """
     inner = getattr(node, "fn", None)
     return inner if hasattr(inner, "next_functions") else None
 
@@ -85,7 +94,9 @@ def inner_node(node: Any) -> Any:
 class Walk:
     """One recording. `number` maps nodes to their places in the scene."""
 
-    def __init__(self, tensors: Sequence[Any], params: Any, names: Mapping[str, Any], saved: bool = True) -> None:
+    def __init__(
+        self, tensors: Sequence[Any], params: Any, names: Mapping[str, Any], saved: bool = True
+    ) -> None:
         self.given = {**tensors_of(params), **names}
         self.called = {id(t): name for name, t in reversed(list(self.given.items()))}
         starts = list(tensors) or self.computed(names)
@@ -110,8 +121,12 @@ class Walk:
                 self._inside(node)
                 self.scene.nodes[self.number[node]].saved = self._saved(node)
         leaves = {id(node.variable.untyped_storage()) for node in self.order if is_leaf(node)}
-        self.scene.kept = len({s.tensor for node in self.scene.nodes for s in node.saved if s.tensor is not None})
-        self.scene.kept_bytes = sum(nbytes for storage, nbytes in self.storages.items() if storage not in leaves)
+        self.scene.kept = len(
+            {s.tensor for node in self.scene.nodes for s in node.saved if s.tensor is not None}
+        )
+        self.scene.kept_bytes = sum(
+            nbytes for storage, nbytes in self.storages.items() if storage not in leaves
+        )
         self._origins()
 
     def computed(self, names: Mapping[str, Any]) -> list[Any]:
@@ -119,11 +134,17 @@ class Walk:
         made = [t for t in names.values() if getattr(t, "grad_fn", None) is not None]
         inner: set[Any] = set()
         for t in made:
-            inner.update(after for node in execution_order([t.grad_fn]) for after, _ in node.next_functions)
+            inner.update(
+                after for node in execution_order([t.grad_fn]) for after, _ in node.next_functions
+            )
         return [t for t in made if t.grad_fn not in inner]
 
     def _who(self, t: Any, i: int) -> str:
-        return f"viz.autograd: {self.called[id(t)]!r}" if id(t) in self.called else f"viz.autograd: argument {i}"
+        return (
+            f"viz.autograd: {self.called[id(t)]!r}"
+            if id(t) in self.called
+            else f"viz.autograd: argument {i}"
+        )
 
     def _roots(self, starts: Sequence[Any], edges: Sequence[tuple[Any, int]]) -> None:
         scene, several = self.scene, len(starts) > 1
@@ -137,7 +158,9 @@ class Walk:
             if not is_leaf(node):
                 tensor.role = "root"
                 scene.roots.append((box, self.number[node], nr))
-        scene.name = ", ".join(dict.fromkeys(scene.tensors[b].name for b, _, _ in scene.roots)) or "a leaf"
+        scene.name = (
+            ", ".join(dict.fromkeys(scene.tensors[b].name for b, _, _ in scene.roots)) or "a leaf"
+        )
         if not scene.tensors:
             scene.name = ", ".join(node.name() for node, _ in edges)
 
@@ -164,19 +187,27 @@ class Walk:
                 self.scene.edges.append(GraphEdge(self.number[node], self.number[after], nr, shape))
 
     def _inside(self, node: Any) -> None:
-        """The node that a CopySlices runs on its slice: part of it, with saved tensors of its own."""
+        """The node that a CopySlices runs on its slice: part of it, with saved tensors of its
+        own.
+        """
         inner = inner_node(node)
         if inner is None:
             return
         made = GraphNode(
-            inner.name(), "inner", values=plain_values(inner), shapes=self.shapes_of(inner), released=inner.released
+            inner.name(),
+            "inner",
+            values=plain_values(inner),
+            shapes=self.shapes_of(inner),
+            released=inner.released,
         )
         made.sequence_nr = inner._sequence_nr()
         made.order = self.rank[made.sequence_nr]
         made.saved = self._saved(inner)
         self.scene.nodes.append(made)
         self.scene.edges.append(
-            GraphEdge(self.number[node], len(self.scene.nodes) - 1, 0, next(iter(made.shapes), None))
+            GraphEdge(
+                self.number[node], len(self.scene.nodes) - 1, 0, next(iter(made.shapes), None)
+            )
         )
 
     @staticmethod
@@ -188,7 +219,9 @@ class Walk:
         for name, kept in saved_variables(node):
             t = kept.data
             if t is None:
-                found.append(Saved(name, None, kept.saved_version, None, "released", kept.is_output))
+                found.append(
+                    Saved(name, None, kept.saved_version, None, "released", kept.is_output)
+                )
             elif kept.hooks is not None:
                 found.append(Saved(name, None, kept.saved_version, None, "packed", kept.is_output))
             else:
@@ -196,12 +229,20 @@ class Walk:
                 box = self._box(t)
                 storage = t.untyped_storage()
                 self.storages[id(storage)] = storage.nbytes()
-                found.append(Saved(name, box, kept.saved_version, t._version, state, kept.is_output))
+                found.append(
+                    Saved(name, box, kept.saved_version, t._version, state, kept.is_output)
+                )
         return found
 
     def _box(self, t: Any) -> int:
         """The box of a tensor: the same for all that look at the same elements in the same way."""
-        key = (id(t.untyped_storage()), t.storage_offset(), tuple(t.shape), tuple(t.stride()), str(t.dtype))
+        key = (
+            id(t.untyped_storage()),
+            t.storage_offset(),
+            tuple(t.shape),
+            tuple(t.stride()),
+            str(t.dtype),
+        )
         name = self.called.get(id(t), "")
         if key in self.boxes:
             tensor = self.scene.tensors[self.boxes[key]]
@@ -209,14 +250,24 @@ class Walk:
             return self.boxes[key]
         dtype = str(t.dtype).split(".")[-1]
         name = name or self._alias(key)
-        self.scene.tensors.append(GraphTensor(name, dtype, tuple(t.shape), t._version, origin=self._origin(t)))
+        self.scene.tensors.append(
+            GraphTensor(name, dtype, tuple(t.shape), t._version, origin=self._origin(t))
+        )
         self.boxes[key] = len(self.scene.tensors) - 1
         return self.boxes[key]
 
     def _alias(self, key: tuple[Any, ...]) -> str:
-        """The name the reader gave to a tensor on the same elements, such as the result that a node keeps detached."""
+        """The name the reader gave to a tensor on the same elements, such as the result that a node
+        keeps detached.
+        """
         for name, t in self.given.items():
-            if key == (id(t.untyped_storage()), t.storage_offset(), tuple(t.shape), tuple(t.stride()), str(t.dtype)):
+            if key == (
+                id(t.untyped_storage()),
+                t.storage_offset(),
+                tuple(t.shape),
+                tuple(t.stride()),
+                str(t.dtype),
+            ):
                 return name
         return ""
 
@@ -230,11 +281,17 @@ class Walk:
         return "" if base is None else "a view"
 
     def _origins(self) -> None:
-        """Name the tensors that nobody named: T0, T1, ...; say of which node they are the result."""
+        """Name the tensors that nobody named: T0, T1, ...; say of which node they are the
+        result.
+        """
         scene, unnamed = self.scene, 0
         for node in scene.nodes:
             for saved in node.saved:
-                if saved.own_output and saved.tensor is not None and not scene.tensors[saved.tensor].origin:
+                if (
+                    saved.own_output
+                    and saved.tensor is not None
+                    and not scene.tensors[saved.tensor].origin
+                ):
                     scene.tensors[saved.tensor].origin = f"output of {node.title}"
         for tensor in scene.tensors:
             if not tensor.name:
@@ -263,10 +320,18 @@ def plain_values(node: Any) -> list[tuple[str, str]]:
     if inner is not None and hasattr(node, "view_geometry"):
         v = node.view_geometry
         found.append(
-            ("slice", f"{tuple(v.sizes)}, strides {tuple(v.strides)}, offset {node.view_offset - node.base_offset}")
+            (
+                "slice",
+                f"{tuple(v.sizes)}, strides {tuple(v.strides)}, offset "
+                f"{node.view_offset - node.base_offset}",
+            )
         )
     for attribute in dir(type(node)):
-        if attribute.startswith("_saved_") and attribute[7:] not in node.saved_names and hasattr(node, attribute):
+        if (
+            attribute.startswith("_saved_")
+            and attribute[7:] not in node.saved_names
+            and hasattr(node, attribute)
+        ):
             found.append((attribute[7:], value_text(getattr(node, attribute))))
     return found
 

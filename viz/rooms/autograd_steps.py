@@ -1,9 +1,11 @@
 """`viz.autograd_steps`: the engine at work, one node at a time.
 
-This runs the backward pass: it makes the engine's own `GraphTask` and calls its `step()` until nothing is left, writing down
-after each what is ready, what waits for how many gradients, and what has arrived. Gradients are real, and stay in `.grad`.
+This runs the backward pass: it makes the engine's own `GraphTask` and calls its `step()` until
+nothing is left, writing down after each what is ready, what waits for how many gradients, and what
+has arrived. Gradients are real, and stay in `.grad`.
 
-How the real one differs: PyTorch's engine cannot be stopped between two nodes; its ready queue is seen only by its threads.
+How the real one differs: PyTorch's engine cannot be stopped between two nodes; its ready queue is
+seen only by its threads.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ VALUES_AT_MOST = 4  # a gradient of up to so many elements is shown by its value
 class State:
     """The engine after one step. Nodes are numbers of the scene.
 
-    `ran` is the node that ran last (None at the start), `ready` the nodes that may run, next first, `waiting` how many gradients
-    each reached node still waits for, `arrived` the gradients in its buffer, `grads` what the leaves hold in `.grad`.
+    `ran` is the node that ran last (None at the start), `ready` the nodes that may run, next first,
+    `waiting` how many gradients each reached node still waits for, `arrived` the gradients in its
+    buffer, `grads` what the leaves hold in `.grad`.
     """
 
     ran: int | None = None
-    passed: list[int] = field(default_factory=list)  # edges along which a gradient was passed on just now
+    # edges along which a gradient was passed on just now
+    passed: list[int] = field(default_factory=list)
     ready: list[int] = field(default_factory=list)
     waiting: dict[int, int] = field(default_factory=dict)
     arrived: dict[int, str] = field(default_factory=dict)
@@ -83,7 +87,9 @@ class AutogradSteps(Stepper):
         return steps_text(self.scene, self.states)
 
     def sheets(self) -> Any:
-        """The drawn graph of each frame, all with one layout, so that nothing moves from frame to frame."""
+        """The drawn graph of each frame, all with one layout, so that nothing moves from frame to
+        frame.
+        """
         from viz.rooms.autograd_steps_writers import placed_sheets
 
         if self._sheets is None:
@@ -107,13 +113,16 @@ def autograd_steps(
     limit: int = NODES_AT_MOST,
     **names: Any,
 ) -> AutogradSteps:
-    """Run `tensors[0].backward(gradient, retain_graph, create_graph)`, node by node, and show every step.
+    """Run `tensors[0].backward(gradient, retain_graph, create_graph)`, node by node, and show every
+    step.
 
-    For several tensors `gradient` is a list with one for each (None for 1). Naming and `limit` are as for `viz.autograd`; hidden
-    nodes run without frames of their own. `saved=True` also draws the tensors that nodes keep. When a node raises, the last
-    frame shows the error, and it is in `.error`; it is not raised.
+    For several tensors `gradient` is a list with one for each (None for 1). Naming and `limit` are
+    as for `viz.autograd`; hidden nodes run without frames of their own. `saved=True` also draws the
+    tensors that nodes keep. When a node raises, the last frame shows the error, and it is in
+    `.error`; it is not raised.
 
-    Raises RuntimeError as `backward` does when a tensor has no graph, or more than one element and no gradient.
+    Raises RuntimeError as `backward` does when a tensor has no graph, or more than one element and
+    no gradient.
     """
     walk = Walk(tensors, params, names, saved)
     starts = list(tensors) or walk.computed(names)
@@ -135,11 +144,15 @@ def starting_gradients(tensors: Sequence[Any], gradient: Any) -> list[Any]:
     given = given if len(given) == len(tensors) else given * len(tensors)
     for t, g in zip(tensors, given):
         if not isinstance(t, internals.Tensor):
-            raise TypeError(f"viz.autograd_steps needs tensors to start from, got {type(t).__name__}")
+            raise TypeError(
+                f"viz.autograd_steps needs tensors to start from, got {type(t).__name__}"
+            )
         if g is None and t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if g is not None and g.shape != t.shape:
-            raise RuntimeError(f"the gradient has the shape {tuple(g.shape)}, its tensor {tuple(t.shape)}")
+            raise RuntimeError(
+                f"the gradient has the shape {tuple(g.shape)}, its tensor {tuple(t.shape)}"
+            )
     return [internals.ones_like(t) if g is None else g for t, g in zip(tensors, given)]
 
 
@@ -154,7 +167,9 @@ class Recorder:
         self.done: list[int] = []
         self.skipped = 0
 
-    def run(self, roots: Sequence[Any], grads: list[Any], keep_graph: bool, create_graph: bool) -> str:
+    def run(
+        self, roots: Sequence[Any], grads: list[Any], keep_graph: bool, create_graph: bool
+    ) -> str:
         """All steps; the error of a node that raised, or nothing."""
         import internals
         from internals.autograd.engine import GraphTask
@@ -196,7 +211,11 @@ class Recorder:
         if ran is not None:
             state.ran = self.number[ran]
             if not error:
-                state.passed = [i for i, e in enumerate(self.scene.edges) if e.tail == state.ran and self._is_passed(e)]
+                state.passed = [
+                    i
+                    for i, e in enumerate(self.scene.edges)
+                    if e.tail == state.ran and self._is_passed(e)
+                ]
         self.states.append(state)
 
     def _is_passed(self, edge: GraphEdge) -> bool:

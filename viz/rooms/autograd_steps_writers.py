@@ -37,7 +37,11 @@ def caption(scene: Autograd, state: Any) -> str:
     if scene.nodes[state.ran].kind == "leaf":
         return f"{before}AccumulateGrad: the gradient of {who} arrives"
     targets = [name_of(scene, scene.edges[e].head) for e in state.passed]
-    return f"{before}{who} passes on to {and_list(list(dict.fromkeys(targets)))}" if targets else f"{before}{who} ran"
+    return (
+        f"{before}{who} passes on to {and_list(list(dict.fromkeys(targets)))}"
+        if targets
+        else f"{before}{who} ran"
+    )
 
 
 def steps_text(scene: Autograd, states: list[Any]) -> str:
@@ -45,7 +49,9 @@ def steps_text(scene: Autograd, states: list[Any]) -> str:
     for number, state in enumerate(states):
         ready = ", ".join(name_of(scene, n) for n in state.ready) or "-"
         waits = waiting_text(scene, state)
-        arrived = ", ".join(f"{name_of(scene, n)} {text}" for n, text in state.arrived.items()) or "-"
+        arrived = (
+            ", ".join(f"{name_of(scene, n)} {text}" for n, text in state.arrived.items()) or "-"
+        )
         who = "(start)" if state.ran is None else name_of(scene, state.ran)
         if state.skipped:
             who = f"{plural(state.skipped, 'hidden node')}, {who}"
@@ -59,7 +65,9 @@ def steps_text(scene: Autograd, states: list[Any]) -> str:
 
 
 def waiting_text(scene: Autograd, state: Any) -> str:
-    """Who waits for several gradients or has got some of them already; how many others wait for their only one."""
+    """Who waits for several gradients or has got some of them already; how many others wait for
+    their only one.
+    """
     notable = {n: count for n, count in state.waiting.items() if count > 1 or n in state.arrived}
     parts = [f"{name_of(scene, n)} for {count}" for n, count in notable.items()]
     if others := len(state.waiting) - len(notable):
@@ -70,7 +78,8 @@ def waiting_text(scene: Autograd, state: Any) -> str:
 def step_text(scene: Autograd, state: Any) -> str:
     rows = [["ready, next first", ", ".join(name_of(scene, n) for n in state.ready) or "nothing"]]
     rows += [
-        ["waits for", f"{name_of(scene, n)} for {plural(count, 'gradient')}"] for n, count in state.waiting.items()
+        ["waits for", f"{name_of(scene, n)} for {plural(count, 'gradient')}"]
+        for n, count in state.waiting.items()
     ]
     rows += [["arrived", f"{name_of(scene, n)}: {text}"] for n, text in state.arrived.items()]
     rows += [[".grad", f"{name_of(scene, n)}: {text}"] for n, text in state.grads.items()]
@@ -87,8 +96,13 @@ def placed_sheets(scene: Autograd, states: list[Any]) -> list[Sheet]:
         (max(s.cards[i].size[0] for s in sheets), max(s.cards[i].size[1] for s in sheets))
         for i in range(len(first.cards))
     ]
-    room = [(text_width(e.label, LABEL, "mono") + 8, 14.0) if e.label else (0.0, 0.0) for e in first.links]
-    arrows = [Arrow(e.tail, e.head, r, e.ranks, 1 if e.dashed else 3) for e, r in zip(first.links, room)]
+    room = [
+        (text_width(e.label, LABEL, "mono") + 8, 14.0) if e.label else (0.0, 0.0)
+        for e in first.links
+    ]
+    arrows = [
+        Arrow(e.tail, e.head, r, e.ranks, 1 if e.dashed else 3) for e, r in zip(first.links, room)
+    ]
     layout = layered(sizes, arrows)
     for sheet in sheets:
         sheet.layout = layout
@@ -163,13 +177,19 @@ def status_rows(scene: Autograd, state: Any, n: int) -> list[Row]:
         order = ORDINALS[place] if place < len(ORDINALS) else f"{place + 1}th"
         first = Row(f"ready: {order}", 10.5, "sans", "ready-text", bold=True)
     elif n in state.done:
-        first = Row("done, let go of its tensors" if n in state.released else "done", 10.5, "sans", "muted")
+        first = Row(
+            "done, let go of its tensors" if n in state.released else "done", 10.5, "sans", "muted"
+        )
     else:
         count = state.waiting.get(n, 0)
         first = Row(f"waits for {plural(count, 'gradient')}", 10.5, "sans", "muted")
     if node.kind == "leaf":
         grad = state.grads.get(n)
-        second = Row(f"got {arrived}", 10.5) if arrived else Row(f".grad {grad}" if grad else ".grad None", 10.5)
+        second = (
+            Row(f"got {arrived}", 10.5)
+            if arrived
+            else Row(f".grad {grad}" if grad else ".grad None", 10.5)
+        )
         second.paint = "copied-text" if grad and not arrived else "ink"
     return [first, second]
 
@@ -184,7 +204,9 @@ def step_canvas(step: Any) -> Canvas:
         chip = canvas.chip(x, 0, name_of(scene, n), "ready", 11, bold=place == 0)
         x = chip.right + 8
     if not state.ready:
-        canvas.text(x, 14, "empty: backward is finished" if not state.error else "empty", 12, paint="muted")
+        canvas.text(
+            x, 14, "empty: backward is finished" if not state.error else "empty", 12, paint="muted"
+        )
     elif len(state.ready) > 6:
         canvas.text(x, 14, f"and {len(state.ready) - 6} more", 12, paint="muted")
     for n, line in enumerate(wrap(state.error.partition(" Hint:")[0], 90)):

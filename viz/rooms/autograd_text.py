@@ -17,7 +17,8 @@ def summary(scene: Autograd) -> str:
         parts.append(f"{hidden} hidden")
     if scene.kept:
         parts.append(
-            f"{plural(scene.kept, 'tensor')} kept ({size_in_words(scene.kept_bytes).partition(' (')[0]} besides leaves)"
+            f"{plural(scene.kept, 'tensor')} kept "
+            f"({size_in_words(scene.kept_bytes).partition(' (')[0]} besides leaves)"
         )
     if any(n.released for n in scene.nodes):
         parts.append("kept tensors were released")
@@ -49,7 +50,11 @@ def node_lines(scene: Autograd, n: int, indent: str) -> list[str]:
     rows = []
     if onward:
         rows.append(["passes on", ", ".join(f"{e.label} -> n{e.head}".lstrip() for e in onward)])
-    kept = [saved_text(scene, s.name, s.tensor, s.text) for s in node.saved] if node.kind != "hidden" else []
+    kept = (
+        [saved_text(scene, s.name, s.tensor, s.text) for s in node.saved]
+        if node.kind != "hidden"
+        else []
+    )
     kept += [f"{name} = {value}" for name, value in node.values] if node.kind != "hidden" else []
     if kept:
         rows.append(["keeps", ", ".join(kept)])
@@ -95,13 +100,21 @@ def tensor_lines(scene: Autograd) -> list[str]:
         ]
         if holders:
             rows.append(
-                [t.name, f"{t.dtype} {shape_text(t.shape)}", f"v{t.version}", t.origin, "by " + ", ".join(holders)]
+                [
+                    t.name,
+                    f"{t.dtype} {shape_text(t.shape)}",
+                    f"v{t.version}",
+                    t.origin,
+                    "by " + ", ".join(holders),
+                ]
             )
     return ["kept tensors", table(rows, indent=4)] if rows else []
 
 
 def autograd_graph(scene: Autograd) -> Graph:
-    """The scene as boxes and arrows for Graphviz: solid where gradients flow, dashed where a tensor is kept."""
+    """The scene as boxes and arrows for Graphviz: solid where gradients flow, dashed where a tensor
+    is kept.
+    """
     graph = Graph(f"viz.autograd: {scene.name}")
     leaves = {n.variable for n in scene.nodes if n.variable is not None}
     kept = {s.tensor for n in scene.nodes for s in n.saved if s.tensor is not None}
@@ -118,7 +131,13 @@ def autograd_graph(scene: Autograd) -> Graph:
         if number in leaves or number not in kept | roots:
             continue
         holders = [s for n in scene.nodes for s in n.saved if s.tensor == number]
-        role = "warning" if any(s.state == "modified" for s in holders) else "shared" if len(holders) > 1 else "storage"
+        role = (
+            "warning"
+            if any(s.state == "modified" for s in holders)
+            else "shared"
+            if len(holders) > 1
+            else "storage"
+        )
         place[number] = graph.node(
             t.name, "view" if number in roots else role, lines=[t.facts, *filter(None, [t.origin])]
         )

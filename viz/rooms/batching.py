@@ -1,12 +1,15 @@
-"""`viz.batching`: requests that share runs of a model. Who waited, in which batch they were computed, who came back with nothing.
+"""`viz.batching`: requests that share runs of a model. Who waited, in which batch they were
+computed, who came back with nothing.
 
-A lane for each request, and below them the batches with their rows, on one axis. By order, the axis is what happened one after
-the other, without times: the same picture on every machine where the same things happened. By time, it is milliseconds.
+A lane for each request, and below them the batches with their rows, on one axis. By order, the axis
+is what happened one after the other, without times: the same picture on every machine where the
+same things happened. By time, it is milliseconds.
 
-It draws what a `Recorder` of `internals.serving.batching` wrote down. Anything with `events` of the same attributes will do;
-nothing of it is imported here.
+It draws what a `Recorder` of `internals.serving.batching` wrote down. Anything with `events` of the
+same attributes will do; nothing of it is imported here.
 
-How the real one differs: Triton's trace has the same instants for each request, as JSON, and no picture.
+How the real one differs: Triton's trace has the same instants for each request, as JSON, and no
+picture.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ REQUESTS_AT_MOST = 40
 
 @dataclass
 class Asked:
-    """A request. `arrived`, `started` and `ended` are numbers of moments, None for what has not been."""
+    """A request. `arrived`, `started` and `ended` are numbers of moments, None for what has not
+    been.
+    """
 
     number: int
     rows: int
@@ -73,7 +78,9 @@ class Batch:
 
 @dataclass
 class Moment:
-    """Something that happened, to one request or to all of a batch; `at` is milliseconds from the first."""
+    """Something that happened, to one request or to all of a batch; `at` is milliseconds from the
+    first.
+    """
 
     at: float
     kind: str
@@ -110,12 +117,18 @@ class Batching(Picture):
         batches = "1 batch" if len(self.batches) == 1 else f"{len(self.batches)} batches"
         facts = [f"{plural(len(self.requests) + self.hidden, 'request')}, {batches}"]
         if self.batches:
-            average = f"{number(round(rows / len(self.batches), 1))} row" + ("" if rows == len(self.batches) else "s")
-            facts[0] += f" of {average}" + (" on average" if len({batch.rows for batch in self.batches}) > 1 else "")
+            average = f"{number(round(rows / len(self.batches), 1))} row" + (
+                "" if rows == len(self.batches) else "s"
+            )
+            facts[0] += f" of {average}" + (
+                " on average" if len({batch.rows for batch in self.batches}) > 1 else ""
+            )
         found = [a.outcome for a in self.requests]
         without = [f"{found.count(kind)} {words}" for kind, words in SHORT.items() if kind in found]
         if without:
-            facts.append(f"nothing was computed for {sum(map(found.count, SHORT))}: {', '.join(without)}")
+            facts.append(
+                f"nothing was computed for {sum(map(found.count, SHORT))}: {', '.join(without)}"
+            )
         if self.hidden:
             facts.append(f"only the first {len(self.requests)} requests are shown")
         return facts
@@ -127,28 +140,39 @@ class Batching(Picture):
         if self.by == "order" or a.started is None:
             return f"batch {a.batch}"
         waited = self.place(a.started) - self.place(a.arrived)
-        return f"batch {a.batch}, after {milli(self.place(a.ended) - self.place(a.arrived))} (waited {milli(waited)})"
+        return (
+            f"batch {a.batch}, after {milli(self.place(a.ended) - self.place(a.arrived))} (waited "
+            f"{milli(waited)})"
+        )
 
     def text(self) -> str:
         if not self.moments:
             return "batching: nothing happened"
         lines = ["batching", *(f"    {fact}" for fact in self.facts())]
-        rows = [[a.name, plural(a.rows, "row"), self._strip(a), self.says(a)] for a in self.requests]
+        rows = [
+            [a.name, plural(a.rows, "row"), self._strip(a), self.says(a)] for a in self.requests
+        ]
         for b in self.batches:
             members = " ".join(str(member) for member, _ in b.members)
-            rows.append([b.name, plural(b.rows, "row"), self._bar(b.started, b.ended, "="), f"of {members}"])
+            rows.append(
+                [b.name, plural(b.rows, "row"), self._bar(b.started, b.ended, "="), f"of {members}"]
+            )
         used = {a.outcome for a in self.requests} - {"answered", "waiting", "running"}
         key = ". waits, # is computed, " + "".join(
             f"{OUTCOMES[u][2]} {OUTCOMES[u][1]}, " for u in OUTCOMES if u in used
         )
         axis = (
-            f"from left to right: {milli(self.end)}" if self.by == "time" else "from left to right: the order of events"
+            f"from left to right: {milli(self.end)}"
+            if self.by == "time"
+            else "from left to right: the order of events"
         )
         return "\n".join([*lines, table(rows, indent=4), f"    {key}= a batch; {axis}"])
 
     def _cell(self, at: float) -> int:
         span = self.end or 1.0
-        return int(at if span <= TEXT_WIDTH and self.by == "order" else at / span * TEXT_WIDTH + 1e-9)
+        return int(
+            at if span <= TEXT_WIDTH and self.by == "order" else at / span * TEXT_WIDTH + 1e-9
+        )
 
     def _bar(self, start: int | None, end: int | None, sign: str) -> str:
         first = self._cell(self.place(start))
@@ -158,7 +182,11 @@ class Batching(Picture):
         if a.started is None:
             end = "" if a.ended is None else OUTCOMES[a.outcome][2]
             waits = self._bar(a.arrived, a.ended, ".")
-            return waits + end if a.outcome != "refused" else " " * self._cell(self.place(a.arrived)) + end
+            return (
+                waits + end
+                if a.outcome != "refused"
+                else " " * self._cell(self.place(a.arrived)) + end
+            )
         first = self._cell(self.place(a.started))
         waits = self._bar(a.arrived, a.started, ".")[:first].ljust(first)
         return waits + self._bar(a.started, a.ended, "#")[first:]
@@ -186,7 +214,9 @@ def events_of(recording: Any, who: str) -> list[Any]:
 
 
 def scene(events: Sequence[Any], by: str = "order", at_most: int = REQUESTS_AT_MOST) -> Batching:
-    """The requests, batches and moments of a recording; of very many requests the first `at_most`."""
+    """The requests, batches and moments of a recording; of very many requests the first
+    `at_most`.
+    """
     numbers = sorted({event.request for event in events})
     shown = set(numbers[:at_most])
     moments = list(moments_of([event for event in events if event.request in shown]))
@@ -221,7 +251,11 @@ def moments_of(events: Iterable[Any]) -> Iterable[Moment]:
     for event in events:
         first = event.at if first is None else first
         batch = event.batch if event.batch >= 0 else None
-        if current is not None and batch is not None and (current.kind, current.batch) == (event.kind, batch):
+        if (
+            current is not None
+            and batch is not None
+            and (current.kind, current.batch) == (event.kind, batch)
+        ):
             current.requests.append(event.request)
             continue
         if current is not None:

@@ -1,4 +1,6 @@
-"""Where the marks of `viz.batching` go: lanes of requests, and below them the batches with their rows."""
+"""Where the marks of `viz.batching` go: lanes of requests, and below them the batches with their
+rows.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,13 @@ def batching_canvas(b: Batching) -> Canvas:
     key += [(OUTCOMES["left"][0], SHORT["left"])] if "left" in used else []
     canvas.key(0, y + 2, key)
     if b.by == "order":
-        canvas.text(0, y + 32, "from left to right: the order in which things happened, not time", 11, paint="muted")
+        canvas.text(
+            0,
+            y + 32,
+            "from left to right: the order in which things happened, not time",
+            11,
+            paint="muted",
+        )
     return canvas
 
 
@@ -64,14 +72,40 @@ def _lane(canvas: Canvas, b: Batching, a: Asked, left: float, scale: float, y: f
     role, words, _ = OUTCOMES[a.outcome]
     stop = ended if a.started is None else started
     if stop > arrived and a.outcome != "refused":
-        canvas.rect(arrived, y + 3, stop - arrived, BAR - 6, f"{WAITING}-soft", WAITING, 2, tip=f"{a.name} waits")
+        canvas.rect(
+            arrived,
+            y + 3,
+            stop - arrived,
+            BAR - 6,
+            f"{WAITING}-soft",
+            WAITING,
+            2,
+            tip=f"{a.name} waits",
+        )
     if a.started is not None:
         width = max(ended - started, NARROWEST)
-        box = canvas.rect(started, y, width, BAR, f"{RUNNING}-soft", RUNNING, 2, tip=f"{a.name} is in batch {a.batch}")
+        box = canvas.rect(
+            started,
+            y,
+            width,
+            BAR,
+            f"{RUNNING}-soft",
+            RUNNING,
+            2,
+            tip=f"{a.name} is in batch {a.batch}",
+        )
         canvas.label(box, str(a.batch), 10.5)
     elif a.outcome in ("refused", "expired", "left"):
-        canvas.rect((arrived if a.outcome == "refused" else ended) - 1, y, 5, BAR, role, None, 1, tip=words)
-    canvas.text(left + b.end * scale + 14, y + 11, b.says(a), 11, paint="ink" if a.outcome == "answered" else "muted")
+        canvas.rect(
+            (arrived if a.outcome == "refused" else ended) - 1, y, 5, BAR, role, None, 1, tip=words
+        )
+    canvas.text(
+        left + b.end * scale + 14,
+        y + 11,
+        b.says(a),
+        11,
+        paint="ink" if a.outcome == "answered" else "muted",
+    )
 
 
 def height_of(batch: Batch) -> float:
@@ -79,12 +113,19 @@ def height_of(batch: Batch) -> float:
     return max(LEAST_BATCH, lines * ROW_HEIGHT)
 
 
-def _batch(canvas: Canvas, b: Batching, batch: Batch, left: float, scale: float, y: float, height: float) -> None:
-    """A box as wide as the batch took, with its rows one below the other, each named by its request."""
+def _batch(
+    canvas: Canvas, b: Batching, batch: Batch, left: float, scale: float, y: float, height: float
+) -> None:
+    """A box as wide as the batch took, with its rows one below the other, each named by its
+    request.
+    """
     x, right = (left + b.place(m) * scale for m in (batch.started, batch.ended))
     width = max(right - x, NARROWEST)
     own = height_of(batch)
-    tip = f"{batch.name}: {plural(batch.rows, 'row')} of {', '.join(f'request {n}' for n, _ in batch.members)}"
+    tip = (
+        f"{batch.name}: {plural(batch.rows, 'row')} of "
+        f"{', '.join(f'request {n}' for n, _ in batch.members)}"
+    )
     canvas.rect(x, y, width, own, f"{RUNNING}-soft", RUNNING, 2, tip=tip)
     at = y
     for words, tall in cells_of(batch, own):
@@ -100,7 +141,9 @@ def _batch(canvas: Canvas, b: Batching, batch: Batch, left: float, scale: float,
 
 
 def cells_of(batch: Batch, height: float) -> list[tuple[str, float]]:
-    """What stands in the box of a batch, and how tall: each request by its rows; of many, each the same, and how many more."""
+    """What stands in the box of a batch, and how tall: each request by its rows; of many, each the
+    same, and how many more.
+    """
     if batch.rows <= ROWS_APART:
         return [(str(member), height * rows / batch.rows) for member, rows in batch.members]
     words = [str(member) for member, _ in batch.members]
@@ -110,7 +153,9 @@ def cells_of(batch: Batch, height: float) -> list[tuple[str, float]]:
 
 
 def tracks_of(b: Batching) -> list[list[Batch]]:
-    """Batches that were at work at the same time are in different rows of the picture: as many as workers were busy."""
+    """Batches that were at work at the same time are in different rows of the picture: as many as
+    workers were busy.
+    """
     tracks: list[list[Batch]] = []
     for batch in b.batches:
         start = b.place(batch.started)

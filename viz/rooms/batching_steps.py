@@ -1,7 +1,8 @@
-"""`viz.batching_steps`: a batcher's line, one moment after the other. Who is in line, what starts, what comes back.
+"""`viz.batching_steps`: a batcher's line, one moment after the other. Who is in line, what starts,
+what comes back.
 
-The requests stand in line with their rows, the first at the right, next to the model. A batch is what it is in memory, too: rows
-one below the other. Then each takes its own rows back.
+The requests stand in line with their rows, the first at the right, next to the model. A batch is
+what it is in memory, too: rows one below the other. Then each takes its own rows back.
 
 How the real one differs: Triton's queue can be watched only by its length.
 """
@@ -29,13 +30,16 @@ Member = tuple[int, int]  # a request and its rows
 
 @dataclass
 class Queue(Picture):
-    """The state after one moment. `fresh` are the requests that it happened to, `ended` (request, outcome) the latest last."""
+    """The state after one moment. `fresh` are the requests that it happened to, `ended` (request,
+    outcome) the latest last.
+    """
 
     line: list[Member] = field(default_factory=list)
     work: dict[int, list[Member]] = field(default_factory=dict)
     ended: list[tuple[int, str]] = field(default_factory=list)
     fresh: set[int] = field(default_factory=set)
-    tallest: int = 1  # rows in the largest batch or request of the whole recording: all frames are of one size
+    # rows in the largest batch or request of the whole recording: all frames are of one size
+    tallest: int = 1
     abreast: int = 1  # batches at work at the same time
 
     def title(self) -> str:
@@ -44,7 +48,8 @@ class Queue(Picture):
     def text(self) -> str:
         line = ", ".join(f"{n} ({plural(rows, 'row')})" for n, rows in self.line) or "nobody"
         work = "; ".join(
-            f"batch {b} = {' + '.join(str(n) for n, _ in members)} ({plural(sum(r for _, r in members), 'row')})"
+            f"batch {b} = {' + '.join(str(n) for n, _ in members)} "
+            f"({plural(sum(r for _, r in members), 'row')})"
             for b, members in self.work.items()
         )
         back = ", ".join(str(n) for n, outcome in self.ended if outcome == "answered") or "nobody"
@@ -77,7 +82,9 @@ class Queue(Picture):
             self._draw_batch(canvas, x, unit, number, members)
             x += CELL_WIDTH + 34
         if not self.work:
-            canvas.text(model_at + model_width / 2, height / 2 + 4, "idle", 12, "middle", paint="muted")
+            canvas.text(
+                model_at + model_width / 2, height / 2 + 4, "idle", 12, "middle", paint="muted"
+            )
         self._draw_done(canvas, back_at, height)
         return canvas
 
@@ -89,9 +96,18 @@ class Queue(Picture):
             self._block(canvas, x, HEAD + 4, unit, number, rows, WAITING)
             x -= CELL_WIDTH + 4
         if len(self.line) > IN_LINE_AT_MOST:
-            canvas.text(LINE_WIDTH - 10, 17, f"and {len(self.line) - IN_LINE_AT_MOST} more", 11, "end", paint="muted")
+            canvas.text(
+                LINE_WIDTH - 10,
+                17,
+                f"and {len(self.line) - IN_LINE_AT_MOST} more",
+                11,
+                "end",
+                paint="muted",
+            )
 
-    def _draw_batch(self, canvas: Canvas, x: float, unit: float, number: int, members: Sequence[Member]) -> None:
+    def _draw_batch(
+        self, canvas: Canvas, x: float, unit: float, number: int, members: Sequence[Member]
+    ) -> None:
         y = HEAD + 4
         for request, rows in members:
             self._block(canvas, x, y, unit, request, rows, RUNNING)
@@ -107,23 +123,41 @@ class Queue(Picture):
             if x + width > left + BACK_WIDTH - 6:
                 x, y = left + 10, y + 23
             if n == BACK_AT_MOST or y + 20 > height:
-                canvas.text(left + BACK_WIDTH - 10, 17, f"and {len(self.ended) - n} more", 11, "end", paint="muted")
+                canvas.text(
+                    left + BACK_WIDTH - 10,
+                    17,
+                    f"and {len(self.ended) - n} more",
+                    11,
+                    "end",
+                    paint="muted",
+                )
                 break
             role = OUTCOMES[outcome][0]
             canvas.rect(
-                x, y, width, 19, f"{role}-soft", "ready" if number in self.fresh else role, 5, self._width(number)
+                x,
+                y,
+                width,
+                19,
+                f"{role}-soft",
+                "ready" if number in self.fresh else role,
+                5,
+                self._width(number),
             )
             canvas.text(x + 7, y + 13, words, 10.5)
             x += width + 5
 
-    def _block(self, canvas: Canvas, x: float, y: float, unit: float, number: int, rows: int, role: str) -> None:
+    def _block(
+        self, canvas: Canvas, x: float, y: float, unit: float, number: int, rows: int, role: str
+    ) -> None:
         """A request: its rows, one below the other."""
         tip = f"request {number}, {plural(rows, 'row')}"
         box = canvas.rect(x, y, CELL_WIDTH, unit * rows, f"{role}-soft", role, 2, tip=tip)
         if unit >= 4:
             for n in range(1, rows):
                 canvas.line([(x, y + n * unit), (x + 6, y + n * unit)], role, 0.7)
-                canvas.line([(x + CELL_WIDTH - 6, y + n * unit), (x + CELL_WIDTH, y + n * unit)], role, 0.7)
+                canvas.line(
+                    [(x + CELL_WIDTH - 6, y + n * unit), (x + CELL_WIDTH, y + n * unit)], role, 0.7
+                )
         if unit * rows >= 10:
             canvas.label(box, str(number), 11)
         if number in self.fresh:
@@ -143,7 +177,9 @@ def batching_steps(recording: Any, limit: int = STEPS_AT_MOST) -> LeanStepper:
         raise ValueError("nothing was recorded: attach the recorder before the requests come")
     frames = list(states(whole))
     rest = len(frames) - limit
-    title = "a batcher's line" + (f" (the first {limit} moments; {rest} more not shown)" if rest > 0 else "")
+    title = "a batcher's line" + (
+        f" (the first {limit} moments; {rest} more not shown)" if rest > 0 else ""
+    )
     shown = frames[:limit]
     tallest = max([1, *(b.rows for b in whole.batches), *(a.rows for a in whole.requests)])
     abreast = max(len(q.work) for _, q in shown)
@@ -184,7 +220,10 @@ def caption(moment: Moment, rows: dict[int, int]) -> str:
         case "started":
             return f"batch {moment.batch} starts: {who}"
         case "finished":
-            return f"batch {moment.batch} is done: {who} {'has' if len(moment.requests) == 1 else 'have'} an answer"
+            return (
+                f"batch {moment.batch} is done: {who} "
+                f"{'has' if len(moment.requests) == 1 else 'have'} an answer"
+            )
         case "refused":
             return f"{who} is refused: the line is full"
         case "expired":

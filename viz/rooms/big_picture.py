@@ -1,10 +1,10 @@
 """`viz.big_picture`: the talk's diagram, Tensor → Storage → DataPtr → Allocator, for a live tensor.
 
-Each box is one object, each line one field: what it is called here, its value now, and in small print what it is called
-in PyTorch's C++.
+Each box is one object, each line one field: what it is called here, its value now, and in small
+print what it is called in PyTorch's C++.
 
-How the real one differs: PyTorch's `TensorImpl` has more fields (its Python object, named dimensions, symbolic sizes);
-`StorageImpl` and `DataPtr` have the ones shown.
+How the real one differs: PyTorch's `TensorImpl` has more fields (its Python object, named
+dimensions, symbolic sizes); `StorageImpl` and `DataPtr` have the ones shown.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class BigPicture(Picture):
 
 
 def big_picture(t: Any) -> BigPicture:
-    """The objects behind tensor `t`, with the values of their fields. Raises TypeError for anything else."""
+    """The objects behind tensor `t`, with the values of their fields. Raises TypeError for anything
+    else.
+    """
     if not hasattr(t, "untyped_storage") or not hasattr(t.untyped_storage(), "data_ptr_object"):
         raise TypeError(f"viz.big_picture needs a tensor of internals, got {type(t).__name__}")
     holder = [t.untyped_storage()]
@@ -102,48 +104,58 @@ def big_picture(t: Any) -> BigPicture:
             Entry("untyped_storage()", "&Storage", "storage_"),
         ],
     )  # fmt: skip
+    made_by = storage.allocator
     body = Part(
         "Storage", "StorageImpl", "storage",
         [
             Entry("nbytes", f"{storage.nbytes():,}", "size_bytes_"),
             Entry("resizable", str(storage.resizable()), "resizable_"),
             Entry("use count", uses, "intrusive_ptr's refcount_"),
-            Entry("allocator", "None" if storage.allocator is None else f"&{storage.allocator.name}", "allocator_"),
+            Entry("allocator", "None" if made_by is None else f"&{made_by.name}", "allocator_"),
             Entry("data_ptr_object", "&DataPtr", "data_ptr_"),
         ],
     )  # fmt: skip
     context = type(data.context).__name__ if data.context is not None else "None"
     if hasattr(data.context, "size") and hasattr(data.context, "pool"):
         context = f"{context}, {data.context.size:,} bytes"  # of a GPU's caching allocator
+    context = "the memory itself" if context == "int" else f"&{context}"
     deleter = getattr(data.deleter, "__qualname__", type(data.deleter).__name__)
     pointer = Part(
         "DataPtr", "c10::DataPtr", "owner",
         [
             Entry("pointer", "S0+0x0" if data.pointer else "NULL", "ptr_.data_"),
-            Entry("context", "the memory itself" if context == "int" else f"&{context}", "ptr_.ctx_"),
+            Entry("context", context, "ptr_.ctx_"),
             Entry("deleter", deleter, "deleter_"),
             Entry("device", str(data.device), "device_"),
         ],
     )  # fmt: skip
     allocator = Part("Allocator", "c10::Allocator", "allocator")
     if storage.allocator is None:
-        allocator.entries.append(Entry("none", "memory is borrowed" if data.pointer else "no memory", "nullptr"))
+        allocator.entries.append(
+            Entry("none", "memory is borrowed" if data.pointer else "no memory", "nullptr")
+        )
     else:
         allocator.entries.append(Entry("name", storage.allocator.name, "c10::GetAllocator()"))
         allocator.entries.append(Entry("device", str(storage.allocator.device), "DeviceType"))
     values = _values(storage, data, t, itemsize)
     hidden = max(0, storage.nbytes() // itemsize - len(values)) if values else 0
     where = in_words(data.device)
-    picture = BigPicture(tensor, body, pointer, allocator, values, t.storage_offset(), itemsize, hidden, where)
+    picture = BigPicture(
+        tensor, body, pointer, allocator, values, t.storage_offset(), itemsize, hidden, where
+    )
     if where and data.pointer:
         picture.block, picture.segment = _on_the_device(data, storage.allocator)
     return picture
 
 
 def _on_the_device(data: Any, allocator: Any) -> tuple[Part | None, Part | None]:
-    """The block of a GPU's memory that a DataPtr owns, and its segment, named as `viz.allocator` names them."""
+    """The block of a GPU's memory that a DataPtr owns, and its segment, named as `viz.allocator`
+    names them.
+    """
     found = allocator.snapshot() if hasattr(allocator, "snapshot") else []
-    start = next((s["address"] for s in found if 0 <= data.pointer - s["address"] < s["total_size"]), None)
+    start = next(
+        (s["address"] for s in found if 0 <= data.pointer - s["address"] < s["total_size"]), None
+    )
     if start is None:
         return None, None
     from viz.rooms.segments import scene_of
@@ -181,13 +193,16 @@ def _values(storage: Any, data: Any, t: Any, itemsize: int) -> list[str]:
         return []
     dtype = np.dtype(str(t.dtype).split(".")[-1])
     raw = bytes_at(data.device, data.pointer, count * itemsize)
-    return [f"{v:.4g}" if isinstance(v, float) else str(v) for v in np.frombuffer(raw, dtype).tolist()]
+    return [
+        f"{v:.4g}" if isinstance(v, float) else str(v) for v in np.frombuffer(raw, dtype).tolist()
+    ]
 
 
 def big_picture_canvas(scene: BigPicture) -> Canvas:
     names = ", ".join(part.name for part in scene.parts)
     canvas = Canvas("viz.big_picture", f"{names}: " + "; ".join(
-        f"{part.name}: " + ", ".join(f"{e.name} {e.value}" for e in part.entries) for part in scene.parts
+        f"{part.name}: " + ", ".join(f"{e.name} {e.value}" for e in part.entries)
+        for part in scene.parts
     ))  # fmt: skip
     step = BOX + GAP
     tensor = _draw_part(canvas, scene.tensor, 0, 0)
@@ -200,7 +215,12 @@ def big_picture_canvas(scene: BigPicture) -> Canvas:
     if scene.allocator.entries[0].name != "none":
         row = _row(storage, scene.storage, "allocator")
         turn = storage.right + GAP * 0.36
-        points = [(storage.right, row), (turn, row), (turn, allocator.y + 15), (allocator.right, allocator.y + 15)]
+        points = [
+            (storage.right, row),
+            (turn, row),
+            (turn, allocator.y + 15),
+            (allocator.right, allocator.y + 15),
+        ]
         canvas.line(points, "allocator", 1.6, arrow=True)
     lowest = max(allocator.bottom, tensor.bottom)
     if scene.block is not None and scene.segment is not None:
@@ -208,7 +228,13 @@ def big_picture_canvas(scene: BigPicture) -> Canvas:
         segment = _draw_part(canvas, scene.segment, 3 * step, low)
         row, turn = _row(data, scene.data_ptr, "context"), data.right + GAP * 0.7
         canvas.line(
-            [(data.right, row), (turn, row), (turn, low - 14), (block.x + 20, low - 14), (block.x + 20, low)],
+            [
+                (data.right, row),
+                (turn, row),
+                (turn, low - 14),
+                (block.x + 20, low - 14),
+                (block.x + 20, low),
+            ],
             "shared",
             1.6,
             arrow=True,
@@ -221,7 +247,10 @@ def big_picture_canvas(scene: BigPicture) -> Canvas:
         row = _row(data, scene.data_ptr, "pointer")
         edge = data.right + 18 + (step if scene.segment else 0)
         canvas.line(
-            [(data.right, row), (edge, row), (edge, top - 34), (8, top - 34), (8, strip.y)], "owner", 1.6, arrow=True
+            [(data.right, row), (edge, row), (edge, top - 34), (8, top - 34), (8, strip.y)],
+            "owner",
+            1.6,
+            arrow=True,
         )
     else:
         canvas.text(0, top, "no bytes", 12, paint="muted")
@@ -235,7 +264,12 @@ def _row(box: Box, part: Part, name: str) -> float:
 
 def _arrow_right(canvas: Canvas, start: Box, part: Part, name: str, end: Box) -> None:
     row, turn = _row(start, part, name), start.right + GAP * 0.6
-    canvas.line([(start.right, row), (turn, row), (turn, end.y + 15), (end.x, end.y + 15)], "ink", 1.6, arrow=True)
+    canvas.line(
+        [(start.right, row), (turn, row), (turn, end.y + 15), (end.x, end.y + 15)],
+        "ink",
+        1.6,
+        arrow=True,
+    )
 
 
 def _draw_part(canvas: Canvas, part: Part, x: float, y: float) -> Box:
@@ -261,7 +295,9 @@ def _draw_memory(canvas: Canvas, scene: BigPicture, y: float) -> Box:
     x = 0.0
     width = max(44.0, max(text_width(v, 12, "mono") for v in scene.values) + 14)
     for n, value in enumerate(scene.values):
-        box = canvas.rect(x, y, width, 30, "storage-soft", "storage", 0, tip=f"S0+{n * scene.itemsize:#x}")
+        box = canvas.rect(
+            x, y, width, 30, "storage-soft", "storage", 0, tip=f"S0+{n * scene.itemsize:#x}"
+        )
         canvas.label(box, value)
         x += width
     end = x + 8
@@ -272,6 +308,9 @@ def _draw_memory(canvas: Canvas, scene: BigPicture, y: float) -> Box:
     if 0 < scene.offset < len(scene.values):
         at = (scene.offset + 0.5) * width
         canvas.line([(at, y + 52), (at, y + 32)], "view", 1.6, arrow=True)
-        note = f"storage_offset {scene.offset}: the tensor begins at S0+{scene.offset * scene.itemsize:#x}"
+        note = (
+            f"storage_offset {scene.offset}: the tensor begins at "
+            f"S0+{scene.offset * scene.itemsize:#x}"
+        )
         canvas.text(at + 10, y + 50, note, 11, paint="view-text")
     return Box(0, y, x, 30)

@@ -1,4 +1,5 @@
-"""`viz.bytecode`: the instructions a graph compiles to, with their jumps, beside what they stand for.
+"""`viz.bytecode`: the instructions a graph compiles to, with their jumps, beside what they stand
+for.
 
 How the real one differs: PyTorch prints the list, when asked by a debugging environment variable.
 """
@@ -19,12 +20,18 @@ SIZE = 11.5
 NOTE = 420.0
 ROWS_AT_MOST = 120
 VALUE_AT_MOST = 60
-JUMPS = {"JF": "pop; if false, go to {target}", "JMP": "go to {target}", "LOOP": "next turn, or leave to {target}"}
+JUMPS = {
+    "JF": "pop; if false, go to {target}",
+    "JMP": "go to {target}",
+    "LOOP": "next turn, or leave to {target}",
+}
 
 
 @dataclass
 class BytecodeRow:
-    """One instruction. `target` is where it may jump to; `note` says what it does here; `line` is the line in the source."""
+    """One instruction. `target` is where it may jump to; `note` says what it does here; `line` is
+    the line in the source.
+    """
 
     pc: int
     text: str
@@ -36,7 +43,9 @@ class BytecodeRow:
 
 @dataclass
 class Bytecode(Picture):
-    """The scene. `current` is the instruction to be marked, in a stepper; `total` counts those not shown, too."""
+    """The scene. `current` is the instruction to be marked, in a stepper; `total` counts those not
+    shown, too.
+    """
 
     name: str
     rows: list[BytecodeRow] = field(default_factory=list)
@@ -74,7 +83,8 @@ class Bytecode(Picture):
 
 
 def bytecode(fn: Any, limit: int = ROWS_AT_MOST) -> Bytecode:
-    """The bytecode of a scripted or traced function or module, or of a `Code` of `internals.jit`; the first `limit` instructions.
+    """The bytecode of a scripted or traced function or module, or of a `Code` of `internals.jit`;
+    the first `limit` instructions.
 
     Raises TypeError for what has none.
     """
@@ -88,7 +98,8 @@ def code_of(fn: Any) -> Any:
     code = fn if hasattr(fn, "instructions") else getattr(fn, "bytecode", None)
     if code is None or not hasattr(code, "instructions"):
         raise TypeError(
-            f"a {type(fn).__name__} has no bytecode; give what internals.jit.script or internals.jit.trace returned"
+            f"a {type(fn).__name__} has no bytecode; give what internals.jit.script or "
+            "internals.jit.trace returned"
         )
     return code
 
@@ -100,9 +111,18 @@ def rows_of(code: Any) -> list[BytecodeRow]:
         target = pc + instruction.X if instruction.op in JUMPS else None
         where = code.source[pc].sourceRange() if pc < len(code.source) else None
         place = where.file_line_col() if where is not None else None
-        role = "ready" if target is not None else "key" if code.operations[pc] is not None else "free"
+        role = (
+            "ready" if target is not None else "key" if code.operations[pc] is not None else "free"
+        )
         rows.append(
-            BytecodeRow(pc, str(instruction), _note(code, pc, instruction), role, target, place[1] if place else None)
+            BytecodeRow(
+                pc,
+                str(instruction),
+                _note(code, pc, instruction),
+                role,
+                target,
+                place[1] if place else None,
+            )
         )
     return rows
 
@@ -115,7 +135,9 @@ def window(rows: list[BytecodeRow], visited: Collection[int], around: int = 6) -
 
 
 def _note(code: Any, pc: int, instruction: Any) -> str:
-    """What an instruction does in this code: names of registers, values of constants, names of operators."""
+    """What an instruction does in this code: names of registers, values of constants, names of
+    operators.
+    """
     from internals.jit.runtime.code import OPCODES
 
     op, x, n = instruction.op, instruction.X, instruction.N
@@ -130,7 +152,11 @@ def _note(code: Any, pc: int, instruction: Any) -> str:
         return f"push {value_text(code.constant_table[x])}"
     if op in ("GET_ATTR", "SET_ATTR"):
         name = code.source[pc].s("name")
-        return f"pop an object, push its {name}" if op == "GET_ATTR" else f"pop a value and an object, store its {name}"
+        return (
+            f"pop an object, push its {name}"
+            if op == "GET_ATTR"
+            else f"pop a value and an object, store its {name}"
+        )
     operation = code.operations[pc]
     if op in ("OP", "OPN") and operation is not None:
         return f"{operation.name}: {operation.num_inputs} in, {operation.num_outputs} out"
@@ -138,18 +164,24 @@ def _note(code: Any, pc: int, instruction: Any) -> str:
 
 
 def _filled(code: Any, words: str, instruction: Any) -> str:
-    """The general explanation of an opcode, with this instruction's operands: "pop 2 values, push a tuple of them"."""
+    """The general explanation of an opcode, with this instruction's operands: "pop 2 values, push a
+    tuple of them".
+    """
     x, n = instruction.X, instruction.N
     if "type X" in words:
         words = words.replace("type X", f"type {code.type_table[x].annotation_str}")
     if "function X" in words:
-        words = words.replace("function X", f"function {getattr(code.function_table[x], 'name', x)}")
+        words = words.replace(
+            "function X", f"function {getattr(code.function_table[x], 'name', x)}"
+        )
     words = words.replace("X - 1", str(x - 1))
     return re.sub(r"\b[XN]\b", lambda found: str(x if found.group() == "X" else n), words)
 
 
 def value_text(value: Any) -> str:
-    """A value in a few characters: numbers and strings as they are, tensors by their numbers if there are few."""
+    """A value in a few characters: numbers and strings as they are, tensors by their numbers if
+    there are few.
+    """
     if hasattr(value, "untyped_storage"):
         return _tensor_text(value)
     if isinstance(value, (list, tuple)):
@@ -161,7 +193,11 @@ def value_text(value: Any) -> str:
         return "{" + ", ".join(pairs + ["…"] * (len(value) > 4)) + "}"
     if hasattr(value, "original_name"):
         return f"<{value.original_name}>"
-    text = repr(value) if isinstance(value, (int, float, complex, str, bool, type(None))) else str(value)
+    text = (
+        repr(value)
+        if isinstance(value, (int, float, complex, str, bool, type(None)))
+        else str(value)
+    )
     return text if len(text) <= VALUE_AT_MOST else f"{text[: VALUE_AT_MOST - 1]}…"
 
 
@@ -173,7 +209,9 @@ def _tensor_text(t: Any) -> str:
     return f"tensor({' '.join(numbers.partition(', dtype')[0].partition(', size')[0].split())})"
 
 
-def draw_rows(canvas: Canvas, rows: list[BytecodeRow], current: int | None, hidden: str = "") -> None:
+def draw_rows(
+    canvas: Canvas, rows: list[BytecodeRow], current: int | None, hidden: str = ""
+) -> None:
     """The listing: jumps as arrows on the left, then number, instruction, note."""
     lanes = _lanes(rows)
     left, text_at, note_at, _ = _columns(rows)
@@ -183,16 +221,22 @@ def draw_rows(canvas: Canvas, rows: list[BytecodeRow], current: int | None, hidd
             box = row_box(rows, r.pc)
             canvas.rect(box.x, box.y, box.w, box.h, "ready-soft", "ready", radius=3)
         canvas.text(left + 24, y[r.pc] + 12.5, str(r.pc), 10.5, "end", "mono", "muted")
-        canvas.text(text_at, y[r.pc] + 12.5, r.text, SIZE, font="mono", bold=r.role == "key", paint="ink")
+        canvas.text(
+            text_at, y[r.pc] + 12.5, r.text, SIZE, font="mono", bold=r.role == "key", paint="ink"
+        )
         shown = shorten(r.note, NOTE, 11, "sans")
-        canvas.text(note_at, y[r.pc] + 12.5, shown, 11, paint="muted", tip=r.note if shown != r.note else "")
+        canvas.text(
+            note_at, y[r.pc] + 12.5, shown, 11, paint="muted", tip=r.note if shown != r.note else ""
+        )
     if hidden:
         canvas.text(text_at, ROW * len(rows) + 12.5, hidden, 11, paint="muted")
     for r in rows:
         if r.target is not None and r.target in y:
             x = left - 8 - 14 * lanes[r.pc]
             start, end = y[r.pc] + ROW / 2, y[r.target] + ROW / 2
-            canvas.line([(left - 2, start), (x, start), (x, end), (left - 2, end)], "ready", 1.2, arrow=True)
+            canvas.line(
+                [(left - 2, start), (x, start), (x, end), (left - 2, end)], "ready", 1.2, arrow=True
+            )
 
 
 def row_box(rows: list[BytecodeRow], pc: int) -> Box:
@@ -207,13 +251,22 @@ def _columns(rows: list[BytecodeRow]) -> tuple[float, float, float, float]:
     left = 14.0 * (max(_lanes(rows).values(), default=-1) + 1) + 8
     text_at = left + 34
     note_at = text_at + max((text_width(r.text, SIZE, "mono", True) for r in rows), default=0) + 22
-    return left, text_at, note_at, note_at + min(NOTE, max((text_width(r.note, 11) for r in rows), default=0)) + 8
+    return (
+        left,
+        text_at,
+        note_at,
+        note_at + min(NOTE, max((text_width(r.note, 11) for r in rows), default=0)) + 8,
+    )
 
 
 def _lanes(rows: list[BytecodeRow]) -> dict[int, int]:
     """Which of the parallel lines on the left each jump takes: short ones inside."""
     shown = {r.pc for r in rows}
-    jumps = sorted((abs(r.target - r.pc), r.pc, r.target) for r in rows if r.target is not None and r.target in shown)
+    jumps = sorted(
+        (abs(r.target - r.pc), r.pc, r.target)
+        for r in rows
+        if r.target is not None and r.target in shown
+    )
     lanes: dict[int, int] = {}
     taken: list[list[tuple[int, int]]] = []
     for _, pc, target in jumps:

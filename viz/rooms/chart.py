@@ -1,9 +1,12 @@
-"""`viz.chart`: lines over a common axis. What a loss did, the path of an optimizer, bytes in use while a step ran.
+"""`viz.chart`: lines over a common axis. What a loss did, the path of an optimizer, bytes in use
+while a step ran.
 
-A series is a list of numbers, one for each step, or of (x, y) pairs. Values that are no finite numbers leave a gap.
-The drawing is made of the same few marks as every picture here, so it is the same everywhere and follows the page's theme.
+A series is a list of numbers, one for each step, or of (x, y) pairs. Values that are no finite
+numbers leave a gap. The drawing is made of the same few marks as every picture here, so it is the
+same everywhere and follows the page's theme.
 
-How the real one differs: PyTorch draws nothing; people use matplotlib or TensorBoard, which can do very much more.
+How the real one differs: PyTorch draws nothing; people use matplotlib or TensorBoard, which can do
+very much more.
 """
 
 from __future__ import annotations
@@ -50,10 +53,25 @@ class Chart(Picture):
             if not ys:
                 rows.append([name, "no values"])
                 continue
-            rows.append([name, number(ys[0]), number(min(ys)), number(max(ys)), number(ys[-1]), sparkline(ys)])
+            rows.append(
+                [
+                    name,
+                    number(ys[0]),
+                    number(min(ys)),
+                    number(max(ys)),
+                    number(ys[-1]),
+                    sparkline(ys),
+                ]
+            )
         header = ["", "first", "lowest", "highest", "last"]
-        spans = "".join(f"\n    {s.name}: from {number(s.start)} to {number(s.stop)}" for s in self.spans)
-        return f"chart: {what or 'no labels'}\n" + table(rows, header, indent=4, right=[1, 2, 3, 4]) + spans
+        spans = "".join(
+            f"\n    {s.name}: from {number(s.start)} to {number(s.stop)}" for s in self.spans
+        )
+        return (
+            f"chart: {what or 'no labels'}\n"
+            + table(rows, header, indent=4, right=[1, 2, 3, 4])
+            + spans
+        )
 
     def canvas(self) -> Canvas:
         return chart_canvas(self)
@@ -69,15 +87,26 @@ def chart(
 ) -> Chart:
     """Lines for `series`, a dict from names to numbers or (x, y) pairs; `x` and `y` label the axes.
 
-    `spans` are (name, start, stop) parts of the x axis to be tinted. With `steps` a value holds until the next one, with `dots`
-    every point is marked. Raises ValueError when there is nothing to draw or too many series to tell apart.
+    `spans` are (name, start, stop) parts of the x axis to be tinted. With `steps` a value holds
+    until the next one, with `dots` every point is marked. Raises ValueError when there is nothing
+    to draw or too many series to tell apart.
     """
     if not any(len(points) for points in series.values()):
         raise ValueError("viz.chart needs at least one series with at least one value")
     if len(series) > len(ROLES):
         raise ValueError(f"viz.chart can tell {len(ROLES)} series apart, got {len(series)}")
-    lines = {name: [_point(n, value) for n, value in enumerate(values)] for name, values in series.items()}
-    return Chart(lines, x, y, [Span(name, float(start), float(stop)) for name, start, stop in spans], steps, dots)
+    lines = {
+        name: [_point(n, value) for n, value in enumerate(values)]
+        for name, values in series.items()
+    }
+    return Chart(
+        lines,
+        x,
+        y,
+        [Span(name, float(start), float(stop)) for name, start, stop in spans],
+        steps,
+        dots,
+    )
 
 
 def _point(n: int, value: Any) -> Point:
@@ -87,8 +116,12 @@ def _point(n: int, value: Any) -> Point:
 
 
 def chart_canvas(chart: Chart) -> Canvas:
-    canvas = Canvas("viz.chart: " + " over ".join(word for word in (chart.y, chart.x) if word), chart.text())
-    points = [p for line in chart.series.values() for p in line if isfinite(p[0]) and isfinite(p[1])] or [(0.0, 0.0)]
+    canvas = Canvas(
+        "viz.chart: " + " over ".join(word for word in (chart.y, chart.x) if word), chart.text()
+    )
+    points = [
+        p for line in chart.series.values() for p in line if isfinite(p[0]) and isfinite(p[1])
+    ] or [(0.0, 0.0)]
     ends = [edge for span in chart.spans for edge in (span.start, span.stop)]
     xs, ys = ticks([*(p[0] for p in points), *ends]), ticks([p[1] for p in points])
     left, right = min([p[0] for p in points] + ends), max([p[0] for p in points] + ends)
@@ -148,7 +181,8 @@ def ticks(values: Sequence[float]) -> list[float]:
         low, high = (low - abs(low) / 2, high + abs(high) / 2) if low else (0.0, 1.0)
     exponent = floor(log10((high - low) / 3))
     size = next(s for s in (1, 2, 5, 10) if (high - low) / (s * 10.0**exponent) <= 7)
-    if exponent < 0:  # divide by a whole power of ten: its quotient is the nearest float, a product need not be
+    if exponent < 0:
+        # divide by a whole power of ten: its quotient is the nearest float, a product need not be
         first, last = floor(low / size * 10**-exponent), ceil(high / size * 10**-exponent)
         return [n * size / 10**-exponent for n in range(first, last + 1)]
     unit = size * 10**exponent
@@ -185,7 +219,11 @@ def stairs(points: Sequence[Point]) -> list[Point]:
 
 def sparkline(values: Sequence[float], width: int = 24) -> str:
     """The course of the values in one word; of many, evenly chosen ones."""
-    chosen = [values[n * (len(values) - 1) // (width - 1)] for n in range(width)] if len(values) > width else values
+    chosen = (
+        [values[n * (len(values) - 1) // (width - 1)] for n in range(width)]
+        if len(values) > width
+        else values
+    )
     low, high = min(chosen), max(chosen)
     scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
     return "".join(SPARKS[round((value - low) * scale)] for value in chosen)

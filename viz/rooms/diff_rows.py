@@ -1,4 +1,5 @@
-"""What `viz.diff` finds out: which lines of two texts belong together, and which of their words differ.
+"""What `viz.diff` finds out: which lines of two texts belong together, and which of their words
+differ.
 
 How the real one differs: `git diff --word-diff` does the same without knowing what a value is.
 """
@@ -21,7 +22,8 @@ Span = tuple[int, int]
 class DiffRow:
     """`kind`: "equal", "changed", "removed", "added", or "skipped" (`count` equal lines not shown).
 
-    `marks` are the stretches of the left line that the right one does not have, and the other way round, in characters.
+    `marks` are the stretches of the left line that the right one does not have, and the other way
+    round, in characters.
     """
 
     kind: str
@@ -32,9 +34,13 @@ class DiffRow:
 
 
 def compared(a: list[str], b: list[str]) -> tuple[list[DiffRow], bool]:
-    """The lines as rows, and whether it took ignoring the numbers of values to see what is equal."""
+    """The lines as rows, and whether it took ignoring the numbers of values to see what is
+    equal.
+    """
     rows = list(_rows(a, b, a, b))
-    blind = list(_rows(a, b, [NUMBER.sub("%", line) for line in a], [NUMBER.sub("%", line) for line in b]))
+    blind = list(
+        _rows(a, b, [NUMBER.sub("%", line) for line in a], [NUMBER.sub("%", line) for line in b])
+    )
     numbers: dict[str, str] = {}
     for row in blind:
         if row.left.startswith("with ") or row.right.startswith("with "):
@@ -48,7 +54,12 @@ def compared(a: list[str], b: list[str]) -> tuple[list[DiffRow], bool]:
 
 def folded(rows: list[DiffRow], context: int) -> Iterator[DiffRow]:
     """Equal lines far from any change become one "skipped" row."""
-    near = {j for i, r in enumerate(rows) if r.kind != "equal" for j in range(i - context, i + context + 1)}
+    near = {
+        j
+        for i, r in enumerate(rows)
+        if r.kind != "equal"
+        for j in range(i - context, i + context + 1)
+    }
     skipped = 0
     for i, r in enumerate(rows):
         if i in near or not near:
@@ -75,12 +86,18 @@ def _rows(a: list[str], b: list[str], key_a: list[str], key_b: list[str]) -> Ite
 
 
 def _paired(a: list[str], b: list[str], key_a: list[str], key_b: list[str]) -> Iterator[DiffRow]:
-    """Lines that were replaced: those that look alike beside each other, in order, so that all in all most is alike."""
+    """Lines that were replaced: those that look alike beside each other, in order, so that all in
+    all most is alike.
+    """
     alike = _likeness(key_a, key_b)
     best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]  # from line i and line j on
     for i in reversed(range(len(a))):
         for j in reversed(range(len(b))):
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0)
+            best[i][j] = max(
+                best[i + 1][j],
+                best[i][j + 1],
+                alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0,
+            )
     i = j = 0
     while i < len(a) and j < len(b):
         if alike[i][j] and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
@@ -97,25 +114,37 @@ def _paired(a: list[str], b: list[str], key_a: list[str], key_b: list[str]) -> I
 
 
 def _likeness(a: list[str], b: list[str]) -> list[list[float]]:
-    """How much every two lines have in common, indentation aside; 0 where it is little, or the kinds of node differ.
+    """How much every two lines have in common, indentation aside; 0 where it is little, or the
+    kinds of node differ.
 
     Beyond `PAIRS` pairs of lines nobody would see the difference: nothing is alike.
     """
     if len(a) * len(b) > PAIRS:
         return [[0.0] * len(b) for _ in a]
-    left, right = ([(_kind(line), Counter(WORD.findall(line.strip())), _defined(line)) for line in t] for t in (a, b))
+    left, right = (
+        [(_kind(line), Counter(WORD.findall(line.strip())), _defined(line)) for line in t]
+        for t in (a, b)
+    )
     table = []
     for kind, words, name in left:
         row = []
         for other_kind, other_words, other_name in right:
-            common = 2 * (words & other_words).total() / ((words.total() + other_words.total()) or 1)
-            row.append(common + (name == other_name != "") if kind == other_kind and common >= ALIKE else 0.0)
+            common = (
+                2 * (words & other_words).total() / ((words.total() + other_words.total()) or 1)
+            )
+            row.append(
+                common + (name == other_name != "")
+                if kind == other_kind and common >= ALIKE
+                else 0.0
+            )
         table.append(row)
     return table
 
 
 def _defined(line: str) -> str:
-    """`%y` of the line `%y : Tensor = ...`; nothing for a value without a name whose number does not count."""
+    """`%y` of the line `%y : Tensor = ...`; nothing for a value without a name whose number does
+    not count.
+    """
     found = re.match(r"\s*(%[\w.]+) :", line)
     return found.group(1) if found else ""
 
@@ -134,10 +163,11 @@ def _changes(rows: list[DiffRow]) -> int:
 
 
 def _settle(row: DiffRow, numbers: dict[str, str]) -> None:
-    """Whether a row is equal but for its numbers. `numbers` says which on the left is which on the right, as far as is known.
+    """Whether a row is equal but for its numbers. `numbers` says which on the left is which on the
+    right, as far as is known.
 
-    Two that stand in the same place for the first time belong together from then on, one to one. So do the results of lines
-    that are alike.
+    Two that stand in the same place for the first time belong together from then on, one to one. So
+    do the results of lines that are alike.
     """
     left, right = NUMBER.findall(row.left), NUMBER.findall(row.right)
     if row.kind == "changed":
@@ -146,7 +176,9 @@ def _settle(row: DiffRow, numbers: dict[str, str]) -> None:
         if mine not in numbers and other not in numbers.values():
             numbers[mine] = other
     if row.left and row.right:
-        translated = NUMBER.sub(lambda found: numbers.get(found.group(), found.group() + "?"), row.left)
+        translated = NUMBER.sub(
+            lambda found: numbers.get(found.group(), found.group() + "?"), row.left
+        )
         row.kind = "equal" if translated == row.right else "changed"
     row.marks = _marks(row, numbers)
 

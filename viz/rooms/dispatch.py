@@ -1,10 +1,12 @@
 """`viz.dispatch`: which layers one call went through.
 
-Rows are dispatch keys, highest priority on top; columns are the operator calls in the order they were made. In each
-column the call enters at the highest key of its key set and works its way down: it falls through keys where nothing is
-registered, runs the kernel of the first one that has a kernel, and that kernel may redispatch to the keys below.
+Rows are dispatch keys, highest priority on top; columns are the operator calls in the order they
+were made. In each column the call enters at the highest key of its key set and works its way down:
+it falls through keys where nothing is registered, runs the kernel of the first one that has a
+kernel, and that kernel may redispatch to the keys below.
 
-How the real one differs: PyTorch prints the same walk as text when TORCH_SHOW_DISPATCH_TRACE=1 is set in a debug build.
+How the real one differs: PyTorch prints the same walk as text when TORCH_SHOW_DISPATCH_TRACE=1 is
+set in a debug build.
 """
 
 from __future__ import annotations
@@ -47,9 +49,13 @@ class Call:
 
     @property
     def calls_others(self) -> bool:
-        """Whether its last kernel calls other operators: it is made of them (CompositeImplicitAutograd), or falls back."""
+        """Whether its last kernel calls other operators: it is made of them
+        (CompositeImplicitAutograd), or falls back.
+        """
         last = self.steps[-1]
-        return last.falls_back or last.rule == "math kernel" if last.rule else last.kind == "composite"
+        return (
+            last.falls_back or last.rule == "math kernel" if last.rule else last.kind == "composite"
+        )
 
     def at(self, key: str) -> Step | None:
         return next((step for step in self.steps if step.key == key), None)
@@ -65,7 +71,11 @@ class Dispatch(Picture):
         """ "3 operator calls", and which of them went to the CPU for want of a kernel."""
         if not self.calls:
             return "no operator was called"
-        fallen = list(dict.fromkeys(call.op.removeprefix("aten::") for call in self.calls if call.steps[-1].falls_back))
+        fallen = list(
+            dict.fromkeys(
+                call.op.removeprefix("aten::") for call in self.calls if call.steps[-1].falls_back
+            )
+        )
         return plural(len(self.calls), "operator call") + (
             f"; no CUDA kernel for {', '.join(fallen)}: CPU fallback" if fallen else ""
         )
@@ -87,7 +97,8 @@ class Dispatch(Picture):
 def dispatch(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Dispatch:
     """Call `function(*args, **kwargs)` and show every operator call in it, key by key.
 
-    What `function` raises is raised. While it runs, calls take the readable path through the dispatcher.
+    What `function` raises is raised. While it runs, calls take the readable path through the
+    dispatcher.
     """
     import internals
 
@@ -97,14 +108,18 @@ def dispatch(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Dispatc
 
 
 def scene(function: str, steps: list[dict[str, Any]]) -> Dispatch:
-    """Group the dispatcher's steps into calls: the same operator, going down in priority, is one call."""
+    """Group the dispatcher's steps into calls: the same operator, going down in priority, is one
+    call.
+    """
     calls: list[Call] = []
     last: dict[str, Any] | None = None
     for step in steps:
         if last is None or step["op"] != last["op"] or step["key"] >= last["key"]:
             calls.append(Call(step["op"]))
         left = tuple(key.name for key in step.get("left", ()))
-        calls[-1].steps.append(Step(step["key"].name, step["kind"], step["kernel"], step.get("rule", ""), left))
+        calls[-1].steps.append(
+            Step(step["key"].name, step["kind"], step["kernel"], step.get("rule", ""), left)
+        )
         last = step
     keys: list[str] = []
     if steps:
@@ -124,9 +139,19 @@ def dispatch_text(scene: Dispatch) -> str:
             if state == "not in the key set":
                 continue
             kernel = step.kernel if step and state == "ran" else ""
-            rule = f"({step.rule})" if step and state == "ran" and step.rule not in ("", "kernel") else ""
-            rule = "(backend fallback: copies its arguments to the CPU)" if step and step.falls_back else rule
-            again = "-> redispatches" if step and state == "ran" and step is not call.steps[-1] else ""
+            rule = (
+                f"({step.rule})"
+                if step and state == "ran" and step.rule not in ("", "kernel")
+                else ""
+            )
+            rule = (
+                "(backend fallback: copies its arguments to the CPU)"
+                if step and step.falls_back
+                else rule
+            )
+            again = (
+                "-> redispatches" if step and state == "ran" and step is not call.steps[-1] else ""
+            )
             rows.append([key, state, kernel, rule, again])
         absent = [key for key in scene.keys if scene.state(call, key) == "not in the key set"]
         blocks.append(f"{number + 1}. {call.op}\n" + table(rows, indent=4))
@@ -152,12 +177,16 @@ def dispatch_canvas(scene: Dispatch) -> Canvas:
     for n, key in enumerate(scene.keys):
         y = top + n * ROW
         involved = any(call.at(key) for call in shown)
-        canvas.text(0, y + 19, key, 12, font="mono", bold=involved, paint="ink" if involved else "muted")
+        canvas.text(
+            0, y + 19, key, 12, font="mono", bold=involved, paint="ink" if involved else "muted"
+        )
     x = left
     previous: tuple[float, float] | None = None
     for number, call in enumerate(shown):
         width = _width(call)
-        canvas.text(x + width / 2, top - 12, f"{number + 1}. {call.op}", 12, "middle", "mono", bold=True)
+        canvas.text(
+            x + width / 2, top - 12, f"{number + 1}. {call.op}", 12, "middle", "mono", bold=True
+        )
         exit_ = _draw_call(canvas, scene, call, x, top, width)
         if previous is not None:
             entry = top + scene.keys.index(call.steps[0].key) * ROW + ROW / 2
@@ -189,20 +218,34 @@ def _width(call: Call) -> float:
     return max([120.0, text_width(call.op, 12, "mono") + 44, *widths])
 
 
-def _draw_call(canvas: Canvas, scene: Dispatch, call: Call, x: float, top: float, width: float) -> tuple[float, float]:
+def _draw_call(
+    canvas: Canvas, scene: Dispatch, call: Call, x: float, top: float, width: float
+) -> tuple[float, float]:
     """One column; the place its last kernel can call others from."""
     where = (0.0, 0.0)
-    before: tuple[float, bool] | None = None  # the bottom of the step above, and whether it redispatched
+    # the bottom of the step above, and whether it redispatched
+    before: tuple[float, bool] | None = None
     for n, key in enumerate(scene.keys):
         y, step = top + n * ROW, call.at(key)
         if step is None:
             if scene.state(call, key) == "not in the key set":
-                canvas.rect(x + width / 2 - 2, y + ROW / 2 - 2, 4, 4, "line", None, 2, tip="not in the key set")
+                canvas.rect(
+                    x + width / 2 - 2,
+                    y + ROW / 2 - 2,
+                    4,
+                    4,
+                    "line",
+                    None,
+                    2,
+                    tip="not in the key set",
+                )
             continue
         ran = step.kind != "fallthrough"
         role = "shared" if step.falls_back else "key" if ran else "free"
         tip = f"{call.op} at {key}: {step.rule or step.kind}"
-        box = canvas.rect(x, y + 4, width, ROW - 8, f"{role}-soft", role, dashed=not ran, width=1.4, tip=tip)
+        box = canvas.rect(
+            x, y + 4, width, ROW - 8, f"{role}-soft", role, dashed=not ran, width=1.4, tip=tip
+        )
         if ran:
             canvas.label(box, step.kernel, 12, bold=True)
         else:

@@ -1,12 +1,15 @@
-"""`viz.exchange`: requests and answers of one client, a lane for each request. What waits behind what, which frames came when.
+"""`viz.exchange`: requests and answers of one client, a lane for each request. What waits behind
+what, which frames came when.
 
-By time, a lane shows what became of its request: not begun, at work, ready, arriving; below it each piece that came. By order,
-the axis is the wire itself: a column for each piece, in the lane of its request. Answers that take turns look like stairs.
+By time, a lane shows what became of its request: not begun, at work, ready, arriving; below it each
+piece that came. By order, the axis is the wire itself: a column for each piece, in the lane of its
+request. Answers that take turns look like stairs.
 
-It draws what `apparatus.two_https` records. Anything with the same attributes will do; nothing of it is imported here.
+It draws what `apparatus.two_https` records. Anything with the same attributes will do; nothing of
+it is imported here.
 
-How the real one differs: the network tab of a browser draws the first of the two, without the server's side; Wireshark lists the
-second, frame by frame.
+How the real one differs: the network tab of a browser draws the first of the two, without the
+server's side; Wireshark lists the second, frame by frame.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ STRETCHES = {
     "ready": ("shared", "ready, not there yet", "+"),
     "arriving": ("copied", "from its first byte to its last", "="),
 }
-# For each kind of piece: colour, letter. Kinds of HTTP/1.1 are in lower case, HTTP/2's frames in upper case.
+# For each kind of piece: colour, letter. Kinds of HTTP/1.1 are in lower case, HTTP/2's frames in
+# upper case.
 PIECES = {
     "head": ("shared", "H"),
     "body": ("copied", "D"),
@@ -78,7 +82,9 @@ class Mark:
     def tip(self) -> str:
         who = "client" if self.sent else "server"
         end = ", the last of its stream" if self.ends else ""
-        return f"{self.kind} from the {who} at {milli(self.time)}: {plural(self.nbytes, 'byte')}{end}"
+        return (
+            f"{self.kind} from the {who} at {milli(self.time)}: {plural(self.nbytes, 'byte')}{end}"
+        )
 
 
 @dataclass
@@ -116,7 +122,9 @@ class Exchange(Picture):
 
     @property
     def end(self) -> float:
-        times = [s.end for lane in self.lanes for s in lane.stretches] + [m.time for m in self.marks]
+        times = [s.end for lane in self.lanes for s in lane.stretches] + [
+            m.time for m in self.marks
+        ]
         return max(times, default=0.0)
 
     def facts(self) -> list[str]:
@@ -124,10 +132,14 @@ class Exchange(Picture):
         last = max((lane.done or 0.0 for lane in done), default=0.0)
         up, down = (sum(m.nbytes for m in self.marks if m.sent is sent) for sent in (True, False))
         many = plural(len(self.lanes), "request")
-        facts = [f"{self.over}: {many}, {len(done)} answered" + (f", the last after {milli(last)}" if done else "")]
+        facts = [
+            f"{self.over}: {many}, {len(done)} answered"
+            + (f", the last after {milli(last)}" if done else "")
+        ]
         if not self.hidden:
             facts.append(
-                f"{plural(up, 'byte')} sent, {plural(down, 'byte')} received in {plural(len(self.marks), 'piece')}"
+                f"{plural(up, 'byte')} sent, {plural(down, 'byte')} received in "
+                f"{plural(len(self.marks), 'piece')}"
             )
         if not self.virtual:
             facts.append("times are measured, and differ from run to run")
@@ -141,7 +153,8 @@ class Exchange(Picture):
         lines += [f"    {lane.name.ljust(wide)}  {self._strip(lane)}" for lane in self.lanes]
         used = {s.kind for lane in self.lanes for s in lane.stretches}
         lines.append(
-            " " * (wide + 6) + ", ".join(f"{sign} {what}" for k, (_, what, sign) in STRETCHES.items() if k in used)
+            " " * (wide + 6)
+            + ", ".join(f"{sign} {what}" for k, (_, what, sign) in STRETCHES.items() if k in used)
         )
         rows = [[lane.name, lane.where, *self._times(lane), lane.outcome] for lane in self.lanes]
         return "\n".join([*lines, table(rows, ["", "", "at work (ms)", "done"], indent=4)])
@@ -160,18 +173,25 @@ class Exchange(Picture):
         return "".join(cells).rstrip()
 
     def _in_order(self) -> list[str]:
-        """A line for each connection and each request, a column for each piece; those of the client in lower case."""
+        """A line for each connection and each request, a column for each piece; those of the client
+        in lower case.
+        """
         rows: list[list[str]] = []
         for connection in self.connections:
             rows.append(
                 self._row(
-                    f"connection {connection}", [m for m in self.marks if m.lane < 0 and m.connection == connection]
+                    f"connection {connection}",
+                    [m for m in self.marks if m.lane < 0 and m.connection == connection],
                 )
             )
         for n, lane in enumerate(self.lanes):
             rows.append(self._row(lane.name, [m for m in self.marks if m.lane == n]))
         used = {m.kind: m.look[1] for m in self.marks}
-        key = ", ".join(f"{used[kind]} {kind}" for kind in (*PIECES, *sorted(set(used) - set(PIECES))) if kind in used)
+        key = ", ".join(
+            f"{used[kind]} {kind}"
+            for kind in (*PIECES, *sorted(set(used) - set(PIECES)))
+            if kind in used
+        )
         more = [f"    ({plural(self.hidden, 'piece')} more not shown)"] if self.hidden else []
         return [
             table([r for r in rows if r[1].strip(".")], indent=4),
@@ -200,16 +220,26 @@ def exchange(recording: Any, by: str = "time") -> Exchange:
     if by not in ORDERS:
         raise ValueError(f'by must be "time" or "order", got {by!r}')
     if not (hasattr(recording, "courses") and hasattr(recording, "pieces")):
-        raise TypeError(f"viz.exchange draws a recording with courses and pieces, got {type(recording).__name__}")
+        raise TypeError(
+            "viz.exchange draws a recording with courses and pieces, got "
+            f"{type(recording).__name__}"
+        )
     lane_of = {course.name: n for n, course in enumerate(recording.courses)}
     many = recording.connections > 1
     lanes = [
-        Lane(c.name, _where(c, recording.over, many), list(_stretches(c)), c.done, _behind(c, recording.courses))
+        Lane(
+            c.name,
+            _where(c, recording.over, many),
+            list(_stretches(c)),
+            c.done,
+            _behind(c, recording.courses),
+        )
         for c in recording.courses
     ]
     marks = [
         Mark(
-            p.number, p.time, lane_of.get(p.name, -1), p.connection, p.sent, p.kind, p.stream, p.nbytes, "END_STREAM" in p.flags
+            p.number, p.time, lane_of.get(p.name, -1), p.connection, p.sent, p.kind, p.stream,
+            p.nbytes, "END_STREAM" in p.flags
         )
         for p in recording.pieces
     ]  # fmt: skip
@@ -235,9 +265,15 @@ def _stretches(course: Any) -> Iterable[Stretch]:
 
 
 def _behind(course: Any, courses: list[Any]) -> str:
-    """The request before it on the same connection, if that was answered only after this one had been asked for."""
+    """The request before it on the same connection, if that was answered only after this one had
+    been asked for.
+    """
     before = next((c for c in courses if c.name == course.behind), None)
-    return before.name if before is not None and (before.done is None or before.done > course.asked) else ""
+    return (
+        before.name
+        if before is not None and (before.done is None or before.done > course.asked)
+        else ""
+    )
 
 
 def milli(ms: float) -> str:

@@ -15,7 +15,9 @@ NARROWEST = 2.5
 
 
 def by_time(e: Exchange) -> Canvas:
-    """A bar of stretches for each request; below it a small box for each piece that came from the server."""
+    """A bar of stretches for each request; below it a small box for each piece that came from the
+    server.
+    """
     canvas = Canvas(e.title(), "; ".join(e.facts()))
     y = _facts(canvas, e)
     if not e.lanes:
@@ -39,10 +41,14 @@ def by_time(e: Exchange) -> Canvas:
             x, w = left + s.start * scale, max((s.end - s.start) * scale, NARROWEST)
             tip = f"{lane.name}: {what}, {milli(s.start)} to {milli(s.end)}"
             canvas.rect(x, at, w, BAR, f"{role}-soft", role, 2, dashed=s.kind == "queued", tip=tip)
-        _pieces_below(canvas, [m for m in e.marks if m.lane == n and not m.sent], left, scale, at + BAR + 3)
+        _pieces_below(
+            canvas, [m for m in e.marks if m.lane == n and not m.sent], left, scale, at + BAR + 3
+        )
         canvas.text(left + WIDTH + 12, at + 13, lane.outcome, 11)
     used = {s.kind for lane in e.lanes for s in lane.stretches}
-    canvas.key(0, bottom + 2, [(role, what) for kind, (role, what, _) in STRETCHES.items() if kind in used])
+    canvas.key(
+        0, bottom + 2, [(role, what) for kind, (role, what, _) in STRETCHES.items() if kind in used]
+    )
     kinds = {m.kind for m in e.marks if m.lane >= 0 and not m.sent}
     small = [(role, f"{kind} (small)") for kind, (role, _) in PIECES.items() if kind in kinds]
     canvas.key(0, bottom + 22, small)
@@ -66,10 +72,14 @@ def _pieces_below(canvas: Canvas, marks: list[Mark], left: float, scale: float, 
 
 
 def by_order(e: Exchange) -> Canvas:
-    """A column for each piece. The client's are in the upper half of a lane, the server's in the lower half."""
+    """A column for each piece. The client's are in the upper half of a lane, the server's in the
+    lower half.
+    """
     canvas = Canvas(e.title(), "; ".join(e.facts()))
     y = _facts(canvas, e)
-    rows = [(-1, c) for c in e.connections if any(m.lane < 0 and m.connection == c for m in e.marks)]
+    rows = [
+        (-1, c) for c in e.connections if any(m.lane < 0 and m.connection == c for m in e.marks)
+    ]
     names = ["connection" if len(e.connections) == 1 else f"connection {c}" for _, c in rows]
     rows += [(n, 0) for n in range(len(e.lanes))]
     names += [lane.name for lane in e.lanes]
@@ -78,7 +88,9 @@ def by_order(e: Exchange) -> Canvas:
     columns = ceil(len(e.marks) / bands) or 1
     for first in range(0, len(e.marks), columns):
         band = e.marks[first : first + columns]
-        y = _band(canvas, band, rows, names, left, y + 22, None if first == 0 else e.marks[first - 1].time)
+        y = _band(
+            canvas, band, rows, names, left, y + 22, None if first == 0 else e.marks[first - 1].time
+        )
     kinds = {m.kind for m in e.marks}
     key = [(role, f"{letter} {kind}") for kind, (role, letter) in PIECES.items() if kind in kinds]
     canvas.key(0, y + 4, key)

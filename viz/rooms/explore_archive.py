@@ -1,7 +1,9 @@
-"""`viz.explore` of a file: from the bytes of an archive to the program that is in it, and what becomes of that when it runs.
+"""`viz.explore` of a file: from the bytes of an archive to the program that is in it, and what
+becomes of that when it runs.
 
-A saved program has no Python function to begin with; it has a source of its own, which was printed from a graph when it was
-saved and is compiled to a graph again now. A file without a program ends with its tensors.
+A saved program has no Python function to begin with; it has a source of its own, which was printed
+from a graph when it was saved and is compiled to a graph again now. A file without a program ends
+with its tensors.
 
 How the real one differs: `torch.utils.model_dump` makes a page of the first stages.
 """
@@ -44,16 +46,22 @@ def _program(path: str | os.PathLike[str], report: Any) -> Any:
     return attempt(lambda: _loaded(os.fsdecode(path))) if report.kind in PROGRAMS else None
 
 
-def _stages(picture: Any, report: Any, program: Any, args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
+def _stages(
+    picture: Any, report: Any, program: Any, args: tuple[Any, ...], limit: int
+) -> Iterator[Stage]:
     from internals.serialization.inspection.text import pickles_section, tensors_section
 
     yield Stage("archive", report.title, picture)
     if report.pickles or report.texts:
         yield Stage(
-            "description", "what the pickle and the JSON ask for", cut("\n\n".join(pickles_section(report, None)))
+            "description",
+            "what the pickle and the JSON ask for",
+            cut("\n\n".join(pickles_section(report, None))),
         )
     if report.tensors:
-        yield Stage("tensors", "which bytes each of them is", cut("\n".join(tensors_section(report, None))))
+        yield Stage(
+            "tensors", "which bytes each of them is", cut("\n".join(tensors_section(report, None)))
+        )
     main = main_code(report)
     if main:
         yield Stage("code", main, cut(report.code[main]))
@@ -85,5 +93,9 @@ def _tree(code: str) -> Any:
 
 def cut(text: str) -> str:
     lines = text.rstrip().splitlines()
-    more = [f"... {len(lines) - LINES_AT_MOST:,} more lines not shown"] if len(lines) > LINES_AT_MOST else []
+    more = (
+        [f"... {len(lines) - LINES_AT_MOST:,} more lines not shown"]
+        if len(lines) > LINES_AT_MOST
+        else []
+    )
     return "\n".join(lines[:LINES_AT_MOST] + more)

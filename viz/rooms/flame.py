@@ -1,11 +1,13 @@
-"""`viz.flame`: where the time of a profile went. A stripe is a call; what it calls lies below it, as wide as its share.
+"""`viz.flame`: where the time of a profile went. A stripe is a call; what it calls lies below it,
+as wide as its share.
 
-Calls of the same name under the same caller are one stripe, as wide as all of them together. What is left free below a stripe is
-its *self* time: its own work, and what nobody recorded. Weighed by calls or bytes instead of time, the picture is the same on
-every run.
+Calls of the same name under the same caller are one stripe, as wide as all of them together. What
+is left free below a stripe is its *self* time: its own work, and what nobody recorded. Weighed by
+calls or bytes instead of time, the picture is the same on every run.
 
-How the real one differs: torch.profiler writes traces and stacks, and leaves the drawing to others. A trace's viewer keeps the
-order of calls; here equal ones are put together, which is what makes it a flame graph.
+How the real one differs: torch.profiler writes traces and stacks, and leaves the drawing to others.
+A trace's viewer keeps the order of calls; here equal ones are put together, which is what makes it
+a flame graph.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ WEIGHTS = ("time", "calls", "memory")
 
 @dataclass
 class Stripe:
-    """All calls of one name under one caller. `total` includes the stripes below, `own` does not; in the unit of the picture."""
+    """All calls of one name under one caller. `total` includes the stripes below, `own` does not;
+    in the unit of the picture.
+    """
 
     name: str
     kind: str
@@ -90,21 +94,37 @@ class Flame(Picture):
         calls = sum(stripe.calls for root in self.roots for _, stripe in root.walk())
         if not calls:
             return "nothing was recorded"
-        wide = {"time": "time", "calls": "calls, those within included", "memory": "bytes taken from the allocator"}
+        wide = {
+            "time": "time",
+            "calls": "calls, those within included",
+            "memory": "bytes taken from the allocator",
+        }
         total = "" if self.weight == "calls" else f", {self.amount(self.total)}"
         return f"{plural(calls, 'recorded call')}{total}; width is {wide[self.weight]}"
 
     def text(self) -> str:
         lines = [(depth, stripe) for root in self.roots for depth, stripe in root.walk()]
         rows = [
-            ["  " * depth + s.name, s.calls, self.amount(s.total), self.share(s.total), self.amount(s.own)]
+            [
+                "  " * depth + s.name,
+                s.calls,
+                self.amount(s.total),
+                self.share(s.total),
+                self.amount(s.own),
+            ]
             for depth, s in lines[:ROWS_AT_MOST]
         ]
-        more = f"\n    ({plural(len(lines) - ROWS_AT_MOST, 'more line')})" if len(lines) > ROWS_AT_MOST else ""
+        more = (
+            f"\n    ({plural(len(lines) - ROWS_AT_MOST, 'more line')})"
+            if len(lines) > ROWS_AT_MOST
+            else ""
+        )
         if not rows:
             return f"flame: {self.heading()}"
         header = ["", "calls", "total", "share", "self"]
-        return f"flame: {self.heading()}\n" + table(rows, header, indent=4, right=[1, 2, 3, 4]) + more
+        return (
+            f"flame: {self.heading()}\n" + table(rows, header, indent=4, right=[1, 2, 3, 4]) + more
+        )
 
     def canvas(self) -> Canvas:
         return flame_canvas(self)
@@ -113,9 +133,10 @@ class Flame(Picture):
 def flame(source: Any, *args: Any, weight: str = "time") -> Flame:
     """The calls of a profile, or of what `source(*args)` does, by who called them.
 
-    `source` is an `internals.profiler.profile` that has ended, the list of its events, or a function. `weight` is "time", "calls"
-    or "memory", for which the profile must have been taken with `profile_memory=True`. Raises ValueError for another weight,
-    TypeError for another source, AssertionError for a profile that has not ended, and what the function raises.
+    `source` is an `internals.profiler.profile` that has ended, the list of its events, or a
+    function. `weight` is "time", "calls" or "memory", for which the profile must have been taken
+    with `profile_memory=True`. Raises ValueError for another weight, TypeError for another source,
+    AssertionError for a profile that has not ended, and what the function raises.
     """
     if weight not in WEIGHTS:
         raise ValueError(f"viz.flame: weight must be one of {', '.join(WEIGHTS)}, got {weight!r}")
@@ -131,7 +152,9 @@ def _events(source: Any, args: tuple[Any, ...], weight: str) -> Iterable[Any]:
         return source
     if callable(source):
         return _recorded(source, args, weight)
-    raise TypeError(f"viz.flame takes a profile, its events, or a function, not {type(source).__name__}")
+    raise TypeError(
+        f"viz.flame takes a profile, its events, or a function, not {type(source).__name__}"
+    )
 
 
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], weight: str) -> Iterable[Any]:
@@ -155,7 +178,11 @@ def merged(events: Iterable[Any], weight: str) -> list[Stripe]:
         if stripe is None:
             stripe = siblings[event.key] = Stripe(event.key, _kind(event))
         stripe.calls += 1
-        stripe.own += {"time": event.self_cpu_time_total, "calls": 1, "memory": event.bytes_allocated}[weight]
+        stripe.own += {
+            "time": event.self_cpu_time_total,
+            "calls": 1,
+            "memory": event.bytes_allocated,
+        }[weight]
         stripes[event.id] = stripe
     return list(roots.values())
 
@@ -181,8 +208,12 @@ def flame_canvas(scene: Flame) -> Canvas:
     return canvas
 
 
-def _draw(canvas: Canvas, scene: Flame, stripes: Iterable[Stripe], x: float, y: float, scale: float) -> int:
-    """Draws stripes side by side from `x`, and what they call below; returns how many were too narrow."""
+def _draw(
+    canvas: Canvas, scene: Flame, stripes: Iterable[Stripe], x: float, y: float, scale: float
+) -> int:
+    """Draws stripes side by side from `x`, and what they call below; returns how many were too
+    narrow.
+    """
     narrow = 0
     for stripe in stripes:
         width = stripe.total * scale
@@ -192,10 +223,15 @@ def _draw(canvas: Canvas, scene: Flame, stripes: Iterable[Stripe], x: float, y: 
             role = KINDS[stripe.kind][0]
             own = "" if stripe.own == stripe.total else f", {scene.amount(stripe.own)} of its own"
             calls = "" if scene.weight == "calls" else f", {plural(stripe.calls, 'call')}"
-            tip = f"{stripe.name}: {scene.amount(stripe.total)} ({scene.share(stripe.total)}){calls}{own}"
+            tip = (
+                f"{stripe.name}: {scene.amount(stripe.total)} "
+                f"({scene.share(stripe.total)}){calls}{own}"
+            )
             box = canvas.rect(x + 0.25, y, width - 0.5, ROW - 2, f"{role}-soft", role, 2, tip=tip)
             if width >= LABELLED:
-                canvas.label(box, stripe.name.removeprefix("aten::"), 10.5, "sans", pad=4, anchor="start")
+                canvas.label(
+                    box, stripe.name.removeprefix("aten::"), 10.5, "sans", pad=4, anchor="start"
+                )
             narrow += _draw(canvas, scene, stripe.below.values(), x, y + ROW, scale)
         x += width
     return narrow

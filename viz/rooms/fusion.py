@@ -1,15 +1,20 @@
-"""`viz.fusion`: what fusing does to a function. Its operators before and after, the kernel, the bytes that go through memory.
+"""`viz.fusion`: what fusing does to a function. Its operators before and after, the kernel, the
+bytes that go through memory.
 
     viz.fusion(f, x, y)                        # bytes before and after, the source of each kernel
     viz.fusion(f, x, y, instructions=True)     # and its innermost loop on this CPU
-    viz.fusion(f, x, y, roofline=True)         # and how fast it runs here, beside what this machine can do at most
+    viz.fusion(f, x, y, roofline=True)         # and how fast it runs here, beside what this machine
+                                               # can do at most
 
-Bytes are counted from the sizes: an operator reads its tensors and writes its result, a kernel reads each argument and writes
-each output once. What is in a cache, or is read again because it was thrown out of one, is not seen in such numbers.
+Bytes are counted from the sizes: an operator reads its tensors and writes its result, a kernel
+reads each argument and writes each output once. What is in a cache, or is read again because it was
+thrown out of one, is not seen in such numbers.
 
-`instructions` and `roofline` depend on the machine, and the second on its mood; without them the picture is the same everywhere.
+`instructions` and `roofline` depend on the machine, and the second on its mood; without them the
+picture is the same everywhere.
 
-How the real one differs: Inductor writes its kernels to files (`TORCH_LOGS=output_code`); a profiler has to tell the bytes.
+How the real one differs: Inductor writes its kernels to files (`TORCH_LOGS=output_code`); a
+profiler has to tell the bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +45,9 @@ class Traffic:
 
 @dataclass
 class KernelScene:
-    """One kernel: the operators that it does, its arrays, its source, its innermost loop. `reason` says why there is none."""
+    """One kernel: the operators that it does, its arrays, its source, its innermost loop. `reason`
+    says why there is none.
+    """
 
     name: str
     tier: str
@@ -78,7 +85,8 @@ class FusionPicture(Picture):
         operators = sum(len(k.before) for k in made)
         return [
             f"{plural(operators, 'operator')} in {plural(len(made), 'kernel')}",
-            f"through memory: {size(before)} before, {size(after)} after ({before / max(after, 1):.1f} times less)",
+            f"through memory: {size(before)} before, {size(after)} after "
+            f"({before / max(after, 1):.1f} times less)",
         ]
 
     def text(self) -> str:
@@ -93,8 +101,11 @@ class FusionPicture(Picture):
         return fusion_canvas(self)
 
 
-def fusion(fn: Callable[..., Any], *args: Any, instructions: bool = False, roofline: bool = False) -> FusionPicture:
-    """The kernels that run in `fn(*args)`: a scripted or traced function or module, or a Python function, which is scripted.
+def fusion(
+    fn: Callable[..., Any], *args: Any, instructions: bool = False, roofline: bool = False
+) -> FusionPicture:
+    """The kernels that run in `fn(*args)`: a scripted or traced function or module, or a Python
+    function, which is scripted.
 
     Raises what compiling or calling `fn` raises.
     """
@@ -148,7 +159,9 @@ def _kernel_text(k: KernelScene) -> list[str]:
     lines += [f"    {t.name:<{width}}  {size(t.total):>8}" for t in k.after]
     lines += ["", *(f"    {line}" for line in k.source)]
     if k.vectorised is not None:
-        lines.append(f"    -> {'vectorised' if k.vectorised else 'not vectorised: one element at a time'}")
+        lines.append(
+            f"    -> {'vectorised' if k.vectorised else 'not vectorised: one element at a time'}"
+        )
     if k.loop is not None:
         lines.append(f"    its loop, {plural(k.loop.lanes, 'element')} at a time:")
         lines += [f"        {i.text}" for i in k.loop.instructions]

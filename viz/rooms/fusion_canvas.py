@@ -1,4 +1,6 @@
-"""How `viz.fusion` is drawn: bytes as bars, before on the left and after on the right; below them the kernel."""
+"""How `viz.fusion` is drawn: bytes as bars, before on the left and after on the right; below them
+the kernel.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,21 @@ def _kernel(canvas: Canvas, k: KernelScene, y: float) -> float:
         code, mark, note = line.partition("  # ")
         end = canvas.text(10, y + 18 + n * LINE, code, SIZE, font="mono", bold=not n)
         if mark:
-            canvas.text(end.right + 2 * SIZE * 0.605, y + 18 + n * LINE, f"# {note}", SIZE, font="mono", paint="muted")
+            canvas.text(
+                end.right + 2 * SIZE * 0.605,
+                y + 18 + n * LINE,
+                f"# {note}",
+                SIZE,
+                font="mono",
+                paint="muted",
+            )
     y += LINE * len(k.source) + 24
     if k.vectorised is not None:
-        role, words = ("view", "vectorised") if k.vectorised else ("warning", "not vectorised: one element at a time")
+        role, words = (
+            ("view", "vectorised")
+            if k.vectorised
+            else ("warning", "not vectorised: one element at a time")
+        )
         canvas.chip(0, y, words, role)
         y += 28
     return _loop(canvas, k, y) if k.loop is not None else y
@@ -68,11 +81,15 @@ def _bars(canvas: Canvas, traffic: list[Traffic], x: float, y: float, most: int)
     from viz.rooms.fusion import size
 
     for t in traffic:
-        canvas.text(x, y + 12, shorten(t.name, HALF - BAR - 70, SIZE, "mono"), SIZE, font="mono", tip=t.name)
+        canvas.text(
+            x, y + 12, shorten(t.name, HALF - BAR - 70, SIZE, "mono"), SIZE, font="mono", tip=t.name
+        )
         start, bar = x + HALF - BAR - 62, BAR / most
         for role, verb, n in (("storage", "reads", t.read), ("shared", "writes", t.written)):
             if n:
-                start = canvas.rect(start, y + 2, max(n * bar, 1), 11, role, radius=1, tip=f"{verb} {n:,} bytes").right
+                start = canvas.rect(
+                    start, y + 2, max(n * bar, 1), 11, role, radius=1, tip=f"{verb} {n:,} bytes"
+                ).right
         canvas.text(start + 6, y + 12, size(t.total), 10.5, paint="muted")
         y += LINE
     return y
@@ -104,10 +121,14 @@ def _loop(canvas: Canvas, k: KernelScene, y: float) -> float:
                 2,
                 0.8,
             )
-        canvas.text(x + 6, top + 11.5, text, 11, font="mono", paint="ink" if instruction.role else "muted")
+        canvas.text(
+            x + 6, top + 11.5, text, 11, font="mono", paint="ink" if instruction.role else "muted"
+        )
     y += rows * LINE + 6
     if len(k.loop.instructions) > INSTRUCTIONS:
-        canvas.text(0, y + 10, f"and {len(k.loop.instructions) - INSTRUCTIONS} more", 11, paint="muted")
+        canvas.text(
+            0, y + 10, f"and {len(k.loop.instructions) - INSTRUCTIONS} more", 11, paint="muted"
+        )
         y += 18
     used = {i.role for i in shown}
     canvas.key(0, y, [(role, words) for role, words in ROLES if role in used])

@@ -1,10 +1,13 @@
-"""The loop of a kernel in machine code: which instructions are in it, and on how many elements each works.
+"""The loop of a kernel in machine code: which instructions are in it, and on how many elements each
+works.
 
-A compiler writes a loop over vectors, one that works off what is left, and tests which of them to enter. The one that matters is
-the block that jumps back to itself and has the most arithmetic on vectors. Names of instructions differ from CPU to CPU: on x86
-`vmulps` is a product of packed single precision numbers, `vmulss` of one; on ARM a register called `v0.4s` holds four.
+A compiler writes a loop over vectors, one that works off what is left, and tests which of them to
+enter. The one that matters is the block that jumps back to itself and has the most arithmetic on
+vectors. Names of instructions differ from CPU to CPU: on x86 `vmulps` is a product of packed single
+precision numbers, `vmulss` of one; on ARM a register called `v0.4s` holds four.
 
-How the real one differs: `perf annotate` and Compiler Explorer show the same; both know many more instructions.
+How the real one differs: `perf annotate` and Compiler Explorer show the same; both know many more
+instructions.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ JUMPS = ("j", "b.", "cb", "tb", "ret", "call", "bl")
 
 @dataclass
 class Instruction:
-    """One line of assembly, and the role of its colour: "storage" for memory, "view" for arithmetic on vectors, "warning" for
-    arithmetic on one number, "ready" for jumps, "" for the rest."""
+    """One line of assembly, and the role of its colour: "storage" for memory, "view" for arithmetic
+    on vectors, "warning" for arithmetic on one number, "ready" for jumps, "" for the rest."""
 
     text: str
     role: str
@@ -27,7 +30,9 @@ class Instruction:
 
 @dataclass
 class Loop:
-    """The innermost loop. `lanes` is how many elements one instruction works on, at most; 1 is no vectors."""
+    """The innermost loop. `lanes` is how many elements one instruction works on, at most; 1 is no
+    vectors.
+    """
 
     lanes: int
     instructions: list[Instruction] = field(default_factory=list)
@@ -37,7 +42,8 @@ class Loop:
 
 
 def hot_loop(assembly: str) -> list[Instruction]:
-    """The instructions of the loop with the most arithmetic on vectors, else of the longest; of equals the first.
+    """The instructions of the loop with the most arithmetic on vectors, else of the longest; of
+    equals the first.
 
     None if there is no loop.
     """
@@ -45,7 +51,11 @@ def hot_loop(assembly: str) -> list[Instruction]:
     found: list[Instruction] = []
     for label, lines in blocks(assembly):
         instructions = [classified(line) for line in lines]
-        jumps_back = [n for n, i in enumerate(instructions) if i.role == "ready" and label in i.text.split()[1:]]
+        jumps_back = [
+            n
+            for n, i in enumerate(instructions)
+            if i.role == "ready" and label in i.text.split()[1:]
+        ]
         # What follows the jump runs once, after the loop.
         loop = instructions[: jumps_back[-1] + 1] if jumps_back else []
         score = (sum(i.role == "view" for i in loop), len(loop))
@@ -71,7 +81,9 @@ def classified(line: str) -> Instruction:
     if opcode.startswith(JUMPS):
         return Instruction(line, "ready")
     x86 = "%" in operands
-    floats = bool(re.search(r"%[xyz]mm\d", operands)) or bool(re.search(r"\b[vqsd]\d+(\.\d+[sd])?\b", operands))
+    floats = bool(re.search(r"%[xyz]mm\d", operands)) or bool(
+        re.search(r"\b[vqsd]\d+(\.\d+[sd])?\b", operands)
+    )
     if opcode.startswith(("vmov", "mov", "ld", "st", "vbroadcast", "prefetch")):
         in_memory = "(" in operands if x86 else "[" in operands
         return Instruction(line, "storage" if in_memory else "")
@@ -82,9 +94,13 @@ def classified(line: str) -> Instruction:
 
 
 def lanes(llvm: str) -> int:
-    """On how many elements the widest arithmetic in an LLVM module works: 16 for `<16 x float>`; 1 if there are no vectors."""
+    """On how many elements the widest arithmetic in an LLVM module works: 16 for `<16 x float>`; 1
+    if there are no vectors.
+    """
     found = [1]
     for line in llvm.splitlines():
-        if re.search(r"= (?:tail )?(f\w+|call|add|sub|mul|and|or|select)\b", line) and (match := LANES.search(line)):
+        if re.search(r"= (?:tail )?(f\w+|call|add|sub|mul|and|or|select)\b", line) and (
+            match := LANES.search(line)
+        ):
             found.append(int(match[1]))
     return max(found)

@@ -1,8 +1,9 @@
 """`viz.graph`: a graph of the JIT, values flowing down from inputs to outputs.
 
-A box is a node: its kind, its arguments, where in the source it comes from. An arrow is a value, with its type. The arms of an If
-and the body of a Loop stand inside its box, as they stand inside it in the text. An orange box writes to its argument, and a
-dashed arrow leads from it to who may read what was written.
+A box is a node: its kind, its arguments, where in the source it comes from. An arrow is a value,
+with its type. The arms of an If and the body of a Loop stand inside its box, as they stand inside
+it in the text. An orange box writes to its argument, and a dashed arrow leads from it to who may
+read what was written.
 
 How the real one differs: PyTorch draws no graphs; it prints them, which `str(graph)` does here too.
 """
@@ -36,7 +37,10 @@ class IrPicture(Picture):
     def summary(self) -> str:
         facts = plural(self.total, "node")
         if self.folded_constants:
-            facts += f", {self.folded_constants} of them constants and the like, written where they are used"
+            facts += (
+                f", {self.folded_constants} of them constants and the like, written where they are "
+                "used"
+            )
         hidden = sum(n.hides for n in all_nodes(self.body))
         return facts + (f"; {hidden} folded into grey boxes" if hidden else "")
 
@@ -53,11 +57,14 @@ class IrPicture(Picture):
         return f"viz.graph: {self.name}" if self.name else "viz.graph"
 
 
-def graph(g: Any, *, fold_constants: bool = True, limit: int = BOXES_AT_MOST, name: str = "") -> IrPicture:
-    """Draw a graph: an `internals.jit` graph, or a scripted or traced function or module (its graph with calls inlined).
+def graph(
+    g: Any, *, fold_constants: bool = True, limit: int = BOXES_AT_MOST, name: str = ""
+) -> IrPicture:
+    """Draw a graph: an `internals.jit` graph, or a scripted or traced function or module (its graph
+    with calls inlined).
 
-    `fold_constants=False` gives constants, lists of them and module attributes boxes of their own. A graph of more than `limit`
-    boxes is folded.
+    `fold_constants=False` gives constants, lists of them and module attributes boxes of their own.
+    A graph of more than `limit` boxes is folded.
 
     Raises TypeError for what has no graph, ValueError for a limit below 1.
 
@@ -72,7 +79,9 @@ def graph(g: Any, *, fold_constants: bool = True, limit: int = BOXES_AT_MOST, na
 
 
 def graph_of(g: Any) -> tuple[Any, str]:
-    """The graph of a graph, function or module, and what to call it. Raises TypeError for what has none."""
+    """The graph of a graph, function or module, and what to call it. Raises TypeError for what has
+    none.
+    """
     if hasattr(g, "inlined_graph"):
         return g.inlined_graph, str(getattr(g, "original_name", getattr(g, "name", "")))
     if hasattr(g, "param_node"):
@@ -80,7 +89,8 @@ def graph_of(g: Any) -> tuple[Any, str]:
     if hasattr(g, "graph") and hasattr(g.graph, "param_node"):
         return g.graph, getattr(g, "name", "")
     raise TypeError(
-        f"a {type(g).__name__} has no graph; give a graph, or what internals.jit.script or internals.jit.trace returned"
+        f"a {type(g).__name__} has no graph; give a graph, or what internals.jit.script or "
+        "internals.jit.trace returned"
     )
 
 

@@ -1,6 +1,8 @@
-"""A JIT graph as a drawing. Each block is laid out by itself, then stands as one box in the block around it.
+"""A JIT graph as a drawing. Each block is laid out by itself, then stands as one box in the block
+around it.
 
-How the real one differs: PyTorch draws nothing; there is `torch.utils.tensorboard`'s graph page, which nests by module.
+How the real one differs: PyTorch draws nothing; there is `torch.utils.tensorboard`'s graph page,
+which nests by module.
 """
 
 from __future__ import annotations
@@ -22,14 +24,16 @@ ARGUMENT_ROWS = 4
 PAD = 10.0
 ROW = 16.0
 KEY = {
-    "view": "input, output", "key": "operator", "shared": "writes to its argument", "ready": "control flow",
-    "owner": "call", "copied": "subgraph", "free": "folded",
+    "view": "input, output", "key": "operator", "shared": "writes to its argument",
+    "ready": "control flow", "owner": "call", "copied": "subgraph", "free": "folded",
 }  # fmt: skip
 
 
 @dataclass
 class Cell:
-    """A box ready to be placed: lines of text (text, size, paint, bold), and drawings below them."""
+    """A box ready to be placed: lines of text (text, size, paint, bold), and drawings below
+    them.
+    """
 
     rows: list[tuple[str, float, str, bool]]
     role: str
@@ -53,7 +57,9 @@ class Cell:
         for text, size, paint, bold in self.rows:
             shown = shorten(text, w - 2 * PAD, size, "mono", bold)
             tip = text if shown != text else ""
-            canvas.text(x + PAD, down + size, shown, size, font="mono", paint=paint, bold=bold, tip=tip)
+            canvas.text(
+                x + PAD, down + size, shown, size, font="mono", paint=paint, bold=bold, tip=tip
+            )
             down += ROW
         across = x + PAD
         for inner in self.inside:
@@ -87,20 +93,39 @@ def _blocks(block: IrBlock) -> Iterator[IrBlock]:
 
 
 def block_canvas(block: IrBlock, ground: str = "paper") -> Canvas:
-    """One block: inputs at the top, what it gives at the bottom. `ground` is the colour it is drawn on."""
+    """One block: inputs at the top, what it gives at the bottom. `ground` is the colour it is drawn
+    on.
+    """
     cells = [
-        Cell([(f"%{name}", 11.0, "ink", True), (type, 10.0, "muted", False)], "view") for name, type in block.inputs
+        Cell([(f"%{name}", 11.0, "ink", True), (type, 10.0, "muted", False)], "view")
+        for name, type in block.inputs
     ]
     first = len(cells)
     cells += [_cell(n) for n in block.nodes]
     last = len(cells)
     cells.append(
-        Cell([(f"return {', '.join(block.outputs)}" if block.outputs else "return", 11.0, "ink", True)], "view")
+        Cell(
+            [
+                (
+                    f"return {', '.join(block.outputs)}" if block.outputs else "return",
+                    11.0,
+                    "ink",
+                    True,
+                )
+            ],
+            "view",
+        )
     )
-    place = {RETURN: last, **{-1 - i: i for i in range(first)}, **{i: first + i for i in range(len(block.nodes))}}
+    place = {
+        RETURN: last,
+        **{-1 - i: i for i in range(first)},
+        **{i: first + i for i in range(len(block.nodes))},
+    }
     told: set[str] = set()
     links = [Link(place[e.tail], place[e.head], _label(e, told), not e.name) for e in block.edges]
-    room = [(text_width(a.label, LABEL, "mono") + 8, 14.0) if a.label else (0.0, 0.0) for a in links]
+    room = [
+        (text_width(a.label, LABEL, "mono") + 8, 14.0) if a.label else (0.0, 0.0) for a in links
+    ]
     arrows = [Arrow(a.tail, a.head, size) for a, size in zip(links, room)]
     used = {a.tail for a in links}
     unused = [Arrow(i, last) for i in range(first, last) if i not in used]
@@ -116,7 +141,9 @@ def block_canvas(block: IrBlock, ground: str = "paper") -> Canvas:
 def _cell(n: IrNode) -> Cell:
     rows = [(n.title, 11.5, "ink", True)]
     if n.hides:
-        rows.append((f"{n.hides} nodes: {n.args}" if n.args else f"{n.hides} nodes", 10.0, "muted", False))
+        rows.append(
+            (f"{n.hides} nodes: {n.args}" if n.args else f"{n.hides} nodes", 10.0, "muted", False)
+        )
         return Cell(rows, "free", tip=n.scope, dashed=True)
     if n.args:
         rows += [(line, 10.5, "ink", False) for line in _wrapped(f"({n.args})", 10.5)]
@@ -138,11 +165,17 @@ def _framed(block: IrBlock) -> Canvas:
 
 
 def _wrapped(text: str, size: float) -> list[str]:
-    """In lines of at most `WIDEST`, broken behind commas; what does not fit in `ARGUMENT_ROWS` of them stays in the last."""
+    """In lines of at most `WIDEST`, broken behind commas; what does not fit in `ARGUMENT_ROWS` of
+    them stays in the last.
+    """
     lines = [""]
     for part in re.split(r"(?<=,) (?=[^\[\]]*(?:\[|$))", text):  # not inside brackets
         longer = f"{lines[-1]} {part}".lstrip()
-        if text_width(longer, size, "mono") <= WIDEST or not lines[-1] or len(lines) == ARGUMENT_ROWS:
+        if (
+            text_width(longer, size, "mono") <= WIDEST
+            or not lines[-1]
+            or len(lines) == ARGUMENT_ROWS
+        ):
             lines[-1] = longer
         else:
             lines.append(part)
@@ -170,7 +203,13 @@ def _label(edge: IrEdge, told: set[str]) -> str:
 def _draw_links(canvas: Canvas, links: list[Link], layout: Layout) -> None:
     for link, route in zip(links, layout.routes):
         if len(route) > 1:
-            canvas.line(route, "shared" if link.order else "muted", dashed=link.order, arrow=True, tip=link.label)
+            canvas.line(
+                route,
+                "shared" if link.order else "muted",
+                dashed=link.order,
+                arrow=True,
+                tip=link.label,
+            )
 
 
 def _draw_labels(canvas: Canvas, links: list[Link], layout: Layout, ground: str) -> None:

@@ -1,13 +1,16 @@
 """What `viz.graph` takes down of a graph: boxes, what flows between them, and blocks inside boxes.
 
-Constants, lists of constants and attributes of modules are written where they are used, `alpha=1`, `[2, 2]`, `self.fc.weight`; a
-graph of any size is then mostly what computes. What would still be too many boxes is folded: by the modules nodes came from where
-there are any, otherwise in runs, and every fold says how many nodes it hides.
+Constants, lists of constants and attributes of modules are written where they are used, `alpha=1`,
+`[2, 2]`, `self.fc.weight`; a graph of any size is then mostly what computes. What would still be
+too many boxes is folded: by the modules nodes came from where there are any, otherwise in runs, and
+every fold says how many nodes it hides.
 
-Who writes to memory comes before those who read it afterwards, although no value passes between them. The aliasing analysis
-of the JIT knows who they are, and each pair that is not connected otherwise gets an edge of its own.
+Who writes to memory comes before those who read it afterwards, although no value passes between
+them. The aliasing analysis of the JIT knows who they are, and each pair that is not connected
+otherwise gets an edge of its own.
 
-How the real one differs: PyTorch has no pictures; `AliasDb` answers the same questions there, for passes.
+How the real one differs: PyTorch has no pictures; `AliasDb` answers the same questions there, for
+passes.
 """
 
 from __future__ import annotations
@@ -17,15 +20,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROLES = {
-    "prim::If": "ready", "prim::Loop": "ready", "prim::CallMethod": "owner", "prim::CallFunction": "owner",
-    "prim::FusionGroup": "copied", "prim::DifferentiableGraph": "copied",
+    "prim::If": "ready", "prim::Loop": "ready", "prim::CallMethod": "owner",
+    "prim::CallFunction": "owner", "prim::FusionGroup": "copied",
+    "prim::DifferentiableGraph": "copied",
 }  # fmt: skip
 CONTAINERS = ("prim::ListConstruct", "prim::TupleConstruct")
 
 
 @dataclass
 class IrNode:
-    """A node, or a fold of `hides` nodes. `args`, `results` and `writes` are texts; `blocks` stand inside the box."""
+    """A node, or a fold of `hides` nodes. `args`, `results` and `writes` are texts; `blocks` stand
+    inside the box.
+    """
 
     title: str
     args: str = ""
@@ -44,7 +50,8 @@ class IrNode:
 
 @dataclass
 class IrEdge:
-    """A value: from node `tail` (or block input -1 - i) to node `head` (or the block's return, `RETURN`).
+    """A value: from node `tail` (or block input -1 - i) to node `head` (or the block's return,
+    `RETURN`).
 
     Without a name it is no value: `head` reads memory to which `tail` writes.
     """
@@ -60,7 +67,9 @@ RETURN = 1 << 30
 
 @dataclass
 class IrBlock:
-    """Nodes in the order they run. `inputs` are (name, type), `outputs` the texts of what the block gives."""
+    """Nodes in the order they run. `inputs` are (name, type), `outputs` the texts of what the block
+    gives.
+    """
 
     name: str
     inputs: list[tuple[str, str]] = field(default_factory=list)
@@ -74,7 +83,9 @@ class IrBlock:
 
 
 class Recorder:
-    """Reads a graph. `fold_constants` writes what needs no box into the boxes that use it: `inline` are those nodes."""
+    """Reads a graph. `fold_constants` writes what needs no box into the boxes that use it: `inline`
+    are those nodes.
+    """
 
     def __init__(self, graph: Any, fold_constants: bool) -> None:
         self.graph = graph
@@ -92,8 +103,12 @@ class Recorder:
             made_by.update((v, i) for n in group for v in n.outputs())
         record = IrBlock(name, [(v.debugName(), type_text(v.type())) for v in block.inputs()])
         record.outputs = [self.text(v) for v in block.outputs()]
-        record.nodes = [self._node(g[0], db, depth) if len(g) == 1 else self._fold(g) for g in groups]
-        uses = [(_values_used(group), i) for i, group in enumerate(groups)] + [(block.outputs(), RETURN)]
+        record.nodes = [
+            self._node(g[0], db, depth) if len(g) == 1 else self._fold(g) for g in groups
+        ]
+        uses = [(_values_used(group), i) for i, group in enumerate(groups)] + [
+            (block.outputs(), RETURN)
+        ]
         for values, head in uses:
             for v in dict.fromkeys(values):
                 tail = made_by.get(v, head)
@@ -104,7 +119,9 @@ class Recorder:
         return record
 
     def text(self, value: Any) -> str:
-        """How a value is written as an argument: its name, or itself when it is a constant or a module's attribute."""
+        """How a value is written as an argument: its name, or itself when it is a constant or a
+        module's attribute.
+        """
         node = value.node()
         if node not in self.inline:
             return f"%{value.debugName()}"
@@ -121,7 +138,9 @@ class Recorder:
         return _shortened(_attribute(node, names[0]), 32)
 
     def _owner(self, module: Any) -> str:
-        """`self` for the first input, whatever its number; `self.layer1` for what is fetched from it."""
+        """`self` for the first input, whatever its number; `self.layer1` for what is fetched from
+        it.
+        """
         if module.node() in self.inline:
             return self.text(module)
         from internals.jit.ir import base_name
@@ -132,9 +151,17 @@ class Recorder:
         names = [a for a in node.attributeNames() if node.kindOf(a) not in ("g", "gs")]
         attributes = [f"{a}={_shortened(_attribute(node, a), 24)}" for a in names]
         schema = node.schema()
-        given = schema.arguments if schema is not None and len(schema.arguments) == node.inputsSize() else None
-        args = [f"{given[i].name}={self.text(v)}" if given and i and v.node() in self.inline else self.text(v)
-                for i, v in enumerate(node.inputs())]  # fmt: skip
+        given = (
+            schema.arguments
+            if schema is not None and len(schema.arguments) == node.inputsSize()
+            else None
+        )
+        args = [
+            f"{given[i].name}={self.text(v)}"
+            if given and i and v.node() in self.inline
+            else self.text(v)
+            for i, v in enumerate(node.inputs())
+        ]
         writes = [self.text(v) for a, v in zip(given or (), node.inputs()) if a.is_write]
         if node.kind() == "prim::SetAttr":
             writes.append(f"{self._owner(node.input(0))}.{node.s('name')}")
@@ -151,7 +178,9 @@ class Recorder:
         record.blocks = [self.block(b, f"block{i}", db, depth) for i, b in enumerate(node.blocks())]
         if "Subgraph" in node.attributeNames():
             inner = node.g("Subgraph")
-            record.blocks.append(self.block(inner.block(), "Subgraph", _writes_and_reads(inner), depth))
+            record.blocks.append(
+                self.block(inner.block(), "Subgraph", _writes_and_reads(inner), depth)
+            )
         return record
 
     def _fold(self, group: list[Any]) -> IrNode:
@@ -162,7 +191,12 @@ class Recorder:
         kinds = [n.kind().partition("::")[2] for n in group if not n.kind().startswith("prim::")]
         shown = ", ".join(kinds[:3]) + ("…" if len(kinds) > 3 else "")
         return IrNode(
-            common[-1].removeprefix("__module."), shown, [], "free", scope="/".join(common), hides=len(hidden)
+            common[-1].removeprefix("__module."),
+            shown,
+            [],
+            "free",
+            scope="/".join(common),
+            hides=len(hidden),
         )
 
     def _grouped(self, nodes: list[Any], depth: int | None) -> Iterable[list[Any]]:
@@ -204,7 +238,9 @@ def nodes_of(block: Any) -> list[Any]:
 
 
 def inner_blocks(node: Any) -> list[Any]:
-    return node.blocks() + ([node.g("Subgraph").block()] if "Subgraph" in node.attributeNames() else [])
+    return node.blocks() + (
+        [node.g("Subgraph").block()] if "Subgraph" in node.attributeNames() else []
+    )
 
 
 def type_text(type: Any) -> str:
@@ -227,14 +263,20 @@ def _shortened(text: str, length: int) -> str:
 
 
 def _needing_no_box(block: Any) -> Iterator[Any]:
-    """Constants, what is fetched from modules and never set, and lists of such that nobody but an operator reads."""
+    """Constants, what is fetched from modules and never set, and lists of such that nobody but an
+    operator reads.
+    """
     nodes = nodes_of(block)
     set_later = {n.s("name") for n in nodes if n.kind() == "prim::SetAttr"}
     inline = set()
     for n in nodes:
         kind = n.kind()
         fetched = kind == "prim::GetAttr" and n.s("name") not in set_later
-        listed = kind in CONTAINERS and all(v.node() in inline for v in n.inputs()) and _only_read(n.output())
+        listed = (
+            kind in CONTAINERS
+            and all(v.node() in inline for v in n.inputs())
+            and _only_read(n.output())
+        )
         if n.outputs() and (kind == "prim::Constant" or fetched or listed):
             inline.add(n)
             yield n
@@ -265,7 +307,9 @@ def _writes(node: Any) -> bool:
     return node.kind() == "prim::SetAttr" or (schema is not None and schema.is_mutable)
 
 
-def _order(groups: list[list[Any]], outputs: list[Any], edges: list[IrEdge], db: Any) -> Iterator[IrEdge]:
+def _order(
+    groups: list[list[Any]], outputs: list[Any], edges: list[IrEdge], db: Any
+) -> Iterator[IrEdge]:
     """From who writes to who reads that memory later, where no path of values leads there."""
     heads: dict[int, set[int]] = {}
     for e in edges:
@@ -296,14 +340,18 @@ def _reaches(tail: int, head: int, heads: dict[int, set[int]]) -> bool:
 
 
 def _without_the_middle(block: IrBlock, limit: int) -> IrBlock:
-    """The first and the last nodes, and one box for those between; the same for blocks inside those that stay."""
+    """The first and the last nodes, and one box for those between; the same for blocks inside those
+    that stay.
+    """
     keep = max(limit // 2, 1)
     n = len(block.nodes)
     first, last = (keep, n - keep) if n > 2 * keep else (n, n)
     stay = [*block.nodes[:first], *block.nodes[last:]]
     room = max((limit - len(stay)) // max(sum(len(node.blocks) for node in stay), 1), 4)
     for node in stay:
-        node.blocks = [b if b.count() <= room else _without_the_middle(b, room) for b in node.blocks]
+        node.blocks = [
+            b if b.count() <= room else _without_the_middle(b, room) for b in node.blocks
+        ]
     if first == n:
         return block
     hidden = block.nodes[first:last]
@@ -311,7 +359,9 @@ def _without_the_middle(block: IrBlock, limit: int) -> IrBlock:
     count = sum(node.count() for node in hidden)
     kinds = ", ".join(dict.fromkeys(node.title.partition("[")[0] for node in hidden))
     fold = IrNode("…", _shortened(kinds, 40), role="free", hides=count)
-    folded = IrBlock(block.name, block.inputs, block.outputs, [*block.nodes[:first], fold, *block.nodes[last:]])
+    folded = IrBlock(
+        block.name, block.inputs, block.outputs, [*block.nodes[:first], fold, *block.nodes[last:]]
+    )
     for e in block.edges:
         moved = IrEdge(place.get(e.tail, e.tail), place.get(e.head, e.head), e.name, e.type)
         if moved.tail != moved.head and moved not in folded.edges:

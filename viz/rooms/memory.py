@@ -1,11 +1,13 @@
-"""`viz.memory`: where do my tensors live, and who shares what? The forum's question, answered by looking.
+"""`viz.memory`: where do my tensors live, and who shares what? The forum's question, answered by
+looking.
 
-Every storage is a strip of bytes. Under it, each tensor or array that looks at it has a row showing which bytes it
-touches and in which order. What more than one of them touches is orange. Sharing is decided by addresses, not by which
-objects are related: a tensor made with `from_numpy` and the array it came from have different owners and the same bytes.
+Every storage is a strip of bytes. Under it, each tensor or array that looks at it has a row showing
+which bytes it touches and in which order. What more than one of them touches is orange. Sharing is
+decided by addresses, not by which objects are related: a tensor made with `from_numpy` and the
+array it came from have different owners and the same bytes.
 
-How the real one differs: PyTorch has no such picture. Its `torch.cuda.memory._snapshot` shows blocks of the allocator,
-not the views of them.
+How the real one differs: PyTorch has no such picture. Its `torch.cuda.memory._snapshot` shows
+blocks of the allocator, not the views of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ PAIRS_AT_MOST = 6
 
 @dataclass
 class Cell:
-    """A few bytes with something written on them; `start` counts from the beginning of the storage."""
+    """A few bytes with something written on them; `start` counts from the beginning of the
+    storage.
+    """
 
     start: int
     nbytes: int
@@ -41,7 +45,9 @@ class Cell:
 
 @dataclass
 class View:
-    """One object's row. It has cells when its storage is small, else the share of each bucket that it touches."""
+    """One object's row. It has cells when its storage is small, else the share of each bucket that
+    it touches.
+    """
 
     name: str
     facts: str
@@ -69,7 +75,9 @@ class Strip:
 
 @dataclass
 class Verdict:
-    """ "shared", "apart" (one storage, no byte in common), "mapped" (part of a file) or "copied", of which objects, and why."""
+    """ "shared", "apart" (one storage, no byte in common), "mapped" (part of a file) or "copied",
+    of which objects, and why.
+    """
 
     kind: str
     names: list[str]
@@ -95,17 +103,20 @@ class Memory(Picture):
 def memory(*tensors: Any, **named: Any) -> Memory:
     """A picture of the memory behind tensors and arrays, and of what they share.
 
-    Keywords name the objects in the picture: `viz.memory(a=a, b=a.t())`. Objects can be tensors, numpy arrays, and
-    anything with a buffer or `__dlpack__`. References are those that others hold: the call itself is not counted. Of a
-    simulated GPU the picture shows what is in memory now, without what is still queued.
+    Keywords name the objects in the picture: `viz.memory(a=a, b=a.t())`. Objects can be tensors,
+    numpy arrays, and anything with a buffer or `__dlpack__`. References are those that others hold:
+    the call itself is not counted. Of a simulated GPU the picture shows what is in memory now,
+    without what is still queued.
 
-    Raises TypeError when an object has no memory to show, and ValueError when its device has none or there is no object.
+    Raises TypeError when an object has no memory to show, and ValueError when its device has none
+    or there is no object.
     """
     if not tensors and not named:
         raise ValueError("viz.memory needs something to look at: viz.memory(a=a, b=b)")
     counts = [others(tensors, i) for i in range(len(tensors))]
     holder = tuple(named.values())
-    counts += [None if (n := others(holder, i)) is None else n - 1 for i in range(len(holder))]  # `named` holds one
+    # `named` holds one
+    counts += [None if (n := others(holder, i)) is None else n - 1 for i in range(len(holder))]
     del holder
     objects = {f"arg{i}": t for i, t in enumerate(tensors)} | named
     census = Census(objects, dict(zip(objects, counts)))
@@ -134,16 +145,22 @@ def scene(looks: list[Look]) -> Memory:
 
 
 def _verdict_alone(strip: Strip) -> Verdict:
-    """What has its bytes to itself has a copy, unless they lie in a file that is mapped into memory, as loaded tensors do."""
+    """What has its bytes to itself has a copy, unless they lie in a file that is mapped into
+    memory, as loaded tensors do.
+    """
     name = strip.views[0].name
     if any(owner.rpartition(" → ")[2].startswith(("mmap,", "mmap ")) for owner in strip.owners):
-        return Verdict("mapped", [name], f"not copied: {strip.name} is a part of what is mapped into memory")
+        return Verdict(
+            "mapped", [name], f"not copied: {strip.name} is a part of what is mapped into memory"
+        )
     place = f" on {strip.where.split(',')[0]}" if strip.where else ""
     return Verdict("copied", [name], f"bytes of its own in {strip.name}{place}")
 
 
 def _verdicts(region: str, looks: list[Look], pairs: dict[tuple[int, int], bool]) -> list[Verdict]:
-    """Who shares with whom in one storage: the largest groups in which everyone meets everyone, and who never meets."""
+    """Who shares with whom in one storage: the largest groups in which everyone meets everyone, and
+    who never meets.
+    """
     groups: list[tuple[int, ...]] = []
     for i in range(len(looks)):
         group = [i]
@@ -160,16 +177,23 @@ def _verdicts(region: str, looks: list[Look], pairs: dict[tuple[int, int], bool]
         text = f"{bytes_}: written through one, seen through {rest}"
         found.append(Verdict("shared", [looks[k].name for k in members], text))
     apart = [[looks[i].name, looks[j].name] for (i, j), shares in pairs.items() if not shares]
-    found += [Verdict("apart", pair, f"both in {region}, no byte in common") for pair in apart[:PAIRS_AT_MOST]]
+    found += [
+        Verdict("apart", pair, f"both in {region}, no byte in common")
+        for pair in apart[:PAIRS_AT_MOST]
+    ]
     if len(apart) > PAIRS_AT_MOST:
         found[-1].text += f" ({len(apart) - PAIRS_AT_MOST} more such pairs are not listed)"
     return found
 
 
-def _strip(name: str, start: int, nbytes: int, looks: list[Look], pairs: dict[tuple[int, int], bool]) -> Strip:
+def _strip(
+    name: str, start: int, nbytes: int, looks: list[Look], pairs: dict[tuple[int, int], bool]
+) -> Strip:
     typed = next((one for one in looks if one.footprint.numel), looks[0])
     smallest = min(one.footprint.itemsize for one in looks)
-    small = nbytes <= CELLS_AT_MOST * smallest and nbytes <= CELLS_AT_MOST * typed.footprint.itemsize
+    small = (
+        nbytes <= CELLS_AT_MOST * smallest and nbytes <= CELLS_AT_MOST * typed.footprint.itemsize
+    )
     owners = list(dict.fromkeys(" → ".join(one.owners) for one in looks if one.owners))
     strip = Strip(
         name=name,
@@ -182,7 +206,10 @@ def _strip(name: str, start: int, nbytes: int, looks: list[Look], pairs: dict[tu
         cells=_values(start, nbytes, typed) if small else None,
         where=typed.where,
     )
-    partners = [[j for j in range(len(looks)) if pairs.get((min(i, j), max(i, j)))] for i in range(len(looks))]
+    partners = [
+        [j for j in range(len(looks)) if pairs.get((min(i, j), max(i, j)))]
+        for i in range(len(looks))
+    ]
     if small:
         touched = [_touched(one.footprint) for one in looks]
         for i, view in enumerate(strip.views):
@@ -204,10 +231,18 @@ def _strip(name: str, start: int, nbytes: int, looks: list[Look], pairs: dict[tu
 def _view(one: Look, region: str, start: int) -> View:
     fp = one.footprint
     where = f"{region}+{fp.address - start:#x}" if fp.numel else "no bytes"
-    count = "immortal" if one.references is None else f"{one.references} ref{'' if one.references == 1 else 's'}"
+    count = (
+        "immortal"
+        if one.references is None
+        else f"{one.references} ref{'' if one.references == 1 else 's'}"
+    )
     facts = f"{one.kind} {one.dtype} {tuple(fp.sizes)} {one.strides_text} at {where}, {count}"
     firsts = fp.first_addresses(4)
-    order = "touches " + ", ".join(f"+{at - start:#x}" for at in firsts) if firsts else "touches nothing"
+    order = (
+        "touches " + ", ".join(f"+{at - start:#x}" for at in firsts)
+        if firsts
+        else "touches nothing"
+    )
     order += ", …" if fp.numel > len(firsts) else ""
     if fp.repeats() > 1:
         order += f"; every byte is used {fp.repeats():,} times (stride 0)"
@@ -219,10 +254,17 @@ def _touched(fp: Footprint) -> set[int]:
 
 
 def _order(fp: Footprint, start: int) -> list[Cell]:
-    """For each element the view touches, in memory order: its number, or numbers, in index order."""
+    """For each element the view touches, in memory order: its number, or numbers, in index
+    order.
+    """
     numbers: dict[int, list[int]] = {}
     if fp.numel:
-        shown = Footprint(fp.address, tuple(n if s else min(n, 8) for n, s in zip(fp.sizes, fp.strides)), fp.strides, 1)
+        shown = Footprint(
+            fp.address,
+            tuple(n if s else min(n, 8) for n, s in zip(fp.sizes, fp.strides)),
+            fp.strides,
+            1,
+        )
         if shown.numel == fp.numel <= 4096:
             for number, at in enumerate(fp.addresses()):
                 numbers.setdefault(at - start, []).append(number)
@@ -230,7 +272,10 @@ def _order(fp: Footprint, start: int) -> list[Cell]:
             for at in shown.addresses():
                 numbers[at - start] = []
     times = f"×{fp.repeats():,}"
-    return [Cell(at, fp.itemsize, ",".join(map(str, n)) if n else times) for at, n in sorted(numbers.items())]
+    return [
+        Cell(at, fp.itemsize, ",".join(map(str, n)) if n else times)
+        for at, n in sorted(numbers.items())
+    ]
 
 
 def _values(start: int, nbytes: int, typed: Look) -> list[Cell]:
@@ -240,10 +285,17 @@ def _values(start: int, nbytes: int, typed: Look) -> list[Cell]:
     count = max(0, nbytes - lead) // itemsize
     try:
         dtype = np.dtype(typed.dtype)
-    except TypeError:  # a dtype that numpy does not know, such as bfloat16: show the bytes' places only
+    except TypeError:
+        # a dtype that numpy does not know, such as bfloat16: show the bytes' places only
         return [Cell(lead + i * itemsize, itemsize, "") for i in range(count)]
     at, size = start + lead, count * itemsize
-    raw = b"" if not count else ctypes.string_at(at, size) if typed.device is None else bytes_at(typed.device, at, size)
+    raw = (
+        b""
+        if not count
+        else ctypes.string_at(at, size)
+        if typed.device is None
+        else bytes_at(typed.device, at, size)
+    )
     values = np.frombuffer(raw, dtype)
     return [Cell(lead + i * itemsize, itemsize, _short(v)) for i, v in enumerate(values.tolist())]
 

@@ -45,7 +45,9 @@ def _strip_text(strip: Strip) -> str:
 def _cells_text(strip: Strip) -> str:
     """A table of columns, one per place where some cell begins, in as many pieces as it takes."""
     assert strip.cells is not None
-    starts = sorted({cell.start for cells in [strip.cells, *(v.cells for v in strip.views)] for cell in cells})
+    starts = sorted(
+        {cell.start for cells in [strip.cells, *(v.cells for v in strip.views)] for cell in cells}
+    )
 
     def row(name: str, cells: list[Cell]) -> list[str]:
         at = {cell.start: cell.text or "?" for cell in cells}
@@ -74,18 +76,29 @@ def _amount(strip: Strip) -> str:
 
 
 def _hidden(strip: Strip, parts: int = BUCKETS // 2) -> str:
-    return f"drawn to scale in {parts} parts of {strip.nbytes / parts:,.0f} bytes; the values are hidden"
+    return (
+        f"drawn to scale in {parts} parts of {strip.nbytes / parts:,.0f} bytes; the values are "
+        "hidden"
+    )
 
 
 def memory_canvas(scene: Memory) -> Canvas:
     count = sum(len(strip.views) for strip in scene.strips)
-    canvas = Canvas("viz.memory", f"{plural(len(scene.strips), 'storage')}, {plural(count, 'view')}. ")
-    canvas.description += " ".join(f"{and_list(v.names)}: {v.kind}, {v.text}." for v in scene.verdicts)
+    canvas = Canvas(
+        "viz.memory", f"{plural(len(scene.strips), 'storage')}, {plural(count, 'view')}. "
+    )
+    canvas.description += " ".join(
+        f"{and_list(v.names)}: {v.kind}, {v.text}." for v in scene.verdicts
+    )
     y = 0.0
     for strip in scene.strips:
         y = _draw_strip(canvas, strip, y) + 16
     y = _draw_verdicts(canvas, scene, y)
-    roles = [("storage", "bytes of a storage"), ("view", "touched by one"), ("owner", "keeps it alive")]
+    roles = [
+        ("storage", "bytes of a storage"),
+        ("view", "touched by one"),
+        ("owner", "keeps it alive"),
+    ]
     if any(v.kind == "shared" for v in scene.verdicts):
         roles.insert(2, ("shared", "touched by several"))
     if any(strip.allocators for strip in scene.strips):
@@ -123,7 +136,9 @@ def _draw_strip(canvas: Canvas, strip: Strip, y: float) -> float:
     for view in strip.views:
         y = _draw_view(canvas, strip, view, y, scale)
     if strip.cells is None:
-        note = _hidden(strip, BUCKETS) + "; a bar's height is the share of its bytes that are touched"
+        note = (
+            _hidden(strip, BUCKETS) + "; a bar's height is the share of its bytes that are touched"
+        )
         canvas.text(0, y + 12, note, 11, paint="muted")
         y += 18
     return y
@@ -142,22 +157,44 @@ def _scale(strip: Strip) -> float:
 
 def _draw_bytes(canvas: Canvas, strip: Strip, y: float, scale: float) -> float:
     width = strip.nbytes * scale
-    box = canvas.rect(0, y, width, 28, "storage-soft", "storage", tip=f"{strip.name}: {strip.nbytes:,} bytes")
+    box = canvas.rect(
+        0, y, width, 28, "storage-soft", "storage", tip=f"{strip.name}: {strip.nbytes:,} bytes"
+    )
     for cell in strip.cells or []:
         x = cell.start * scale
         if cell.start:
             canvas.line([(x, y), (x, y + 28)], "storage", 1)
-        inner = canvas.rect(x, y, cell.nbytes * scale, 28, None, None, tip=f"{strip.name}+{cell.start:#x}: {cell.text}")
+        inner = canvas.rect(
+            x,
+            y,
+            cell.nbytes * scale,
+            28,
+            None,
+            None,
+            tip=f"{strip.name}+{cell.start:#x}: {cell.text}",
+        )
         canvas.label(inner, cell.text)
     if strip.cells is None:
         middle = f"{strip.nbytes // strip.itemsize:,} × {strip.dtype}"
         canvas.label(box, middle)
-    places = [cell.start for cell in strip.cells] if strip.cells else [strip.nbytes * k // 4 for k in range(5)]
+    places = (
+        [cell.start for cell in strip.cells]
+        if strip.cells
+        else [strip.nbytes * k // 4 for k in range(5)]
+    )
     widest = max((text_width(f"+{place:#x}", 9.5, "mono") for place in places), default=0)
     apart = (places[1] - places[0]) * scale if len(places) > 1 else width
     for place in places[:: max(1, ceil((widest + 6) / max(apart, 1)))]:
         end = strip.cells is None and place == strip.nbytes
-        canvas.text(place * scale, y + 40, f"+{place:#x}", 9.5, "end" if end else "start", font="mono", paint="muted")
+        canvas.text(
+            place * scale,
+            y + 40,
+            f"+{place:#x}",
+            9.5,
+            "end" if end else "start",
+            font="mono",
+            paint="muted",
+        )
     return y + 54
 
 
@@ -173,7 +210,9 @@ def _draw_view(canvas: Canvas, strip: Strip, view: View, y: float, scale: float)
     canvas.line([(0, y + height / 2), (width, y + height / 2)], "line", 1)
     for cell in view.cells:
         role = "shared" if cell.shared else "view"
-        box = canvas.rect(cell.start * scale + 1, y, cell.nbytes * scale - 2, height, f"{role}-soft", role)
+        box = canvas.rect(
+            cell.start * scale + 1, y, cell.nbytes * scale - 2, height, f"{role}-soft", role
+        )
         canvas.label(box, cell.text, 11)
     return y + height + 12
 
@@ -183,13 +222,26 @@ def _draw_coverage(canvas: Canvas, view: View, y: float, width: float, height: f
     step, b = width / BUCKETS, 0
     while b < BUCKETS:
         share, shared, first = view.coverage[b], view.shared_buckets[b], b
-        while b < BUCKETS and abs(view.coverage[b] - share) < 0.04 and view.shared_buckets[b] == shared:
+        while (
+            b < BUCKETS
+            and abs(view.coverage[b] - share) < 0.04
+            and view.shared_buckets[b] == shared
+        ):
             b += 1
         if share > 0:
             tall = max(3.0, height * share)
             role = "shared" if shared else "view"
             tip = f"{share:.0%} of these bytes"
-            canvas.rect(first * step, y + height - tall, (b - first) * step, tall, f"{role}-soft", role, 0, tip=tip)
+            canvas.rect(
+                first * step,
+                y + height - tall,
+                (b - first) * step,
+                tall,
+                f"{role}-soft",
+                role,
+                0,
+                tip=tip,
+            )
     canvas.text(0, y + height + 13, view.order, 10.5, paint="muted")
     return y + height + 26
 

@@ -1,7 +1,8 @@
-"""`viz.pipeline`: what every phase of the executor does to a graph, for arguments like the reader's.
+"""`viz.pipeline`: what every phase of the executor does to a graph, for arguments like the
+reader's.
 
-One frame for each phase that changed something, with the graph before and after it side by side; the phases that found nothing to
-do are counted in between. The buttons work without a kernel.
+One frame for each phase that changed something, with the graph before and after it side by side;
+the phases that found nothing to do are counted in between. The buttons work without a kernel.
 
 How the real one differs: PyTorch logs graphs to stderr, when asked by an environment variable.
 """
@@ -19,19 +20,22 @@ from viz.text import plural
 def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1000) -> Stepper:
     """The phases of `fn`, a scripted or traced function or module, for `args`.
 
-    `show_unchanged` gives phases that changed nothing a frame too; a small `context` folds what is far from any change.
+    `show_unchanged` gives phases that changed nothing a frame too; a small `context` folds what is
+    far from any change.
 
     Raises TypeError for what has no phases.
     """
     if not hasattr(fn, "phases"):
         raise TypeError(
-            f"a {type(fn).__name__} has no phases; give what internals.jit.script or internals.jit.trace returned"
+            f"a {type(fn).__name__} has no phases; give what internals.jit.script or "
+            "internals.jit.trace returned"
         )
     from internals.jit.ir import type_verbosity
 
     with type_verbosity(1):
         records = fn.phases(*args)
-    full = fn.phases(*args)  # with all that is known of tensors, for changes that short types do not show
+    # with all that is known of tensors, for changes that short types do not show
+    full = fn.phases(*args)
     frames: list[tuple[str, object]] = []
     idle: list[str] = []
     for r, long in zip(records, full):
@@ -49,7 +53,9 @@ def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1
         frames.append((f"the result ({_idle(idle)} after that)", _bare(records[-1].after)))
     changed = sum(r.changed for r in records)
     name = getattr(fn, "name", None) or getattr(fn, "original_name", "graph")
-    return LeanStepper(frames, f"{name}: {plural(changed, 'phase')} of {len(records)} changed the graph")
+    return LeanStepper(
+        frames, f"{name}: {plural(changed, 'phase')} of {len(records)} changed the graph"
+    )
 
 
 def _idle(names: list[str]) -> str:

@@ -1,10 +1,11 @@
 """`viz.ptx`: a kernel's source, and beside each line the instructions that it became.
 
-The compiler reorders, merges and unrolls, so the instructions of one line need not stand together; the number before each one is
-its place in the program. Loads and stores are coloured by the memory they go to. Most of the rest is arithmetic with addresses.
+The compiler reorders, merges and unrolls, so the instructions of one line need not stand together;
+the number before each one is its place in the program. Loads and stores are coloured by the memory
+they go to. Most of the rest is arithmetic with addresses.
 
-How the real one differs: PTX is not what runs: `ptxas` translates it for one chip. `cuobjdump --dump-sass` shows that, and
-Compiler Explorer draws the same picture as this one for it.
+How the real one differs: PTX is not what runs: `ptxas` translates it for one chip. `cuobjdump
+--dump-sass` shows that, and Compiler Explorer draws the same picture as this one for it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ FLOATS = (".f16", ".f32", ".f64", ".bf16")
 
 @dataclass
 class Step:
-    """One instruction: its number in the program, its text, and the role of its colour ("" for the others)."""
+    """One instruction: its number in the program, its text, and the role of its colour ("" for the
+    others).
+    """
 
     number: int
     text: str
@@ -66,7 +69,9 @@ class PtxPicture(Picture):
         total = sum(self.counts.values())
         most = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
         memory = [
-            f"{n} {kind}" for kind, n in self.counts.items() if kind.split(".")[0] in ("ld", "st", "atom", "bar", "red")
+            f"{n} {kind}"
+            for kind, n in self.counts.items()
+            if kind.split(".")[0] in ("ld", "st", "atom", "bar", "red")
         ]
         return [
             f"{plural(total, 'instruction')} for {self.target}",
@@ -75,12 +80,16 @@ class PtxPicture(Picture):
         ]
 
     def shown(self, row: Row) -> tuple[list[Step], int]:
-        """The steps of a row to be drawn, those with a colour first chosen, and how many are left out."""
+        """The steps of a row to be drawn, those with a colour first chosen, and how many are left
+        out.
+        """
         if len(row.steps) <= self.fold:
             return row.steps, 0
         marked = [s for s in row.steps if s.role][: self.fold]
         others = [s for s in row.steps if not s.role][: self.fold - len(marked)]
-        return sorted([*marked, *others], key=lambda s: s.number), len(row.steps) - len(marked) - len(others)
+        return sorted([*marked, *others], key=lambda s: s.number), len(row.steps) - len(
+            marked
+        ) - len(others)
 
     def text(self) -> str:
         lines = [f"{self.name}: PTX", *(f"    {fact}" for fact in self.facts())]
@@ -96,12 +105,17 @@ class PtxPicture(Picture):
 
 
 def ptx(
-    kernel: Any, *argument_types: Any, cc: tuple[int, int] = (9, 0), fastmath: bool = False, fold: int = FOLD
+    kernel: Any,
+    *argument_types: Any,
+    cc: tuple[int, int] = (9, 0),
+    fastmath: bool = False,
+    fold: int = FOLD,
 ) -> PtxPicture:
-    """Compile `kernel` for arguments of these types (see `internals.cuda.ptx.ptx`) and show its source beside the PTX.
+    """Compile `kernel` for arguments of these types (see `internals.cuda.ptx.ptx`) and show its
+    source beside the PTX.
 
-    Of each line `fold` instructions are shown; the whole text is `.ptx`. Raises PtxUnavailable (of `internals.cuda.ptx`) where
-    there is no compiler, and PtxError if the kernel does not compile.
+    Of each line `fold` instructions are shown; the whole text is `.ptx`. Raises PtxUnavailable (of
+    `internals.cuda.ptx`) where there is no compiler, and PtxError if the kernel does not compile.
     """
     from internals.cuda.foreign import as_kernel
     from internals.cuda.ptx import ptx as compiled
@@ -113,7 +127,9 @@ def ptx(
 
 
 def scene(text: Any, source: list[str], first: int, fold: int = FOLD) -> PtxPicture:
-    """Put the instructions of a `Ptx` beside the lines of `source`, the first of which has the number `first`."""
+    """Put the instructions of a `Ptx` beside the lines of `source`, the first of which has the
+    number `first`.
+    """
     dedented = textwrap.dedent("".join(source)).splitlines()
     start = next((n for n, line in enumerate(dedented) if line.lstrip().startswith("def ")), 0)
     rows = [Row(first + n, line) for n, line in enumerate(dedented) if n >= start and line.strip()]
@@ -124,7 +140,9 @@ def scene(text: Any, source: list[str], first: int, fold: int = FOLD) -> PtxPict
         row = at.get(instruction.line) or _line_before(rows, instruction.line) or rest
         row.steps.append(Step(number, instruction.text.rstrip(";"), role_of(instruction.opcode)))
     target = next((line.split()[1] for line in text.splitlines() if line.startswith(".target")), "")
-    return PtxPicture(text.name, target, rows + ([rest] if rest.steps else []), text.counts(), fold, str(text))
+    return PtxPicture(
+        text.name, target, rows + ([rest] if rest.steps else []), text.counts(), fold, str(text)
+    )
 
 
 def role_of(opcode: str) -> str:
@@ -132,23 +150,34 @@ def role_of(opcode: str) -> str:
     for role, _, starts in ROLES:
         if any((opcode + ".").startswith(start + ".") for start in starts):
             return role
-    return "view" if opcode.endswith(FLOATS) and not opcode.startswith(("mov", "cvt", "setp", "selp")) else ""
+    return (
+        "view"
+        if opcode.endswith(FLOATS) and not opcode.startswith(("mov", "cvt", "setp", "selp"))
+        else ""
+    )
 
 
 def _without_docstring(rows: list[Row]) -> list[Row]:
     """The rows without the lines of a docstring behind `def`."""
     quotes = '"' * 3
-    body = 1 + next((n for n, row in enumerate(rows) if row.source.split("#")[0].rstrip().endswith(":")), 0)
+    body = 1 + next(
+        (n for n, row in enumerate(rows) if row.source.split("#")[0].rstrip().endswith(":")), 0
+    )
     if body < len(rows) and rows[body].source.strip().startswith(quotes):
         end = body
-        while not (rows[end].source.rstrip().endswith(quotes) and (end > body or rows[end].source.count(quotes) > 1)):
+        while not (
+            rows[end].source.rstrip().endswith(quotes)
+            and (end > body or rows[end].source.count(quotes) > 1)
+        ):
             end += 1
         return rows[:body] + rows[end + 1 :]
     return rows
 
 
 def _line_before(rows: list[Row], line: int) -> Row | None:
-    """The row of a statement that goes over several lines: the last one that begins before `line`."""
+    """The row of a statement that goes over several lines: the last one that begins before
+    `line`.
+    """
     if not rows or not rows[0].line <= line <= rows[-1].line:
         return None
     return [row for row in rows if row.line <= line][-1]
@@ -174,7 +203,12 @@ def ptx_canvas(p: PtxPicture) -> Canvas:
         room = right - left - 20
         font = "mono" if row.line else "sans"
         canvas.text(
-            left, y + 13, shorten(row.source, room, SIZE, font), SIZE, font=font, paint="ink" if row.line else "muted"
+            left,
+            y + 13,
+            shorten(row.source, room, SIZE, font),
+            SIZE,
+            font=font,
+            paint="ink" if row.line else "muted",
         )
         for n, step in enumerate(steps):
             top = y + n * LINE
@@ -194,7 +228,9 @@ def ptx_canvas(p: PtxPicture) -> Canvas:
             else:
                 canvas.text(right + 44, top + 13, step.text, 11, font="mono", paint="muted")
         if hidden:
-            canvas.text(right + 44, y + len(steps) * LINE + 13, f"and {hidden} more", 10.5, paint="muted")
+            canvas.text(
+                right + 44, y + len(steps) * LINE + 13, f"and {hidden} more", 10.5, paint="muted"
+            )
         y += tall + 6
         canvas.line([(0, y - 3), (right + 330, y - 3)], "line", 0.5)
     used = {step.role for row in p.rows for step in row.steps}

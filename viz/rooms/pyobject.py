@@ -1,11 +1,12 @@
 """`viz.pyobject`: the C struct of a live Python object, read from its memory while you look.
 
-Every Python object is a C struct that begins with a reference count and a pointer to its type. What follows depends on
-the type: a float has a double, a list a pointer to an array of pointers, our tensor one pointer per slot. The values in
-the picture come from memory at `id(obj)`, not from asking the object.
+Every Python object is a C struct that begins with a reference count and a pointer to its type. What
+follows depends on the type: a float has a double, a list a pointer to an array of pointers, our
+tensor one pointer per slot. The values in the picture come from memory at `id(obj)`, not from
+asking the object.
 
-How the real one differs: a `torch.Tensor` is the struct `THPVariable`, a header and a pointer to a C++ `TensorImpl`;
-ours holds its parts in slots of the Python object itself.
+How the real one differs: a `torch.Tensor` is the struct `THPVariable`, a header and a pointer to a
+C++ `TensorImpl`; ours holds its parts in slots of the Python object itself.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ ITEMS_AT_MOST = 8
 
 @dataclass
 class Field:
-    """One row: where it is (None where that depends on Python's version), what C calls it, what it holds."""
+    """One row: where it is (None where that depends on Python's version), what C calls it, what it
+    holds.
+    """
 
     offset: int | None
     nbytes: int
@@ -70,12 +73,13 @@ class PyObject(Picture):
 def pyobject(obj: Any, *, portable: bool = False, real_addresses: bool = False) -> PyObject:
     """The struct behind `obj`: every field with its offset, C type and live value.
 
-    The reference count is what others hold: this call's own reference is not counted. Pointers to objects are shown as
-    `&` and what they point to, other pointers as &M0, &M1, ...; `real_addresses=True` shows the numbers. Structs differ a
-    little between Python 3.11, 3.12 and 3.13: `portable=True` shows only what they have in common, and says what is
-    hidden.
+    The reference count is what others hold: this call's own reference is not counted. Pointers to
+    objects are shown as `&` and what they point to, other pointers as &M0, &M1, ...;
+    `real_addresses=True` shows the numbers. Structs differ a little between Python 3.11, 3.12 and
+    3.13: `portable=True` shows only what they have in common, and says what is hidden.
 
-    Raises RuntimeError on other versions, on free-threaded builds and on interpreters other than CPython.
+    Raises RuntimeError on other versions, on free-threaded builds and on interpreters other than
+    CPython.
     """
     check_interpreter()
     references = read(id(obj), "Py_ssize_t") - _held_by_a_call(object())
@@ -91,7 +95,12 @@ class _Reader:
     """Reads one object. Its methods are the types that need more than one field after the other."""
 
     def __init__(self, obj: Any, references: int, portable: bool, real_addresses: bool) -> None:
-        self.obj, self.references, self.portable, self.real = obj, references, portable, real_addresses
+        self.obj, self.references, self.portable, self.real = (
+            obj,
+            references,
+            portable,
+            real_addresses,
+        )
         self.address, self.cls = id(obj), type(obj)
         self.pointers: list[int] = []
         self.notes: list[str] = []
@@ -100,7 +109,10 @@ class _Reader:
     def _kind(self) -> str:
         if issubclass(self.cls, str) and not str.isascii(self.obj):
             return "str (not ASCII)"
-        return next((b.__name__ for b in self.cls.__mro__ if b.__name__ in DECLARATIONS and _known(b)), "object")
+        return next(
+            (b.__name__ for b in self.cls.__mro__ if b.__name__ in DECLARATIONS and _known(b)),
+            "object",
+        )
 
     def scene(self) -> PyObject:
         layout = self._fixed()
@@ -116,7 +128,9 @@ class _Reader:
         if self.kind == "object" and len(fields) > 2:
             struct = self.cls.__name__
             shown = _own_declaration(struct, fields)
-        return PyObject(self.cls.__name__, struct, size, fields, shown, self.notes, array, array_note)
+        return PyObject(
+            self.cls.__name__, struct, size, fields, shown, self.notes, array, array_note
+        )
 
     def _fixed(self) -> list[Member]:
         """The fields to show; in portable mode those of all versions."""
@@ -133,7 +147,9 @@ class _Reader:
     def _offset(self, member: Member) -> int | None:
         if not self.portable or member not in members(self.kind):
             return member.offset
-        every = {m.offset for minor in MINORS for m in members(self.kind, minor) if m.name == member.name}
+        every = {
+            m.offset for minor in MINORS for m in members(self.kind, minor) if m.name == member.name
+        }
         return member.offset if len(every) == 1 else None
 
     def _size_varies(self) -> bool:
@@ -142,20 +158,29 @@ class _Reader:
         return len({end_of(members(self.kind, minor)) for minor in MINORS}) > 1
 
     def _moved_weakrefs(self) -> bool:
-        """Whether this is a class of a user whose weak references moved in 3.12 from the struct to before its header."""
+        """Whether this is a class of a user whose weak references moved in 3.12 from the struct to
+        before its header.
+        """
         return bool(self.cls.__flags__ & HEAP_TYPE and self.cls.__weakrefoffset__)
 
     def _size(self, fields: list[Field]) -> int:
         """Of the struct alone, without the tables and arrays that it points to."""
         if self.cls is str:
             return end_of(members(self.kind)) + fields[-1].nbytes
-        gc_head = 16 if self.cls.__flags__ & HAS_GC else 0  # getsizeof counts it, but it lies before the struct
+        # getsizeof counts it, but it lies before the struct
+        gc_head = 16 if self.cls.__flags__ & HAS_GC else 0
         elsewhere = ("object", "list", "dict", "set", "frozenset", "bytearray", "ndarray", "type")
-        return self.cls.__basicsize__ if self.kind in elsewhere else int(sys.getsizeof(self.obj)) - gc_head
+        return (
+            self.cls.__basicsize__
+            if self.kind in elsewhere
+            else int(sys.getsizeof(self.obj)) - gc_head
+        )
 
     def _field(self, m: Member) -> Field:
         raw = read(self.address + m.offset, m.ctype)
-        return Field(self._offset(m), m.nbytes, m.ctype, m.name, self._value(m, raw), m.ctype.endswith("*"))
+        return Field(
+            self._offset(m), m.nbytes, m.ctype, m.name, self._value(m, raw), m.ctype.endswith("*")
+        )
 
     def _value(self, m: Member, raw: Any) -> str:
         special = getattr(self, f"_show_{m.name}", None)
@@ -193,7 +218,11 @@ class _Reader:
         return str(self.references) if self.references else "0: only this call holds it"
 
     def _show_ob_size(self, raw: int) -> str:
-        return f"{raw} ({_sign(self.obj)}, {plural(abs(raw), 'digit')})" if self.kind == "int" else str(raw)
+        return (
+            f"{raw} ({_sign(self.obj)}, {plural(abs(raw), 'digit')})"
+            if self.kind == "int"
+            else str(raw)
+        )
 
     def _show_lv_tag(self, raw: int) -> str:
         return f"{raw:#b} ({_sign(self.obj)}, {plural(raw >> 3, 'digit')})"
@@ -201,7 +230,13 @@ class _Reader:
     def _show_hash(self, raw: int) -> str:
         if self.kind in ("set", "frozenset"):
             return "-1" if raw == -1 else "computed"
-        return str(raw) if self.real else "-1 (not computed yet)" if raw == -1 and not self.portable else "cached hash"
+        return (
+            str(raw)
+            if self.real
+            else "-1 (not computed yet)"
+            if raw == -1 and not self.portable
+            else "cached hash"
+        )
 
     _show_ob_shash = _show_hash
 
@@ -224,7 +259,13 @@ class _Reader:
     _show_func_builtins = _show_func_globals
 
     def _show_flags(self, raw: int) -> str:
-        names = {1: "C_CONTIGUOUS", 2: "F_CONTIGUOUS", 4: "OWNDATA", 0x100: "ALIGNED", 0x400: "WRITEABLE"}
+        names = {
+            1: "C_CONTIGUOUS",
+            2: "F_CONTIGUOUS",
+            4: "OWNDATA",
+            0x100: "ALIGNED",
+            0x400: "WRITEABLE",
+        }
         return f"{raw:#x} ({' | '.join(name for bit, name in names.items() if raw & bit)})"
 
     def _show_dimensions(self, raw: int) -> str:
@@ -236,7 +277,11 @@ class _Reader:
     def _numbers(self, raw: int) -> str:
         nd = read(self.address + 24, "int")
         values = [read(raw + 8 * i, "Py_ssize_t") for i in range(nd)]
-        return f"{self._pointer(raw)}: {', '.join(map(str, values))}" if raw and nd else self._pointer(raw)
+        return (
+            f"{self._pointer(raw)}: {', '.join(map(str, values))}"
+            if raw and nd
+            else self._pointer(raw)
+        )
 
     def _tail(self, layout: list[Member]) -> list[Field]:
         """The array at the end of the struct: digits, characters, items."""
@@ -260,7 +305,9 @@ class _Reader:
                 value += f"  (× 2^{30 * i})" if i else ""
             base = self._offset(last)
             offset = None if base is None else base + i * last.itemsize
-            rows.append(Field(offset, last.itemsize, last.ctype, item.name, value, last.ctype.endswith("*")))
+            rows.append(
+                Field(offset, last.itemsize, last.ctype, item.name, value, last.ctype.endswith("*"))
+            )
         if count > ITEMS_AT_MOST:
             self.notes.append(f"{count - ITEMS_AT_MOST:,} more elements of {last.name} are hidden")
         return rows
@@ -274,15 +321,25 @@ class _Reader:
         ctype = {1: "Py_UCS1", 2: "Py_UCS2", 4: "Py_UCS4"}[width]
         start = end_of(members(self.kind))
         raw = ctypes.string_at(self.address + start, min(length, 40) * width)
-        text = raw.decode({1: "latin-1", 2: f"utf-16-{sys.byteorder[0]}e", 4: f"utf-32-{sys.byteorder[0]}e"}[width])
+        text = raw.decode(
+            {1: "latin-1", 2: f"utf-16-{sys.byteorder[0]}e", 4: f"utf-32-{sys.byteorder[0]}e"}[
+                width
+            ]
+        )
         shown = repr(text) + ("…" if length > 40 else "")
         offset = None if self.portable and self._size_varies() else start
         return Field(
-            offset, (length + 1) * width, ctype, f"data[{length + 1}]", shown[:-1] + "\\0'" if length <= 40 else shown
+            offset,
+            (length + 1) * width,
+            ctype,
+            f"data[{length + 1}]",
+            shown[:-1] + "\\0'" if length <= 40 else shown,
         )
 
     def _more(self, covered: int) -> list[Field]:
-        """What the type describes beyond the layout: slots, and the pointers to the dict and the weak references."""
+        """What the type describes beyond the layout: slots, and the pointers to the dict and the
+        weak references.
+        """
         if self.kind == "type":
             return []
         rows = []
@@ -297,7 +354,11 @@ class _Reader:
         for offset, ctype, name in sorted(described):
             rows.append(self._field(Member(ctype, name, offset)))
         end = max([covered, *(o + (8 if c.endswith("*") else 4) for o, c, _ in described)])
-        if self.kind == "object" and (rest := self.cls.__basicsize__ - end) >= 8 and not self.cls.__flags__ & HEAP_TYPE:
+        if (
+            self.kind == "object"
+            and (rest := self.cls.__basicsize__ - end) >= 8
+            and not self.cls.__flags__ & HEAP_TYPE
+        ):
             self.notes.append(f"{rest:,} more bytes are described by no header this picture knows")
         return rows
 
@@ -305,7 +366,14 @@ class _Reader:
         """A list's array of pointers, which lies elsewhere."""
         start, count = read(self.address + 24, "void *"), len(self.obj)
         rows = [
-            Field(8 * i, 8, "PyObject *", f"ob_item[{i}]", self._object(read(start + 8 * i, "void *")), True)
+            Field(
+                8 * i,
+                8,
+                "PyObject *",
+                f"ob_item[{i}]",
+                self._object(read(start + 8 * i, "void *")),
+                True,
+            )
             for i in range(min(count, ITEMS_AT_MOST))
         ]
         hidden = f", {count - ITEMS_AT_MOST:,} more are hidden" if count > ITEMS_AT_MOST else ""
@@ -320,7 +388,9 @@ class _Reader:
 
 
 def _known(base: type) -> bool:
-    """Whether this really is the type of that name, not a user's class that happens to be called `list`."""
+    """Whether this really is the type of that name, not a user's class that happens to be called
+    `list`.
+    """
     return base.__module__ in ("builtins", "numpy") and not base.__flags__ & HEAP_TYPE
 
 
@@ -329,7 +399,9 @@ def _sign(number: int) -> str:
 
 
 def _interpreter_wide(obj: Any) -> bool:
-    """Whether this is one of the objects that exist once and are used everywhere, so that their count is noise."""
+    """Whether this is one of the objects that exist once and are used everywhere, so that their
+    count is noise.
+    """
     if obj is None or obj is Ellipsis or obj is NotImplemented or type(obj) is bool:
         return True
     if type(obj) is int:

@@ -21,7 +21,10 @@ def pyobject_text(scene: PyObject) -> str:
 
 
 def _rows(fields: list[Field]) -> str:
-    rows = [[_offset(f), f.nbytes, f"{f.ctype}{'' if f.pointer else ' '}{f.name}", f.value] for f in fields]
+    rows = [
+        [_offset(f), f.nbytes, f"{f.ctype}{'' if f.pointer else ' '}{f.name}", f.value]
+        for f in fields
+    ]
     return table(rows, ["offset", "bytes", "field", "value"], indent=4, right=[0, 1])
 
 
@@ -30,12 +33,25 @@ def _offset(field: Field) -> str:
 
 
 def pyobject_canvas(scene: PyObject) -> Canvas:
-    canvas = Canvas(f"viz.pyobject: {scene.struct}", "; ".join(f"{f.name} = {f.value}" for f in scene.fields))
+    canvas = Canvas(
+        f"viz.pyobject: {scene.struct}", "; ".join(f"{f.name} = {f.value}" for f in scene.fields)
+    )
     size = "" if scene.size is None else f"{scene.size} bytes"
     x = canvas.text(0, 13, scene.type_name, 14, font="mono", bold=True).right
-    canvas.text(x + 12, 13, f"struct {scene.struct}" + (f", {size}" if size else ""), 12, paint="muted")
-    names = max((text_width(_name(f), 12, "mono", True) for f in [*scene.fields, *scene.array]), default=0) + 20
-    values = max((text_width(f.value, 12, "mono") for f in [*scene.fields, *scene.array]), default=0) + 22
+    canvas.text(
+        x + 12, 13, f"struct {scene.struct}" + (f", {size}" if size else ""), 12, paint="muted"
+    )
+    names = (
+        max(
+            (text_width(_name(f), 12, "mono", True) for f in [*scene.fields, *scene.array]),
+            default=0,
+        )
+        + 20
+    )
+    values = (
+        max((text_width(f.value, 12, "mono") for f in [*scene.fields, *scene.array]), default=0)
+        + 22
+    )
     widths = (names, min(values, 420.0))
     top = 28.0
     y = _draw_rows(canvas, scene.fields, top, widths)
@@ -63,7 +79,9 @@ def _name(field: Field) -> str:
 
 
 def _draw_rows(canvas: Canvas, fields: list[Field], y: float, widths: tuple[float, float]) -> float:
-    """The struct as a column of boxes, first byte on top; what a field holds stands to its right."""
+    """The struct as a column of boxes, first byte on top; what a field holds stands to its
+    right.
+    """
     left, (names, values) = 52.0, widths
     for field in fields:
         canvas.text(left - 8, y + 17, _offset(field), 10.5, "end", "mono", "muted")
@@ -74,6 +92,13 @@ def _draw_rows(canvas: Canvas, fields: list[Field], y: float, widths: tuple[floa
         canvas.text(x, y + 17, field.name, 12, font="mono", bold=True)
         role = "view" if field.pointer and field.value != "NULL" else "python"
         value = canvas.rect(left + names, y, values, ROW, "paper", "python", 0)
-        canvas.label(value, field.value, 12, anchor="start", pad=10, paint=f"{role}-text" if role == "view" else "ink")
+        canvas.label(
+            value,
+            field.value,
+            12,
+            anchor="start",
+            pad=10,
+            paint=f"{role}-text" if role == "view" else "ink",
+        )
         y += ROW
     return y

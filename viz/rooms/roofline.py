@@ -1,10 +1,13 @@
-"""A roofline: how fast a piece of work runs, over how many operations it does for each byte it moves.
+"""A roofline: how fast a piece of work runs, over how many operations it does for each byte it
+moves.
 
-Both axes are logarithmic. The slanted line is the memory: so many bytes a second, times operations per byte. The level line is
-the arithmetic. Nothing can be above the lower of the two; a point far below has something else to wait for.
+Both axes are logarithmic. The slanted line is the memory: so many bytes a second, times operations
+per byte. The level line is the arithmetic. Nothing can be above the lower of the two; a point far
+below has something else to wait for.
 
-How the real one differs: GPUs' profilers (Nsight Compute) draw it from counters of the hardware; here bytes and operations are
-counted from sizes, and the roof is measured by `internals.machine_code.limits`.
+How the real one differs: GPUs' profilers (Nsight Compute) draw it from counters of the hardware;
+here bytes and operations are counted from sizes, and the roof is measured by
+`internals.machine_code.limits`.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ class Point:
 
 @dataclass
 class Roofline(Picture):
-    """`bandwidth` in bytes a second, `cached` the same while everything fits the cache, `peak` in operations a second."""
+    """`bandwidth` in bytes a second, `cached` the same while everything fits the cache, `peak` in
+    operations a second.
+    """
 
     points: list[Point]
     bandwidth: float
@@ -59,10 +64,14 @@ class Roofline(Picture):
         return "roofline"
 
     def text(self) -> str:
-        roof = f"{self.bandwidth / 1e9:.1f} GB/s from memory, {self.cached / 1e9:.0f} from the cache"
+        roof = (
+            f"{self.bandwidth / 1e9:.1f} GB/s from memory, {self.cached / 1e9:.0f} from the cache"
+        )
         lines = [f"roofline: {roof}, {self.peak / 1e9:.0f} Gflop/s"]
         for p in self.points:
-            lines.append(f"    {p.name}: {p.intensity:.3g} operations a byte, {p.speed / 1e9:.3g} Gflop/s")
+            lines.append(
+                f"    {p.name}: {p.intensity:.3g} operations a byte, {p.speed / 1e9:.3g} Gflop/s"
+            )
         return "\n".join(lines)
 
     def canvas(self) -> Canvas:
@@ -97,25 +106,46 @@ def roofline_canvas(r: Roofline) -> Canvas:
         canvas.text(-8, y + 4, f"{10.0 ** (e - 9):g}", 11, "end", "mono", "muted")
     for name, speed, dashed in (("memory", r.bandwidth, False), ("cache", r.cached, True)):
         start = max(10.0**left, 10.0**bottom / speed)
-        canvas.line([place(start, start * speed), place(r.peak / speed, r.peak)], "storage", 2, dashed=dashed, tip=name)
-    canvas.line([place(r.peak / r.cached, r.peak), place(10.0**right, r.peak)], "key", 2, tip="arithmetic")
+        canvas.line(
+            [place(start, start * speed), place(r.peak / speed, r.peak)],
+            "storage",
+            2,
+            dashed=dashed,
+            tip=name,
+        )
+    canvas.line(
+        [place(r.peak / r.cached, r.peak), place(10.0**right, r.peak)], "key", 2, tip="arithmetic"
+    )
     spots = [place(p.intensity, p.speed) for p in r.points]
     taken = [Box(x - 5, y - 5, 10, 10) for x, y in spots]
     for role, p, (x, y) in zip(cycle(ROLES), r.points, spots):
-        canvas.rect(x - 5, y - 5, 10, 10, role, radius=5, tip=f"{p.name}: {p.speed / 1e9:.3g} Gflop/s")
+        canvas.rect(
+            x - 5, y - 5, 10, 10, role, radius=5, tip=f"{p.name}: {p.speed / 1e9:.3g} Gflop/s"
+        )
         label = _free_box(p.name, x, y, taken)
         canvas.rect(label.x, label.y, label.w, label.h, "paper")  # or a line runs through the name
         canvas.text(label.x + 2, label.y + 12, p.name, 12, bold=True)
         taken.append(label)
     canvas.text(0, -12, "Gflop/s", 12, paint="muted")
     canvas.text(WIDTH, HEIGHT + 34, "operations per byte", 12, "end", paint="muted")
-    roof = f"blue: {r.bandwidth / 1e9:.1f} GB/s from memory, dashed {r.cached / 1e9:.0f} GB/s from the cache"
-    canvas.text(0, HEIGHT + 54, f"{roof}; level: {r.peak / 1e9:.0f} Gflop/s of arithmetic", 11, paint="muted")
+    roof = (
+        f"blue: {r.bandwidth / 1e9:.1f} GB/s from memory, dashed {r.cached / 1e9:.0f} GB/s from "
+        "the cache"
+    )
+    canvas.text(
+        0,
+        HEIGHT + 54,
+        f"{roof}; level: {r.peak / 1e9:.0f} Gflop/s of arithmetic",
+        11,
+        paint="muted",
+    )
     return canvas
 
 
 def _free_box(name: str, x: float, y: float, taken: list[Box]) -> Box:
-    """Where the name of a point is written: to the right, to the left, above or below, where nothing is yet."""
+    """Where the name of a point is written: to the right, to the left, above or below, where
+    nothing is yet.
+    """
     w, h = text_width(name, 12, bold=True) + 4, 15.0
     places = [
         Box(x + 8, y - 8, w, h),

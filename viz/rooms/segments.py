@@ -1,12 +1,15 @@
-"""`viz.allocator("cuda")`: the segments that the caching allocator holds of a GPU's memory, and the blocks cut from them.
+"""`viz.allocator("cuda")`: the segments that the caching allocator holds of a GPU's memory, and the
+blocks cut from them.
 
-A row is one segment, what one cudaMalloc gave. Blocks lie in it in the order of their addresses: in use, given back while a
-stream still works on them, or free. Free memory is of use only where it lies together: fragmentation is the share of the free
-bytes that is not in the largest free block.
+A row is one segment, what one cudaMalloc gave. Blocks lie in it in the order of their addresses: in
+use, given back while a stream still works on them, or free. Free memory is of use only where it
+lies together: fragmentation is the share of the free bytes that is not in the largest free block.
 
-What is drawn is a snapshot in PyTorch's own form, so those of real PyTorch (`torch.cuda.memory._dump_snapshot`) can be drawn too.
+What is drawn is a snapshot in PyTorch's own form, so those of real PyTorch
+(`torch.cuda.memory._dump_snapshot`) can be drawn too.
 
-How the real one differs: the viewer at pytorch.org/memory_viz reads the same snapshots, zooms, and shows whole stacks.
+How the real one differs: the viewer at pytorch.org/memory_viz reads the same snapshots, zooms, and
+shows whole stacks.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ STATES = {
 
 @dataclass
 class Block:
-    """A piece of a segment. `requested` is what was asked for, `who` by whom if that was recorded."""
+    """A piece of a segment. `requested` is what was asked for, `who` by whom if that was
+    recorded.
+    """
 
     offset: int
     size: int
@@ -99,20 +104,28 @@ class SegmentsScene(Picture):
         if asked and used and asked != sum(b.size for b in used):
             facts[-1] += f" ({short(asked)} asked for)"
         if waiting:
-            facts.append(f"{plural(len(waiting), 'block')} awaiting events, {short(sum(b.size for b in waiting))}")
+            facts.append(
+                f"{plural(len(waiting), 'block')} awaiting events, "
+                f"{short(sum(b.size for b in waiting))}"
+            )
         facts.append(f"{plural(len(free), 'free block')}, {short(sum(free))}")
         if free:
-            facts.append(f"the largest has {short(max(free))}: fragmentation {self.fragmentation:.0%}")
+            facts.append(
+                f"the largest has {short(max(free))}: fragmentation {self.fragmentation:.0%}"
+            )
         return facts
 
     def timeline(self) -> Picture:
-        """The history that the snapshot holds, as a picture. Raises ValueError when none was recorded."""
+        """The history that the snapshot holds, as a picture. Raises ValueError when none was
+        recorded.
+        """
         from viz.rooms.segments_timeline import timeline_of
 
         events = [e for trace in self.traces for e in trace]
         if not any(e["action"] == "alloc" for e in events):
             raise ValueError(
-                "this snapshot holds no history: call torch.cuda.memory._record_memory_history() before the program"
+                "this snapshot holds no history: call torch.cuda.memory._record_memory_history() "
+                "before the program"
             )
         return timeline_of(events, self.snapshot, self.device, self.simulated)
 
@@ -130,7 +143,9 @@ class SegmentsScene(Picture):
                 ]
                 for b in s.blocks[:BLOCKS_AT_MOST]
             ]
-            lines.append(table(rows, ["block", "bytes", "asked for", "", ""], indent=4, right=[1, 2]))
+            lines.append(
+                table(rows, ["block", "bytes", "asked for", "", ""], indent=4, right=[1, 2])
+            )
             if hidden := max(0, len(s.blocks) - BLOCKS_AT_MOST):
                 lines.append(f"    ({plural(hidden, 'more block')} hidden)")
         if hidden := max(0, len(self.segments) - SEGMENTS_AT_MOST):
@@ -142,7 +157,9 @@ class SegmentsScene(Picture):
 
 
 def segments(source: Any) -> SegmentsScene:
-    """The picture for a device ("cuda", "cuda:1"), an allocator of `internals.cuda`, a snapshot, or the path of a pickled one."""
+    """The picture for a device ("cuda", "cuda:1"), an allocator of `internals.cuda`, a snapshot, or
+    the path of a pickled one.
+    """
     if isinstance(source, (list, dict)):
         return scene_of(source, "a snapshot")
     if hasattr(source, "snapshot") and hasattr(source, "trace"):
@@ -162,7 +179,9 @@ def segments(source: Any) -> SegmentsScene:
 
 
 def is_cuda(source: Any) -> bool:
-    """Whether `source` names a CUDA device, or is a snapshot, a path or an allocator of CUDA memory."""
+    """Whether `source` names a CUDA device, or is a snapshot, a path or an allocator of CUDA
+    memory.
+    """
     if isinstance(source, (list, dict, os.PathLike)) or hasattr(source, "trace"):
         return True
     return str(source).split(":")[0] == "cuda" or bool(os.path.splitext(str(source))[1])
@@ -173,11 +192,15 @@ def scene_of(snapshot: Any, device: str, simulated: bool = False) -> SegmentsSce
 
     Raises ValueError for data that is none.
     """
-    listed = snapshot["segments"] if isinstance(snapshot, dict) and "segments" in snapshot else snapshot
+    listed = (
+        snapshot["segments"] if isinstance(snapshot, dict) and "segments" in snapshot else snapshot
+    )
     if not isinstance(listed, list) or not all(
         isinstance(s, dict) and "blocks" in s and "total_size" in s for s in listed
     ):
-        raise ValueError("this is no snapshot of CUDA memory: it has no list of segments with their blocks")
+        raise ValueError(
+            "this is no snapshot of CUDA memory: it has no list of segments with their blocks"
+        )
     ordered = sorted(listed, key=lambda s: (s.get("device", 0), s["address"]))
     streams = stream_names(ordered)
     found = []
@@ -186,10 +209,27 @@ def scene_of(snapshot: Any, device: str, simulated: bool = False) -> SegmentsSce
         for b in s["blocks"]:
             start = b.get("address", at)
             requested = b.get("requested_size", b["size"])
-            blocks.append(Block(start - s["address"], b["size"], requested, b["state"], str(who(b.get("frames", ())))))
+            blocks.append(
+                Block(
+                    start - s["address"],
+                    b["size"],
+                    requested,
+                    b["state"],
+                    str(who(b.get("frames", ()))),
+                )
+            )
             at = start + b["size"]
         stream = streams[s.get("device", 0), s["stream"]]
-        found.append(Segment(f"G{n}", s.get("device", 0), s["total_size"], s.get("segment_type", ""), stream, blocks))
+        found.append(
+            Segment(
+                f"G{n}",
+                s.get("device", 0),
+                s["total_size"],
+                s.get("segment_type", ""),
+                stream,
+                blocks,
+            )
+        )
     traces = snapshot.get("device_traces", []) if isinstance(snapshot, dict) else []
     return SegmentsScene(device, found, simulated, traces, ordered)
 
@@ -208,7 +248,9 @@ def stream_names(ordered: list[dict[str, Any]]) -> dict[tuple[int, int], str]:
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> Any:
-    """The snapshot in a file. Raises ValueError if that is no pickle of plain data: nothing in it is called."""
+    """The snapshot in a file. Raises ValueError if that is no pickle of plain data: nothing in it
+    is called.
+    """
     with open(path, "rb") as file:
         try:
             return _PlainUnpickler(io.BytesIO(file.read())).load()
@@ -221,11 +263,15 @@ def read_snapshot(path: str | os.PathLike[str]) -> Any:
             TypeError,
             UnicodeDecodeError,
         ) as error:
-            raise ValueError(f"{os.path.basename(path)} is no pickled snapshot of CUDA memory: {error}") from error
+            raise ValueError(
+                f"{os.path.basename(path)} is no pickled snapshot of CUDA memory: {error}"
+            ) from error
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads numbers, strings, lists and dicts. A snapshot has nothing else, and a file may come from anywhere."""
+    """Reads numbers, strings, lists and dicts. A snapshot has nothing else, and a file may come
+    from anywhere.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
@@ -270,9 +316,15 @@ def segments_canvas(scene: SegmentsScene) -> Canvas:
     if not scene.segments:
         canvas.text(0, y + 10, "no segments", 12, paint="muted")
         y += 20
-    roles = [("storage", "in use (blank: rounded up)"), ("shared", "given back, awaiting events"), ("free", "free")]
+    roles = [
+        ("storage", "in use (blank: rounded up)"),
+        ("shared", "given back, awaiting events"),
+        ("free", "free"),
+    ]
     end = canvas.key(0, y + 2, roles)
-    canvas.text(end.right, y + 13, "to scale, but each wide enough for its label", 11, paint="muted")
+    canvas.text(
+        end.right, y + 13, "to scale, but each wide enough for its label", 11, paint="muted"
+    )
     return canvas
 
 
@@ -285,8 +337,13 @@ def _draw_blocks(canvas: Canvas, s: Segment, y: float) -> float:
         width = floor + round(spare * b.size / s.size)
         words, role = STATES[b.state]
         asked = f", {b.requested:,} asked for" if words != "free" else ""
-        tip = f"{s.name}+{b.offset:#x}: {b.size:,} bytes {words}{asked}{f', {b.who}' if b.who else ''}"
-        box = canvas.rect(x, y, width - 2, HEIGHT, f"{role}-soft", role, dashed=words == "free", tip=tip)
+        tip = (
+            f"{s.name}+{b.offset:#x}: {b.size:,} bytes "
+            f"{words}{asked}{f', {b.who}' if b.who else ''}"
+        )
+        box = canvas.rect(
+            x, y, width - 2, HEIGHT, f"{role}-soft", role, dashed=words == "free", tip=tip
+        )
         slack = (width - 2) * (1 - b.requested / b.size) if words != "free" and b.requested else 0.0
         if slack >= 1.5:
             canvas.rect(

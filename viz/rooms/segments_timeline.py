@@ -1,10 +1,13 @@
-"""A timeline of a GPU's memory: every allocation as a rectangle, from when it was made to when it was given back, at its address.
+"""A timeline of a GPU's memory: every allocation as a rectangle, from when it was made to when it
+was given back, at its address.
 
-To the right is later, one step for each event; down is a higher address, one band for each segment. What lies in a column is what
-the memory held at that moment. The colour says which line of the program asked, the name which operator.
+To the right is later, one step for each event; down is a higher address, one band for each segment.
+What lies in a column is what the memory held at that moment. The colour says which line of the
+program asked, the name which operator.
 
-How the real one differs: the "Active memory timeline" of pytorch.org/memory_viz stacks what is in use without its addresses; its
-"Allocator state history" shows the addresses of one moment at a time.
+How the real one differs: the "Active memory timeline" of pytorch.org/memory_viz stacks what is in
+use without its addresses; its "Allocator state history" shows the addresses of one moment at a
+time.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ WORDS = {
 
 @dataclass
 class Life:
-    """One allocation: its place, and the numbers of the events with which it began, was given back, and was free."""
+    """One allocation: its place, and the numbers of the events with which it began, was given back,
+    and was free.
+    """
 
     segment: int
     offset: int
@@ -91,10 +96,15 @@ class MemoryTimeline(Picture):
         made = sum(e.action == "alloc" for e in self.events)
         calls = sum(e.action == "segment_alloc" for e in self.events)
         peak = max((e.in_use for e in self.events), default=0)
-        return f"{plural(made, 'allocation')} with {plural(calls, 'call')} of cudaMalloc, at most {short(peak)} in use"
+        return (
+            f"{plural(made, 'allocation')} with {plural(calls, 'call')} of cudaMalloc, at most "
+            f"{short(peak)} in use"
+        )
 
     def lines(self) -> list[tuple[str, str]]:
-        """(role, line of the program) by first appearance; what does not fit the palette shares one role."""
+        """(role, line of the program) by first appearance; what does not fit the palette shares one
+        role.
+        """
         found = list(dict.fromkeys(life.who.line for life in self.lives if life.start >= 0))
         named = [(ROLES[n], line or "unknown") for n, line in enumerate(found[: len(ROLES)])]
         return named + ([(OTHERS, "other lines")] if len(found) > len(ROLES) else [])
@@ -110,7 +120,14 @@ class MemoryTimeline(Picture):
         if not self.events:
             return f"{self.heading}: nothing happened"
         rows = [
-            [e.number, WORDS.get(e.action, e.action), e.place, f"{e.size:,}", f"{e.in_use:,}", e.who]
+            [
+                e.number,
+                WORDS.get(e.action, e.action),
+                e.place,
+                f"{e.size:,}",
+                f"{e.in_use:,}",
+                e.who,
+            ]
             for e in self.events[:TEXT_EVENTS]
         ]
         body = table(rows, ["", "event", "place", "bytes", "in use", ""], indent=4, right=[0, 3, 4])
@@ -151,7 +168,9 @@ def segments_timeline(device: Any = "cuda") -> Iterator[MemoryTimeline]:
 def timeline_of(
     events: list[dict[str, Any]], held: list[dict[str, Any]], device: str, simulated: bool
 ) -> MemoryTimeline:
-    """Replay a history. `held` are the segments after it, with which what was there before can be told."""
+    """Replay a history. `held` are the segments after it, with which what was there before can be
+    told.
+    """
     events = _joined(events)[:EVENTS_AT_MOST]
     player = _Player(held, events)
     for number, event in enumerate(events):
@@ -161,7 +180,9 @@ def timeline_of(
 
 
 def _joined(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two entries that say that a block was given back and free at once, from the same place, become one, "free"."""
+    """Two entries that say that a block was given back and free at once, from the same place,
+    become one, "free".
+    """
     joined: list[dict[str, Any]] = []
     for e in events:
         last = joined[-1] if joined else {}
@@ -183,7 +204,9 @@ class _Player:
         self.events: list[Event] = []
         self.live: dict[int, Life] = {}
         self.in_use = 0
-        self.streams = stream_names([{"device": 0, "stream": s["stream"]} for s in [*held, *events]])
+        self.streams = stream_names(
+            [{"device": 0, "stream": s["stream"]} for s in [*held, *events]]
+        )
         made = {e["addr"] for e in events if e["action"] == "segment_alloc"}
         for s in held:
             if s["address"] not in made:
@@ -228,7 +251,14 @@ class _Player:
         if action in ("free", "free_completed") and address in self.live:
             self.live.pop(address).end = number
         self.events.append(
-            Event(number, action, self._place(address), size, str(who(e.get("frames", ()))), self.in_use)
+            Event(
+                number,
+                action,
+                self._place(address),
+                size,
+                str(who(e.get("frames", ()))),
+                self.in_use,
+            )
         )
 
     def _open(self, address: int, size: int, stream: int, start: int) -> None:
@@ -250,7 +280,9 @@ class _Player:
         band = self._band(address)
         size = max(512, -(-requested // 512) * 512)
         number, base = (self.bands.index(band), band.address) if band else (-1, address)
-        life = self.live[address] = Life(number, address - base, size, by, start, self.last, self.last)
+        life = self.live[address] = Life(
+            number, address - base, size, by, start, self.last, self.last
+        )
         self.lives.append(life)
         self.in_use += size
 
@@ -275,10 +307,16 @@ def timeline_canvas(t: MemoryTimeline) -> Canvas:
     for n, band in enumerate(t.bands):
         y = _draw_band(canvas, t, n, band, left, step, y) + 10
     canvas.text(
-        left, y + 10, f"{plural(len(t.events), 'event')}, from left to right; not to scale downwards", 11, paint="muted"
+        left,
+        y + 10,
+        f"{plural(len(t.events), 'event')}, from left to right; not to scale downwards",
+        11,
+        paint="muted",
     )
     y += 22
-    entries = t.lines() + ([(BEFORE, "there before")] if any(life.start < 0 for life in t.lives) else [])
+    entries = t.lines() + (
+        [(BEFORE, "there before")] if any(life.start < 0 for life in t.lives) else []
+    )
     x = 0.0
     for role, name in entries:
         if x and x + 40 + text_width(name, 11) > WIDTH:
@@ -302,10 +340,17 @@ def _draw_curve(canvas: Canvas, t: MemoryTimeline, left: float, step: float, y: 
     return floor + 16
 
 
-def _draw_band(canvas: Canvas, t: MemoryTimeline, number: int, band: Band, left: float, step: float, y: float) -> float:
+def _draw_band(
+    canvas: Canvas, t: MemoryTimeline, number: int, band: Band, left: float, step: float, y: float
+) -> float:
     lives = [life for life in t.lives if life.segment == number]
-    edges = sorted({0, *(life.offset for life in lives), *(life.offset + life.size for life in lives)})
-    heights = [min(46.0, 15 + 3.5 * max(0, ((b - a) // 512).bit_length() - 1)) for a, b in zip(edges, edges[1:])]
+    edges = sorted(
+        {0, *(life.offset for life in lives), *(life.offset + life.size for life in lives)}
+    )
+    heights = [
+        min(46.0, 15 + 3.5 * max(0, ((b - a) // 512).bit_length() - 1))
+        for a, b in zip(edges, edges[1:])
+    ]
     at = {edge: sum(heights[:n]) for n, edge in enumerate(edges)}
     tall = sum(heights) + 14  # the rest of the segment, that nobody used
     canvas.text(0, y + 12, band.name, 12, font="mono", bold=True)
@@ -319,8 +364,13 @@ def _draw_band(canvas: Canvas, t: MemoryTimeline, number: int, band: Band, left:
         top = y + at[life.offset]
         height = at[life.offset + life.size] - at[life.offset] - 1
         x, until = left + max(0, life.start) * step, left + life.given * step
-        what = f"{band.name}+{life.offset:#x}: {life.size:,} bytes{f', {life.who}' if str(life.who) else ''}"
-        box = canvas.rect(x, top, max(until - x - 1, 2), height, f"{role}-soft", role, 1.5, 0.9, tip=what)
+        what = (
+            f"{band.name}+{life.offset:#x}: {life.size:,} "
+            f"bytes{f', {life.who}' if str(life.who) else ''}"
+        )
+        box = canvas.rect(
+            x, top, max(until - x - 1, 2), height, f"{role}-soft", role, 1.5, 0.9, tip=what
+        )
         if life.end > life.given:
             canvas.rect(
                 until,

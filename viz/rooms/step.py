@@ -1,7 +1,8 @@
 """`viz.step`: the interpreter at work on the reader's own input, one instruction at a time.
 
-Every frame shows the state before an instruction: the instruction about to run, what the registers hold, and the stack. The run
-is real: it is recorded first, by the interpreter itself, and drawn after.
+Every frame shows the state before an instruction: the instruction about to run, what the registers
+hold, and the stack. The run is real: it is recorded first, by the interpreter itself, and drawn
+after.
 
 How the real one differs: PyTorch's interpreter cannot be stepped; a debugger on the C++ code can.
 """
@@ -25,7 +26,9 @@ VALUE = 300.0
 
 @dataclass
 class Machine(Bytecode):
-    """The state before one instruction. `held` are (register, value) pairs, `fresh` those that changed in the step before."""
+    """The state before one instruction. `held` are (register, value) pairs, `fresh` those that
+    changed in the step before.
+    """
 
     held: list[tuple[str, str]] = field(default_factory=list)
     fresh: set[str] = field(default_factory=set)
@@ -34,11 +37,16 @@ class Machine(Bytecode):
     def text(self) -> str:
         current = next((r for r in self.rows if r.pc == self.current), None)
         head = f"next: {current.pc} {current.text}   ({current.note})" if current else "end"
-        registers = ", ".join(f"{'*' if n in self.fresh else ''}%{n} = {v}" for n, v in self.held) or "empty"
+        registers = (
+            ", ".join(f"{'*' if n in self.fresh else ''}%{n} = {v}" for n, v in self.held)
+            or "empty"
+        )
         return f"{head}\nregisters: {registers}\nstack:     {' | '.join(self.stack) or 'empty'}"
 
     def canvas(self) -> Canvas:
-        """The listing, and to its right registers and stack: what moves stands beside what does not."""
+        """The listing, and to its right registers and stack: what moves stands beside what does
+        not.
+        """
         canvas = self.listing(self.current)
         self._draw_state(canvas, canvas.bounds().right + 34)
         return canvas
@@ -61,7 +69,9 @@ class Machine(Bytecode):
             text = f"%{name} = {_short(value)}"
             if name in self.fresh:
                 canvas.rect(x, y, 14 + text_width(text, 11, "mono"), 16, "ready-soft", "ready")
-            canvas.text(x + 7, y + 12, text, 11, font="mono", tip=value if _short(value) != value else "")
+            canvas.text(
+                x + 7, y + 12, text, 11, font="mono", tip=value if _short(value) != value else ""
+            )
             y += 19
         y = _heading(canvas, x, y + 26, "stack, top first", bool(self.stack))
         for value in reversed(self.stack):
@@ -72,7 +82,9 @@ class Machine(Bytecode):
 
 
 class Steps(Stepper):
-    """The frames. On a page each listing stands once: a bar moves along it, and registers and stack change beside it."""
+    """The frames. On a page each listing stands once: a bar moves along it, and registers and stack
+    change beside it.
+    """
 
     def html(self) -> str:
         machines: list[Machine] = [frame for _, frame in self.frames]  # type: ignore[misc]
@@ -98,8 +110,8 @@ class Steps(Stepper):
 def step(fn: Any, *args: Any, limit: int = STEPS_AT_MOST) -> Stepper:
     """Run a scripted or traced function, or a module, on `args` and show the first `limit` steps.
 
-    The bytecode is that of the graph as written, not optimised. Of a long listing only the part around the steps is shown. Raises
-    TypeError for what has none, and what the run raises.
+    The bytecode is that of the graph as written, not optimised. Of a long listing only the part
+    around the steps is shown. Raises TypeError for what has none, and what the run raises.
     """
     from internals.jit.runtime.interpreter import record
 
@@ -112,11 +124,17 @@ def step(fn: Any, *args: Any, limit: int = STEPS_AT_MOST) -> Stepper:
     for s in islice(steps, limit):
         held = {name: value_text(value) for name, value in s.registers.items()}
         old = before.get(s.depth, {})
-        before = {depth: registers for depth, registers in before.items() if depth < s.depth} | {s.depth: held}
+        before = {depth: registers for depth, registers in before.items() if depth < s.depth} | {
+            s.depth: held
+        }
         fresh = {name for name, value in held.items() if old.get(name) != value}
         stack = [value_text(v) for v in s.stack]
         total = len(s.code.instructions)
-        machines.append(Machine(s.code.name, [], s.code.register_size, s.pc, total, list(held.items()), fresh, stack))
+        machines.append(
+            Machine(
+                s.code.name, [], s.code.register_size, s.pc, total, list(held.items()), fresh, stack
+            )
+        )
         codes.append(s.code)
         captions.append(f"{s.pc} {s.instruction}" + (f" in {s.code.name}" if s.depth > 1 else ""))
     for c in {id(c): c for c in codes}.values():
@@ -132,7 +150,9 @@ def step(fn: Any, *args: Any, limit: int = STEPS_AT_MOST) -> Stepper:
 
 
 def arguments_of(fn: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of the graph for a call `fn(*args)`: a module comes first, defaults are filled in."""
+    """The arguments of the graph for a call `fn(*args)`: a module comes first, defaults are filled
+    in.
+    """
     if hasattr(fn, "instructions"):
         return args
     function, leading = (fn, ()) if hasattr(fn, "executor") else (fn.forward.function, (fn,))
@@ -149,12 +169,16 @@ def _listing_html(machines: list[Machine], numbers: list[int]) -> str:
         pc = machines[n].current
         box = row_box(first.rows, pc if pc is not None else 0)
         bars.append(
-            f'<div class="iv-f iv-f{n}" style="position:absolute;pointer-events:none;left:{box.x - sheet.x:g}px;'
-            f"top:{box.y - sheet.y:g}px;width:{box.w:g}px;height:{box.h:g}px;background:{HUES['ready']}40;"
+            f'<div class="iv-f iv-f{n}" style="position:absolute;pointer-events:none;'
+            f"left:{box.x - sheet.x:g}px;top:{box.y - sheet.y:g}px;"
+            f"width:{box.w:g}px;height:{box.h:g}px;background:{HUES['ready']}40;"
             f'outline:1px solid {HUES["ready"]};border-radius:3px"></div>'
         )
     frames = " ".join(f"iv-f{n}" for n in numbers)
-    return f'<div class="iv-f {frames}"><div style="position:relative">{svg(canvas)}{"".join(bars)}</div></div>'
+    return (
+        f'<div class="iv-f {frames}"><div '
+        f'style="position:relative">{svg(canvas)}{"".join(bars)}</div></div>'
+    )
 
 
 def _heading(canvas: Canvas, x: float, y: float, text: str, filled: bool) -> float:

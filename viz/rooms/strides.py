@@ -1,9 +1,11 @@
 """`viz.strides`: from an index to a place in memory, one multiplication per dimension.
 
-The grid is the tensor as the reader thinks of it; each of its cells says which element of the storage it is. The strip
-is the storage as it lies in memory. The sum in between, of index times stride, is all that connects them.
+The grid is the tensor as the reader thinks of it; each of its cells says which element of the
+storage it is. The strip is the storage as it lies in memory. The sum in between, of index times
+stride, is all that connects them.
 
-How the real one differs: it does not; this is the arithmetic of every kernel in `aten/src/ATen/native`.
+How the real one differs: it does not; this is the arithmetic of every kernel in
+`aten/src/ATen/native`.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Strides(Picture):
     device: str = ""  # where it is not the host's memory
 
     def place(self, index: Sequence[int]) -> Place:
-        return Place(tuple(index), self.storage_offset + sum(i * s for i, s in zip(index, self.strides)))
+        return Place(
+            tuple(index), self.storage_offset + sum(i * s for i, s in zip(index, self.strides))
+        )
 
     @property
     def terms(self) -> list[tuple[int, int, int, int, int]]:
@@ -62,23 +66,35 @@ class Strides(Picture):
 
 
 def strides(t: Any, index: Sequence[int] | int | None = None) -> Strides:
-    """How `index` (the last element, if not given) becomes an offset into the storage of tensor or array `t`.
+    """How `index` (the last element, if not given) becomes an offset into the storage of tensor or
+    array `t`.
 
     Raises TypeError for something without strides, IndexError for an index that `t` does not have.
     """
     if isinstance(t, np.ndarray):
         if any(s % t.itemsize for s in t.strides):
-            raise ValueError(f"strides {t.strides} are not whole numbers of elements of {t.itemsize} bytes")
+            raise ValueError(
+                f"strides {t.strides} are not whole numbers of elements of {t.itemsize} bytes"
+            )
         start, length = _array_storage(t)
         steps = tuple(s // t.itemsize for s in t.strides)
         offset = (t.__array_interface__["data"][0] - start) // t.itemsize
-        scene = Strides("ndarray", str(t.dtype), t.itemsize, t.shape, steps, offset, length // t.itemsize, None)
+        scene = Strides(
+            "ndarray", str(t.dtype), t.itemsize, t.shape, steps, offset, length // t.itemsize, None
+        )
     elif hasattr(t, "untyped_storage"):
         itemsize = t.element_size()
         length = t.untyped_storage().nbytes() // itemsize
         dtype = str(t.dtype).split(".")[-1]
         scene = Strides(
-            type(t).__name__, dtype, itemsize, tuple(t.shape), tuple(t.stride()), t.storage_offset(), length, None
+            type(t).__name__,
+            dtype,
+            itemsize,
+            tuple(t.shape),
+            tuple(t.stride()),
+            t.storage_offset(),
+            length,
+            None,
         )
         scene.device = in_words(t.device) if type(t).__module__.startswith("internals") else ""
     else:
@@ -92,7 +108,9 @@ def _choose(scene: Strides, index: Sequence[int] | int | None) -> Place | None:
         return scene.place([n - 1 for n in scene.sizes]) if all(scene.sizes) else None
     at = [operator.index(i) for i in (index if isinstance(index, Sequence) else [index])]
     if len(at) != len(scene.sizes):
-        raise IndexError(f"{plural(len(at), 'index')} given for {plural(len(scene.sizes), 'dimension')}")
+        raise IndexError(
+            f"{plural(len(at), 'index')} given for {plural(len(scene.sizes), 'dimension')}"
+        )
     for d, (i, n) in enumerate(zip(at, scene.sizes)):
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for dimension {d} with size {n}")
@@ -106,7 +124,9 @@ def _array_storage(a: np.ndarray) -> tuple[int, int]:
 
 
 def planes(scene: Strides) -> list[tuple[tuple[int, ...], int, int]]:
-    """The two-dimensional slices to draw: (leading index, rows, columns); at most PLANES, the chosen one among them."""
+    """The two-dimensional slices to draw: (leading index, rows, columns); at most PLANES, the
+    chosen one among them.
+    """
     *lead, rows, columns = (1, 1, *scene.sizes)[-max(2, len(scene.sizes)) :]
     if not (rows and columns):
         return []
@@ -118,7 +138,9 @@ def planes(scene: Strides) -> list[tuple[tuple[int, ...], int, int]]:
 
 
 def shown(count: int, limit: int, keep: int, around: int = 0) -> list[int | None]:
-    """Which of `count` things to draw: all, or the first ones, those around `keep` and the last; None marks a gap."""
+    """Which of `count` things to draw: all, or the first ones, those around `keep` and the last;
+    None marks a gap.
+    """
     if count <= limit:
         return list(range(count))
     near = range(max(0, keep - around), min(count, keep + around + 1))
@@ -137,7 +159,10 @@ def cell_offset(scene: Strides, lead: tuple[int, ...], row: int, column: int) ->
 
 
 def strides_text(scene: Strides) -> str:
-    head = f"{scene.kind} {scene.dtype} {scene.sizes}, strides {scene.strides}, storage_offset {scene.storage_offset}"
+    head = (
+        f"{scene.kind} {scene.dtype} {scene.sizes}, strides {scene.strides}, storage_offset "
+        f"{scene.storage_offset}"
+    )
     head += f", on {scene.device}" if scene.device else ""
     blocks = [head]
     for lead, rows, columns in planes(scene):
@@ -149,13 +174,19 @@ def strides_text(scene: Strides) -> str:
                 for c in shown(columns, COLUMNS, keep[1])
             ]
             lines.append(cells)
-        name = f"[{', '.join(map(str, lead))}, :, :]" if lead else "element of the storage at each index"
+        name = (
+            f"[{', '.join(map(str, lead))}, :, :]"
+            if lead
+            else "element of the storage at each index"
+        )
         blocks.append(f"{name}\n" + table(lines, indent=4, right=range(COLUMNS + 2)))
     if hidden := hidden_planes(scene):
         blocks.append(hidden)
     if scene.chosen is not None:
         rows_ = [[d, n, s, i, f"{i} * {s} = {p}"] for d, n, s, i, p in scene.terms]
-        body = table(rows_, ["dim", "size", "stride", "index", "index * stride"], indent=4, right=range(4))
+        body = table(
+            rows_, ["dim", "size", "stride", "index", "index * stride"], indent=4, right=range(4)
+        )
         blocks.append(f"{body}\n{sum_text(scene)}" if scene.sizes else sum_text(scene))
     return "\n".join(blocks)
 
@@ -169,14 +200,23 @@ def sum_text(scene: Strides) -> str:
     assert scene.chosen is not None
     parts = [str(scene.storage_offset), *(f"{i}*{s}" for _, _, s, i, _ in scene.terms)]
     at = scene.chosen.offset
-    return f"{list(scene.chosen.index)} -> {' + '.join(parts)} = element {at} = byte S0+{at * scene.itemsize:#x}"
+    return (
+        f"{list(scene.chosen.index)} -> {' + '.join(parts)} = element {at} = byte "
+        f"S0+{at * scene.itemsize:#x}"
+    )
 
 
 def strides_canvas(scene: Strides) -> Canvas:
     canvas = Canvas("viz.strides", strides_text(scene).split("\n")[0])
     x = canvas.text(0, 12, f"{scene.kind} {scene.dtype} {scene.sizes}", 13, bold=True).right
     place = f", on {scene.device}" if scene.device else ""
-    canvas.text(x + 12, 12, f"strides {scene.strides}, storage_offset {scene.storage_offset}{place}", 12, paint="muted")
+    canvas.text(
+        x + 12,
+        12,
+        f"strides {scene.strides}, storage_offset {scene.storage_offset}{place}",
+        12,
+        paint="muted",
+    )
     y = _draw_planes(canvas, scene, 34)
     if scene.chosen is not None:
         y = _draw_sum(canvas, scene, y + 12)
@@ -191,7 +231,9 @@ def _cell_width(scene: Strides) -> float:
 
 
 def _draw_planes(canvas: Canvas, scene: Strides, y: float) -> float:
-    """The logical grid, planes side by side and wrapped; the number in a cell is the storage element it stands for."""
+    """The logical grid, planes side by side and wrapped; the number in a cell is the storage
+    element it stands for.
+    """
     w, h, x, bottom = _cell_width(scene), 26.0, 0.0, y
     fits = max(5, min(COLUMNS, int(760 / w)))
     keep = (0, 0, *scene.chosen.index)[-2:] if scene.chosen else (0, 0)
@@ -203,19 +245,27 @@ def _draw_planes(canvas: Canvas, scene: Strides, y: float) -> float:
             x, y = 0.0, bottom + 18
         top = y
         if lead:
-            canvas.text(x, top + 10, f"[{', '.join(map(str, lead))}, :, :]", 11, font="mono", paint="muted")
+            canvas.text(
+                x, top + 10, f"[{', '.join(map(str, lead))}, :, :]", 11, font="mono", paint="muted"
+            )
             top += 18
         for k, c in enumerate(columns_shown):
             if scene.sizes:
                 label = "…" if c is None else str(c)
-                canvas.text(x + left + (k + 0.5) * w, top + 10, label, 10, "middle", "mono", "muted")
+                canvas.text(
+                    x + left + (k + 0.5) * w, top + 10, label, 10, "middle", "mono", "muted"
+                )
         for j, r in enumerate(rows_shown):
             cy = top + 16 + j * h
             if len(scene.sizes) > 1:
-                canvas.text(x + left - 5, cy + 17, "…" if r is None else str(r), 10, "end", "mono", "muted")
+                canvas.text(
+                    x + left - 5, cy + 17, "…" if r is None else str(r), 10, "end", "mono", "muted"
+                )
             for k, c in enumerate(columns_shown):
                 if r is None or c is None:
-                    canvas.text(x + left + (k + 0.5) * w, cy + 17, "…", 12, "middle", "mono", "muted")
+                    canvas.text(
+                        x + left + (k + 0.5) * w, cy + 17, "…", 12, "middle", "mono", "muted"
+                    )
                     continue
                 index = (*lead, r, c)[-len(scene.sizes) :] if scene.sizes else ()
                 offset = scene.place(index).offset
@@ -241,7 +291,13 @@ def _draw_planes(canvas: Canvas, scene: Strides, y: float) -> float:
 
 def _draw_sum(canvas: Canvas, scene: Strides, y: float) -> float:
     """The table of terms, and the sum under it."""
-    columns = [("dim", 44.0), ("size", 74.0), ("stride", 84.0), ("index", 74.0), ("index × stride", 120.0)]
+    columns = [
+        ("dim", 44.0),
+        ("size", 74.0),
+        ("stride", 84.0),
+        ("index", 74.0),
+        ("index × stride", 120.0),
+    ]
     if scene.sizes:
         x = 0.0
         for name, wide in columns:
@@ -260,7 +316,9 @@ def _draw_sum(canvas: Canvas, scene: Strides, y: float) -> float:
 
 
 def _draw_storage(canvas: Canvas, scene: Strides, y: float) -> float:
-    """The storage as a strip, around what is of interest; the numbers under it count its elements."""
+    """The storage as a strip, around what is of interest; the numbers under it count its
+    elements.
+    """
     w, h = max(30.0, text_width(str(scene.length), 11, "mono") + 8), 26.0
     per_row = max(8, int(760 // w))
     keep = scene.chosen.offset if scene.chosen else 0

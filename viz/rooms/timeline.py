@@ -1,10 +1,11 @@
 """`viz.timeline`: what ran when. One row for the host's calls, one for each stream of each device.
 
-A call that starts work returns long before the work is done; that is what the slanted lines from the host's row show. Streams are
-queues of their own: work in one row runs in order, work in two rows may overlap, unless an event makes one wait for the other.
+A call that starts work returns long before the work is done; that is what the slanted lines from
+the host's row show. Streams are queues of their own: work in one row runs in order, work in two
+rows may overlap, unless an event makes one wait for the other.
 
-How the real one differs: torch.profiler records the same (and operators with their Python stacks), and leaves the drawing to
-https://ui.perfetto.dev, which `.save("trace.json")` writes for.
+How the real one differs: torch.profiler records the same (and operators with their Python stacks),
+and leaves the drawing to https://ui.perfetto.dev, which `.save("trace.json")` writes for.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ HOST = "host"
 
 @dataclass
 class Bar:
-    """One thing that was done, or one call; `target` is the row of the stream that a call is about. Times in microseconds."""
+    """One thing that was done, or one call; `target` is the row of the stream that a call is about.
+    Times in microseconds.
+    """
 
     row: str
     target: str
@@ -85,9 +88,13 @@ class Timeline(Picture):
         return max((b.end for b in self.bars), default=0.0)
 
     def busy(self, *kinds: str) -> list[tuple[float, float]]:
-        """The stretches of time in which work of these kinds (all but the host's, if none are named) was going on."""
+        """The stretches of time in which work of these kinds (all but the host's, if none are
+        named) was going on.
+        """
         return union(
-            (b.start, b.end) for b in self.bars if (b.kind in kinds if kinds else b.kind not in (HOST, "event"))
+            (b.start, b.end)
+            for b in self.bars
+            if (b.kind in kinds if kinds else b.kind not in (HOST, "event"))
         )
 
     @property
@@ -96,10 +103,17 @@ class Timeline(Picture):
         return total(common(self.busy("kernel"), self.busy(*COPIES)))
 
     def facts(self) -> list[str]:
-        kernels, copies = (sum(b.kind in kinds for b in self.bars) for kinds in (("kernel",), COPIES))
+        kernels, copies = (
+            sum(b.kind in kinds for b in self.bars) for kinds in (("kernel",), COPIES)
+        )
         span, busy = self.end - self.start, total(self.busy())
-        what = f"{plural(kernels, 'kernel')} and " + ("1 copy" if copies == 1 else f"{copies} copies")
-        facts = [f"{what} in {micro(span)}" + (", times are modelled (simulated device)" if self.simulated else "")]
+        what = f"{plural(kernels, 'kernel')} and " + (
+            "1 copy" if copies == 1 else f"{copies} copies"
+        )
+        facts = [
+            f"{what} in {micro(span)}"
+            + (", times are modelled (simulated device)" if self.simulated else "")
+        ]
         if span and busy:
             facts.append(f"devices at work for {micro(busy)}, {busy / span:.0%} of the time")
         if kernels and copies:
@@ -112,7 +126,9 @@ class Timeline(Picture):
         lines = ["timeline", *(f"    {fact}" for fact in self.facts())]
         wide = max(map(len, self.rows))
         lines += [f"    {row.ljust(wide)}  {self._strip(row)}" for row in self.rows]
-        lines.append(" " * (wide + 6) + ", ".join(f"{sign} {words}" for _, words, sign in self.looks()))
+        lines.append(
+            " " * (wide + 6) + ", ".join(f"{sign} {words}" for _, words, sign in self.looks())
+        )
         rows = [
             [f"{b.start:.1f}", f"{b.length:.1f}", b.row, b.name, b.details]
             for b in self.bars[:ROWS_AT_MOST]
@@ -143,7 +159,9 @@ class Timeline(Picture):
         return timeline_canvas(self)
 
     def save(self, path: str | os.PathLike[str], theme: str | None = None) -> Path:
-        """As every picture; with the suffix .json a Chrome trace, for https://ui.perfetto.dev or chrome://tracing."""
+        """As every picture; with the suffix .json a Chrome trace, for https://ui.perfetto.dev or
+        chrome://tracing.
+        """
         path = Path(path)
         if path.suffix.lower() != ".json":
             return super().save(path, theme)
@@ -152,10 +170,12 @@ class Timeline(Picture):
 
 
 def timeline(source: Any, *args: Any, host: bool = True) -> Timeline:
-    """A picture of a recording (`internals.cuda.record_activity()`), of what `source(*args)` does, or of a Chrome trace.
+    """A picture of a recording (`internals.cuda.record_activity()`), of what `source(*args)` does,
+    or of a Chrome trace.
 
-    A trace is given as a dict or as the path of a .json file, of ours or of torch.profiler's. `host=False` leaves the host's row
-    out. Raises TypeError for anything else, ValueError for a file that is no trace, and what `source` raises.
+    A trace is given as a dict or as the path of a .json file, of ours or of torch.profiler's.
+    `host=False` leaves the host's row out. Raises TypeError for anything else, ValueError for a
+    file that is no trace, and what `source` raises.
     """
     if hasattr(source, "chrome_trace"):
         return scene(source.chrome_trace(), host)
@@ -168,7 +188,10 @@ def timeline(source: Any, *args: Any, host: bool = True) -> Timeline:
             raise ValueError(f"{os.path.basename(source)} is no Chrome trace: {error}") from error
     if callable(source):
         return scene(_recorded(source, args), host)
-    raise TypeError(f"viz.timeline takes a recording, a function, or a Chrome trace, not {type(source).__name__}")
+    raise TypeError(
+        "viz.timeline takes a recording, a function, or a Chrome trace, not "
+        f"{type(source).__name__}"
+    )
 
 
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
@@ -183,7 +206,11 @@ def scene(trace: Any, host: bool) -> Timeline:
     """The bars of a trace: complete events ("ph": "X") of the driver, kernels and copies."""
     if not isinstance(trace, dict) or not isinstance(trace.get("traceEvents"), list):
         raise ValueError("it has no list 'traceEvents'")
-    bars = [bar for event in trace["traceEvents"] if event.get("ph") == "X" and (bar := _bar(event)) is not None]
+    bars = [
+        bar
+        for event in trace["traceEvents"]
+        if event.get("ph") == "X" and (bar := _bar(event)) is not None
+    ]
     bars.sort(key=lambda b: (b.start, b.end, b.correlation, b.kind != HOST))
     queued = {b.correlation for b in bars if b.kind != HOST and b.correlation}
     begin = [b.start for b in bars if b.kind != HOST or b.correlation in queued or b.look is WORK]
@@ -194,17 +221,30 @@ def scene(trace: Any, host: bool) -> Timeline:
     if not host:
         kept = [n for n, b in enumerate(shown) if b.kind != HOST]
         at = {n: k for k, n in enumerate(kept)}
-        shown, links = [shown[n] for n in kept], [(at[a], at[b], kind) for a, b, kind in links if kind == "event"]
-    rows = sorted({b.row for b in shown} - {HOST}, key=lambda r: (r.split(" ")[0], "default" not in r, len(r), r))
+        shown, links = (
+            [shown[n] for n in kept],
+            [(at[a], at[b], kind) for a, b, kind in links if kind == "event"],
+        )
+    rows = sorted(
+        {b.row for b in shown} - {HOST},
+        key=lambda r: (r.split(" ")[0], "default" not in r, len(r), r),
+    )
     return Timeline(
-        [HOST] * any(b.kind == HOST for b in shown) + rows, shown, links, bool(trace.get("simulated")), hidden, trace
+        [HOST] * any(b.kind == HOST for b in shown) + rows,
+        shown,
+        links,
+        bool(trace.get("simulated")),
+        hidden,
+        trace,
     )
 
 
 def _bar(event: dict[str, Any]) -> Bar | None:
     args, category, name = event.get("args", {}), event.get("cat", ""), str(event.get("name", ""))
     stream = args.get("stream", event.get("tid", 0))
-    target = f"cuda:{args.get('device', event.get('pid', 0))} " + (f"stream {stream}" if stream else "default stream")
+    target = f"cuda:{args.get('device', event.get('pid', 0))} " + (
+        f"stream {stream}" if stream else "default stream"
+    )
     if category in ("cuda_runtime", "cuda_driver"):
         kind = HOST
     elif category == "gpu_memcpy":
@@ -237,13 +277,19 @@ def _extent(sizes: list[int]) -> str:
 
 
 def _links(bars: list[Bar]) -> list[tuple[int, int, str]]:
-    """From each call to the work that it queued, and from each event to the first work that had to wait for it."""
+    """From each call to the work that it queued, and from each event to the first work that had to
+    wait for it.
+    """
     calls = {b.correlation: n for n, b in enumerate(bars) if b.kind == HOST and b.correlation}
     events = {b.correlation: n for n, b in enumerate(bars) if b.kind == "event"}
     work = [(n, b) for n, b in enumerate(bars) if b.kind not in (HOST, "event")]
     links = [(calls[b.correlation], n, "call") for n, b in work if b.correlation in calls]
     for wait in (b for b in bars if b.waits_for in events):
-        behind = [(b.correlation, n) for n, b in work if b.row == wait.target and b.correlation > wait.correlation]
+        behind = [
+            (b.correlation, n)
+            for n, b in work
+            if b.row == wait.target and b.correlation > wait.correlation
+        ]
         if behind:
             links.append((events[wait.waits_for], min(behind)[1], "event"))
     return links
@@ -260,7 +306,9 @@ def union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return merged
 
 
-def common(first: list[tuple[float, float]], second: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def common(
+    first: list[tuple[float, float]], second: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
     """What lies in both."""
     return [(max(a, c), min(b, d)) for a, b in first for c, d in second if min(b, d) > max(a, c)]
 
@@ -272,7 +320,9 @@ def total(stretches: Iterable[tuple[float, float]]) -> float:
 def micro(microseconds: float) -> str:
     """ "3 µs", "1.25 ms"."""
     return (
-        f"{number(round(microseconds, 3))} µs" if microseconds < 1000 else f"{number(round(microseconds / 1000, 3))} ms"
+        f"{number(round(microseconds, 3))} µs"
+        if microseconds < 1000
+        else f"{number(round(microseconds / 1000, 3))} ms"
     )
 
 
@@ -301,7 +351,10 @@ def timeline_canvas(t: Timeline) -> Canvas:
         canvas.line([(left, at + BAR / 2), (across(t.end), at + BAR / 2)], "line", 0.8)
     for first, second, kind in t.links:
         a, b = t.bars[first], t.bars[second]
-        start = (across(a.end if kind == "event" else a.start) + (0 if kind == "event" else 1.5), place[a.row] + BAR)
+        start = (
+            across(a.end if kind == "event" else a.start) + (0 if kind == "event" else 1.5),
+            place[a.row] + BAR,
+        )
         role = "ready" if kind == "event" else "line"
         tip = "waits for the event" if kind == "event" else "started by this call"
         if kind == "event" and place[b.row] < place[a.row]:
@@ -309,20 +362,28 @@ def timeline_canvas(t: Timeline) -> Canvas:
             end = (across(b.start), place[b.row] + BAR)
         else:
             end = (across(b.start), place[b.row])
-        canvas.line([start, end], role, 1.6 if kind == "event" else 1, arrow=kind == "event", tip=tip)
+        canvas.line(
+            [start, end], role, 1.6 if kind == "event" else 1, arrow=kind == "event", tip=tip
+        )
     for b in t.bars:
         _draw_bar(canvas, b, across, place[b.row])
     y = bottom + 4
     if t.hidden:
         canvas.text(
-            0, y + 10, f"{plural(t.hidden, 'call')} of the host before the first work not shown", 11, paint="muted"
+            0,
+            y + 10,
+            f"{plural(t.hidden, 'call')} of the host before the first work not shown",
+            11,
+            paint="muted",
         )
         y += 18
     canvas.key(0, y + 4, [(role, words) for role, words, _ in t.looks()])
     return canvas
 
 
-def _draw_axis(canvas: Canvas, t: Timeline, across: Callable[[float], float], top: float, bottom: float) -> None:
+def _draw_axis(
+    canvas: Canvas, t: Timeline, across: Callable[[float], float], top: float, bottom: float
+) -> None:
     for tick in ticks([t.start, t.end]):
         if t.start - 1e-9 <= tick <= t.end + 1e-9:
             canvas.line([(across(tick), top - 8), (across(tick), bottom - 10)], "line", 0.6)
@@ -332,7 +393,10 @@ def _draw_axis(canvas: Canvas, t: Timeline, across: Callable[[float], float], to
 def _draw_bar(canvas: Canvas, b: Bar, across: Callable[[float], float], y: float) -> None:
     role = b.look[0]
     x, width = across(b.start), max(across(b.end) - across(b.start), 3.0)
-    tip = f"{b.name}: {micro(b.start)} to {micro(b.end)}, {micro(b.length)}{f'; {b.details}' if b.details else ''}"
+    tip = (
+        f"{b.name}: {micro(b.start)} to {micro(b.end)}, "
+        f"{micro(b.length)}{f'; {b.details}' if b.details else ''}"
+    )
     if b.kind == "event":
         canvas.rect(x - 2, y - 3, 4, BAR + 6, role, None, 1, tip=tip)
         return

@@ -1,9 +1,10 @@
 """`viz.versions`: who bumped a version counter, and when.
 
-A tensor, its views and its detached aliases share one counter. Every in-place operator adds one to it; a node that keeps
-the tensor for backward remembers the count, and compares before it uses the tensor. The picture has one lane for each
-counter, and one row for each thing that happened to it: writes, with the names of the operator and of the tensor it was
-applied to; keeping by nodes; and the checks in backward with their outcome.
+A tensor, its views and its detached aliases share one counter. Every in-place operator adds one to
+it; a node that keeps the tensor for backward remembers the count, and compares before it uses the
+tensor. The picture has one lane for each counter, and one row for each thing that happened to it:
+writes, with the names of the operator and of the tensor it was applied to; keeping by nodes; and
+the checks in backward with their outcome.
 
 How the real one differs: PyTorch shows `t._version` and the final error, nothing in between.
 """
@@ -22,10 +23,12 @@ from viz.scene import Picture
 class Event:
     """Something that happened to the counter of lane `lane`.
 
-    `kind`: "write" (by operator `what`, applied to `through`; both are empty when it was no operator), "unseen" (a write that
-    this counter did not count), "keep" (node `what` keeps the tensor as `through`) or "check" (node `what` is about to use
-    it). For a write `before` and `after` are the versions around it; otherwise the version that was kept, and the one now.
-    `outcome` of a check: "ok", "refused", "released" or "not reached". `line` is the reader's line of code that led to it.
+    `kind`: "write" (by operator `what`, applied to `through`; both are empty when it was no
+    operator), "unseen" (a write that this counter did not count), "keep" (node `what` keeps the
+    tensor as `through`) or "check" (node `what` is about to use it). For a write `before` and
+    `after` are the versions around it; otherwise the version that was kept, and the one now.
+    `outcome` of a check: "ok", "refused", "released" or "not reached". `line` is the reader's line
+    of code that led to it.
     """
 
     kind: str
@@ -41,7 +44,9 @@ class Event:
 
 @dataclass
 class Lane:
-    """One counter: the names of the tensors that share it, and its value at the start and at the end."""
+    """One counter: the names of the tensors that share it, and its value at the start and at the
+    end.
+    """
 
     names: list[str]
     start: int
@@ -81,9 +86,13 @@ class Versions(Picture):
         self._recorder = None
 
     def watch(self, **names: Any) -> None:
-        """Name more tensors, such as those made inside the block. Raises RuntimeError outside of it."""
+        """Name more tensors, such as those made inside the block. Raises RuntimeError outside of
+        it.
+        """
         if self._recorder is None:
-            raise RuntimeError("watch(name=tensor) belongs inside the block: with viz.versions() as log: ...")
+            raise RuntimeError(
+                "watch(name=tensor) belongs inside the block: with viz.versions() as log: ..."
+            )
         self._recorder.name(names)
 
     def text(self) -> str:
@@ -98,10 +107,12 @@ class Versions(Picture):
 
 
 def versions(**names: Any) -> Versions:
-    """Record what happens to the version counters of these tensors in a `with` block; then the value is the picture.
+    """Record what happens to the version counters of these tensors in a `with` block; then the
+    value is the picture.
 
-    `log.watch(y=y)` names tensors made inside the block; what happened to them before is in the record too. Without any names
-    every tensor that was written to is shown. Operators take the readable path through the dispatcher meanwhile.
+    `log.watch(y=y)` names tensors made inside the block; what happened to them before is in the
+    record too. Without any names every tensor that was written to is shown. Operators take the
+    readable path through the dispatcher meanwhile.
 
     Raises TypeError for what is not a tensor of `internals`.
 

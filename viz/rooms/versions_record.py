@@ -1,9 +1,10 @@
 """Watching version counters.
 
-The dispatcher tells of every operator call, before and after. A counter that has moved in between was bumped by that call (by the
-innermost one, when calls are nested). The results of the call lead to the node it left behind, and that to the tensors it keeps;
-hooks on the node tell when it is about to use them, and when it has. Counters are small objects of their own: to hold them keeps
-no tensor alive.
+The dispatcher tells of every operator call, before and after. A counter that has moved in between
+was bumped by that call (by the innermost one, when calls are nested). The results of the call lead
+to the node it left behind, and that to the tensors it keeps; hooks on the node tell when it is
+about to use them, and when it has. Counters are small objects of their own: to hold them keeps no
+tensor alive.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Recorder:
         self.counters: dict[Any, int] = {}  # counter → lane
         self.lanes: list[Lane] = []
         self.known: list[int] = []  # the last value seen, of each lane
-        self.storages: dict[int, set[int]] = {}  # of named tensors → lanes; `.data` has one of its own
+        # of named tensors → lanes; `.data` has one of its own
+        self.storages: dict[int, set[int]] = {}
         self.facts: list[str] = []  # what to call an unnamed lane
         self.events: list[Event] = []
         self.nodes: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -60,24 +62,35 @@ class Recorder:
         return self.counters[counter]
 
     def observe(self, op: Any, args: tuple[Any, ...]) -> Callable[[Any], None]:
-        """Called by the dispatcher before an operator runs; what it returns is called with the result."""
+        """Called by the dispatcher before an operator runs; what it returns is called with the
+        result.
+        """
         line = readers_line()
         self.events += self.kept_by(tensors_in(args), line)
-        written = [value for a, value in zip(op.schema.arguments, args) if a.is_write and hasattr(value, "_version")]
+        written = [
+            value
+            for a, value in zip(op.schema.arguments, args)
+            if a.is_write and hasattr(value, "_version")
+        ]
         for t in written:
             self.lane(t)
 
         def finish(result: Any) -> None:
             writes = [event for t in written for event in self.written(op, t, line)]
-            bases = [t._base for t in written if t._base is not None]  # the history of a view is that of its base
+            # the history of a view is that of its base
+            bases = [t._base for t in written if t._base is not None]
             keeps = self.kept_by([*tensors_in((result,)), *written, *bases], line)
-            old = [k for k in keeps if any(k.lane == w.lane and k.before <= w.before for w in writes)]
+            old = [
+                k for k in keeps if any(k.lane == w.lane and k.before <= w.before for w in writes)
+            ]
             self.events += old + writes + [k for k in keeps if k not in old]
 
         return finish
 
     def written(self, op: Any, t: Any, line: str) -> list[Event]:
-        """The write to `t`, if no nested call was told of it already; and if it went past a named tensor, that too."""
+        """The write to `t`, if no nested call was told of it already; and if it went past a named
+        tensor, that too.
+        """
         lane = self.lane(t)
         before, now = self.known[lane], t._version
         if now == before:
@@ -86,11 +99,23 @@ class Recorder:
         found = [Event("write", lane, op.name, self.through(t), before, now, line=line)]
         for other in sorted(self.storages.get(id(t.untyped_storage()), set()) - {lane}):
             version = self.known[other]
-            found.append(Event("unseen", other, op.name, "a tensor with its own counter", version, version, line=line))
+            found.append(
+                Event(
+                    "unseen",
+                    other,
+                    op.name,
+                    "a tensor with its own counter",
+                    version,
+                    version,
+                    line=line,
+                )
+            )
         return found
 
     def kept_by(self, tensors: Iterable[Any], line: str) -> list[Event]:
-        """What the nodes that made these tensors keep, for nodes not met before; they are watched from now on."""
+        """What the nodes that made these tensors keep, for nodes not met before; they are watched
+        from now on.
+        """
         found = []
         for t in tensors:
             node = grad_fn(t)
@@ -100,13 +125,21 @@ class Recorder:
             kept = saved_variables(node)
             if inner_node(node) is not None:
                 kept = kept + saved_variables(node.fn)
-            visible = [(name, s, self.lane(s.data)) for name, s in kept if s.data is not None and s.hooks is None]
+            visible = [
+                (name, s, self.lane(s.data))
+                for name, s in kept
+                if s.data is not None and s.hooks is None
+            ]
             if not visible:
                 continue
             number = next(self.numbers)
-            for lane, version, names in grouped((lane, s.saved_version, name) for name, s, lane in visible):
+            for lane, version, names in grouped(
+                (lane, s.saved_version, name) for name, s, lane in visible
+            ):
                 text = and_list(names)
-                found.append(Event("keep", lane, node.name(), text, version, version, line=line, node=number))
+                found.append(
+                    Event("keep", lane, node.name(), text, version, version, line=line, node=number)
+                )
             self.watch_node(node, number, visible)
         return found
 
@@ -121,10 +154,34 @@ class Recorder:
             found = []
             for name, s, lane in kept:
                 now = None if s.data is None else s.data._version
-                outcome = "released" if now is None else "refused" if now != s.saved_version else "not reached"
-                found.append((lane, (s.saved_version, s.saved_version if now is None else now, outcome), name))
+                outcome = (
+                    "released"
+                    if now is None
+                    else "refused"
+                    if now != s.saved_version
+                    else "not reached"
+                )
+                found.append(
+                    (
+                        lane,
+                        (s.saved_version, s.saved_version if now is None else now, outcome),
+                        name,
+                    )
+                )
             for lane, (saved, now, outcome), names in grouped(found):
-                pending.append(Event("check", lane, name_of_node, and_list(names), saved, now, outcome, line, number))
+                pending.append(
+                    Event(
+                        "check",
+                        lane,
+                        name_of_node,
+                        and_list(names),
+                        saved,
+                        now,
+                        outcome,
+                        line,
+                        number,
+                    )
+                )
             self.events += pending
 
         def has_run(*grads: Any) -> None:
@@ -206,12 +263,16 @@ def grad_fn(t: Any) -> Any:
 
 def tensors_in(values: Iterable[Any]) -> list[Any]:
     """The tensors among arguments or results, one list deep."""
-    flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else (value,))]
+    flat = [
+        v for value in values for v in (value if isinstance(value, (list, tuple)) else (value,))
+    ]
     return [v for v in flat if hasattr(v, "_version_counter")]
 
 
 def readers_line() -> str:
-    """The line of the reader's code that is being run: the innermost frame that is neither ours nor the library's."""
+    """The line of the reader's code that is being run: the innermost frame that is neither ours nor
+    the library's.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "internals").split(".")[0] in OURS:
         frame = frame.f_back

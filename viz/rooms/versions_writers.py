@@ -1,4 +1,6 @@
-"""The record of version counters as a table and as a drawing: one lane a counter, one row an event, time going down."""
+"""The record of version counters as a table and as a drawing: one lane a counter, one row an event,
+time going down.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ def versions_text(scene: Versions) -> str:
     if not scene.events:
         names = "; ".join(f"{lane.title} at v{lane.end}" for lane in scene.lanes)
         return "versions: nothing happened" + (f" ({names})" if names else "")
-    lines = [f"versions of {'; '.join(lane.title for lane in scene.lanes)}: {plural(len(scene.events), 'event')}"]
+    lines = [
+        f"versions of {'; '.join(lane.title for lane in scene.lanes)}: "
+        f"{plural(len(scene.events), 'event')}"
+    ]
     start = ["", "(start)", *(f"v{lane.start}" for lane in scene.lanes)]
     rows = [start]
     for number, event in enumerate(scene.events[:EVENTS_AT_MOST]):
@@ -30,7 +35,9 @@ def versions_text(scene: Versions) -> str:
 
 
 def sentence(event: Event) -> str:
-    """ "add_.Scalar writes through y", "TanhBackward0 keeps result", "TanhBackward0 checks result"."""
+    """ "add_.Scalar writes through y", "TanhBackward0 keeps result", "TanhBackward0 checks
+    result".
+    """
     what = event.what.removeprefix("aten::")
     if not what:
         return "written by no operator (such as mark_dirty)"
@@ -80,11 +87,24 @@ def versions_canvas(scene: Versions) -> Canvas:
         canvas.text(20, y + 14, str(number + 1), 11, "end", "mono", "muted")
         canvas.text(32, y + 14, sentence(event), 12, bold=event.kind == "write")
         role = "warning" if event.outcome == "refused" else ROLES[event.kind]
-        pill(canvas, places[event.lane] + widths[event.lane] / 2, y, mark(event).replace("->", "→"), role)
+        pill(
+            canvas,
+            places[event.lane] + widths[event.lane] / 2,
+            y,
+            mark(event).replace("->", "→"),
+            role,
+        )
         if event.line and event.line != previous:
             shown = shorten(event.line, LINE_ROOM, 11, "mono")
             canvas.text(
-                right, y + 14, shown, 11, "start", "mono", "muted", tip=event.line if shown != event.line else ""
+                right,
+                y + 14,
+                shown,
+                11,
+                "start",
+                "mono",
+                "muted",
+                tip=event.line if shown != event.line else "",
             )
         previous = event.line
     y = bottom
@@ -94,7 +114,11 @@ def versions_canvas(scene: Versions) -> Canvas:
     if (hidden := len(scene.events) - len(events)) > 0:
         canvas.text(32, y + 34, f"{plural(hidden, 'more event')} hidden", 11, paint="muted")
         y += 20
-    entries = [("view", "written: the counter goes up"), ("storage", "kept by a node"), ("free", "checked in backward")]
+    entries = [
+        ("view", "written: the counter goes up"),
+        ("storage", "kept by a node"),
+        ("free", "checked in backward"),
+    ]
     if any(e.outcome == "refused" or e.kind == "unseen" for e in events):
         entries.append(("warning", "refused, or not counted"))
     canvas.key(0, y + 40, entries)
@@ -104,5 +128,7 @@ def versions_canvas(scene: Versions) -> Canvas:
 def pill(canvas: Canvas, x: float, y: float, text: str, role: str) -> None:
     """A mark in a lane, centred at `x`."""
     w = text_width(text, 11, "mono") + 14
-    canvas.rect(x - w / 2, y, w, 20, f"{role}-soft", role, radius=9, width=2 if role == "warning" else 1.2)
+    canvas.rect(
+        x - w / 2, y, w, 20, f"{role}-soft", role, radius=9, width=2 if role == "warning" else 1.2
+    )
     canvas.text(x, y + 14, text, 11, "middle", "mono")

@@ -1,10 +1,12 @@
 """`viz.wire`: the bytes of a protobuf message, each with what it is for: a key, a length, a value.
 
-A field is a row: where it begins, its key, its length if it has one, its value, and what the schema says about it. Fields of a
-message inside the message are indented below it. Without a schema the names and most of the types are gone, because they are
-not in the message; the picture shows just that.
+A field is a row: where it begins, its key, its length if it has one, its value, and what the schema
+says about it. Fields of a message inside the message are indented below it. Without a schema the
+names and most of the types are gone, because they are not in the message; the picture shows just
+that.
 
-How the real one differs: protobuf draws nothing; `protoc --decode_raw` prints numbers and values, and no bytes.
+How the real one differs: protobuf draws nothing; `protoc --decode_raw` prints numbers and values,
+and no bytes.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from viz.scene import Picture
 from viz.text import plural, size_in_words, table
 
 ROWS_AT_MOST = 24
-BYTES_AT_MOST = 10  # of a value, as many as the longest number has; of a longer one there are six, and how many more
+# of a value, as many as the longest number has; of a longer one there are six, and how many more
+BYTES_AT_MOST = 10
 
 
 @dataclass
 class WireRow:
-    """A field. `value` are its first bytes and `hidden` how many more it has; of a message the value is the rows that follow.
+    """A field. `value` are its first bytes and `hidden` how many more it has; of a message the
+    value is the rows that follow.
 
     `known` is whether the schema, if there is one, has such a field.
     """
@@ -44,7 +48,9 @@ class WireRow:
 
 @dataclass
 class Wire(Picture):
-    """The scene. `hidden` rows are not shown; `message` is the schema's name for it, "" without a schema."""
+    """The scene. `hidden` rows are not shown; `message` is the schema's name for it, "" without a
+    schema.
+    """
 
     message: str
     size: int
@@ -67,7 +73,14 @@ class Wire(Picture):
     @staticmethod
     def cells(row: WireRow) -> list[str]:
         value = row.value.hex(" ") + (f" ... {row.hidden:,} more" if row.hidden else "")
-        return [str(row.at), row.key.hex(" "), row.length.hex(" "), value, "  " * row.depth + label(row), what(row)]
+        return [
+            str(row.at),
+            row.key.hex(" "),
+            row.length.hex(" "),
+            value,
+            "  " * row.depth + label(row),
+            what(row),
+        ]
 
     def canvas(self) -> Canvas:
         from viz.rooms.wire_canvas import wire_canvas
@@ -79,20 +92,24 @@ class Wire(Picture):
 
 
 def wire(data: Any, message: Any = None, *, limit: int = ROWS_AT_MOST) -> Wire:
-    """The bytes of a serialized protobuf message; `data` is bytes, or a message, which is serialized and is its own schema.
+    """The bytes of a serialized protobuf message; `data` is bytes, or a message, which is
+    serialized and is its own schema.
 
-    `message` is the message's class or descriptor, or any message of it; None draws what can be told without a schema. At most
-    `limit` fields are shown. Bytes that are no message are drawn as far as they can be read.
+    `message` is the message's class or descriptor, or any message of it; None draws what can be
+    told without a schema. At most `limit` fields are shown. Bytes that are no message are drawn as
+    far as they can be read.
 
-    Raises TypeError for anything that is neither, ValueError for a limit below 1, and ModuleNotFoundError where what
-    `internals.serving` needs is not installed.
+    Raises TypeError for anything that is neither, ValueError for a limit below 1, and
+    ModuleNotFoundError where what `internals.serving` needs is not installed.
     """
     if limit < 1:
         raise ValueError(f"limit is how many fields there may be, at least 1, not {limit}")
     if hasattr(data, "SerializeToString"):
         data, message = data.SerializeToString(), message or data
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"viz.wire draws the bytes of a message or a message, got {type(data).__name__}")
+        raise TypeError(
+            f"viz.wire draws the bytes of a message or a message, got {type(data).__name__}"
+        )
     from apparatus.payloads.annotated import annotate, walk
 
     found = annotate(data, message)
@@ -112,7 +129,9 @@ def row_of(f: Any, depth: int, data: memoryview, schema: bool) -> WireRow:
         (f.key_end, f.value_start) if f.number else (f.start, f.start)
     )  # what is no field is shown whole
     whole = 0 if f.children else f.end - value_start
-    shown = bytes(data[value_start : f.end][: whole if whole <= BYTES_AT_MOST else 6]) if whole else b""
+    shown = (
+        bytes(data[value_start : f.end][: whole if whole <= BYTES_AT_MOST else 6]) if whole else b""
+    )
     return WireRow(
         depth=depth,
         at=f.start,

@@ -1,4 +1,5 @@
-"""A hub for a class on one machine: everyone opens one address, logs in, and has an own JupyterLab with the notebooks in it.
+"""A hub for a class on one machine: everyone opens one address, logs in, and has an own JupyterLab
+with the notebooks in it.
 
 - `classroom.py`  what one classroom is, and that it is safe
 - `__main__.py`   `make hub`: asks, prepares, says what to write on the board, starts JupyterHub
@@ -8,6 +9,6 @@
 - `proxy.py`      the one address, behind which the hub and all servers listen
 - `jupyterhub_config.py`  tells JupyterHub all this
 
-Elsewhere: `tljh.py` (The Littlest JupyterHub), `values.yaml` (Kubernetes), and `binder/` at the top of the project. README.md is
-the instructor's page.
+Elsewhere: `tljh.py` (The Littlest JupyterHub), `values.yaml` (Kubernetes), and `binder/` at the top
+of the project. README.md is the instructor's page.
 """

@@ -1,10 +1,12 @@
-"""`make hub`: a hub for one class on this machine, until Ctrl-C. README.md in this folder says how a class is held with it.
+"""`make hub`: a hub for one class on this machine, until Ctrl-C. README.md in this folder says how
+a class is held with it.
 
     make hub                                                  this machine only: to try it
     HUB_PASSWORD=... make hub ARGS="--ip 0.0.0.0"             for the room
     HUB_PASSWORD=... make hub ARGS="--ip 0.0.0.0 --students ada,grace,alan --course internals"
 
-Passwords are read from HUB_PASSWORD and HUB_ADMIN_PASSWORD: what stands on a command line, everyone on the machine can read.
+Passwords are read from HUB_PASSWORD and HUB_ADMIN_PASSWORD: what stands on a command line, everyone
+on the machine can read.
 """
 
 from __future__ import annotations
@@ -20,14 +22,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from workshop.hub import preparing
-from workshop.hub.classroom import Classroom, ClassroomError, free_ports, from_environment, is_loopback, names
+from workshop.hub.classroom import (
+    Classroom,
+    ClassroomError,
+    free_ports,
+    from_environment,
+    is_loopback,
+    names,
+)
 
 CONFIGURATION = Path(__file__).parent / "jupyterhub_config.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     if os.name == "nt" or importlib.util.find_spec("jupyterhub") is None:
-        print("hub: needs JupyterHub (`make workshop`), which runs on Linux and macOS", file=sys.stderr)
+        print(
+            "hub: needs JupyterHub (`make workshop`), which runs on Linux and macOS",
+            file=sys.stderr,
+        )
         return 2
     try:
         room = asked_for(from_environment(), arguments)
@@ -43,19 +55,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def asked_for(room: Classroom, arguments: Sequence[str] | None) -> Classroom:
-    """The classroom that the command line asks for. Raises ClassroomError if it would not be safe."""
-    parser = argparse.ArgumentParser(prog="python -m workshop.hub", description=str(__doc__).partition("\n")[0])
+    """The classroom that the command line asks for. Raises ClassroomError if it would not be
+    safe.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m workshop.hub", description=str(__doc__).partition("\n")[0]
+    )
     parser.add_argument(
-        "--ip", default=room.ip, help="where to listen: 0.0.0.0 for the room; default: this machine only"
+        "--ip",
+        default=room.ip,
+        help="where to listen: 0.0.0.0 for the room; default: this machine only",
     )
     parser.add_argument("--port", type=int, default=room.port)
-    parser.add_argument("--students", type=names, default=room.students, help="who may come in; default: any name")
-    parser.add_argument("--instructors", type=names, default=room.instructors, help="administrators, who can grade")
-    parser.add_argument("--course", default=room.course, help="with nbgrader, under this name; default: without")
     parser.add_argument(
-        "--memory-limit", type=int, default=room.memory_limit, help="MiB a process of a student may have"
+        "--students", type=names, default=room.students, help="who may come in; default: any name"
     )
-    parser.add_argument("--folder", type=Path, default=room.folder, help="where homes and settings are")
+    parser.add_argument(
+        "--instructors", type=names, default=room.instructors, help="administrators, who can grade"
+    )
+    parser.add_argument(
+        "--course", default=room.course, help="with nbgrader, under this name; default: without"
+    )
+    parser.add_argument(
+        "--memory-limit",
+        type=int,
+        default=room.memory_limit,
+        help="MiB a process of a student may have",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=room.folder, help="where homes and settings are"
+    )
     options = parser.parse_args(arguments)
     room = replace(room, **{**vars(options), "folder": options.folder.resolve()})
     if not room.password and is_loopback(room.ip):
@@ -70,18 +99,27 @@ def asked_for(room: Classroom, arguments: Sequence[str] | None) -> Classroom:
 
 def announcement(room: Classroom, free: int) -> str:
     """What an instructor writes on the board, and what the machine can bear."""
-    limits = f"a process may have {room.memory_limit} MiB, an idle kernel ends after {room.idle_minutes} minutes"
+    limits = (
+        f"a process may have {room.memory_limit} MiB, an idle kernel ends after "
+        f"{room.idle_minutes} minutes"
+    )
     each, many = preparing.student_mib(room), preparing.students_that_fit(room, free)
+    everywhere = room.ip in ("", "*", "0.0.0.0", "::")
     lines = {
-        "address": f"http://{room.ip if room.ip not in ('', '*', '0.0.0.0', '::') else own_address()}:{room.port}",
+        "address": f"http://{own_address() if everywhere else room.ip}:{room.port}",
         "students": f"{', '.join(room.students) or 'any name'}; password {room.password}",
         "instructors": f"{', '.join(room.instructors)}; password {room.admin_password}",
-        "memory": f"{free / 1024:.1f} GiB are free: about {many} students with one open notebook each ({each} MiB)",
+        "memory": (
+            f"{free / 1024:.1f} GiB are free: about {many} students with one open notebook each "
+            f"({each} MiB)"
+        ),
         "limits": limits,
         "course": room.course or "none (--course NAME adds nbgrader)",
         "files": f"{room.homes} (one folder for each student; nothing in them is overwritten)",
     }
-    return "\n".join([*(f"hub: {name:12} {text}" for name, text in lines.items()), "hub: stop it with Ctrl-C"])
+    return "\n".join(
+        [*(f"hub: {name:12} {text}" for name, text in lines.items()), "hub: stop it with Ctrl-C"]
+    )
 
 
 def own_address() -> str:

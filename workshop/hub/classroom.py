@@ -1,11 +1,12 @@
 """What one classroom is: its address, its passwords, its folders, how much memory a student has.
 
-`python -m workshop.hub` takes these from its command line, JupyterHub's configuration from the environment (`HUB_*`), and a
-test makes a classroom of its own. Safe is what one gets without asking: only this machine reaches the hub, everyone needs a
-password, and a hub that others can reach starts only with a password that a person chose.
+`python -m workshop.hub` takes these from its command line, JupyterHub's configuration from the
+environment (`HUB_*`), and a test makes a classroom of its own. Safe is what one gets without
+asking: only this machine reaches the hub, everyone needs a password, and a hub that others can
+reach starts only with a password that a person chose.
 
-How the real one differs: PyTorch has none. A hub for people who need protection from each other is TLJH's, with a system user
-for each of them: see README.md.
+How the real one differs: PyTorch has none. A hub for people who need protection from each other is
+TLJH's, with a system user for each of them: see README.md.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ class ClassroomError(ValueError):
 
 @dataclass(frozen=True)
 class Classroom:
-    """All that the hub has to be told. `students` may be empty: then whoever has the password comes in, under any name.
+    """All that the hub has to be told. `students` may be empty: then whoever has the password comes
+    in, under any name.
 
-    memory_limit is in MiB, for each process of a student: past it, Python raises MemoryError in the student's own cell.
+    memory_limit is in MiB, for each process of a student: past it, Python raises MemoryError in the
+    student's own cell.
     """
 
     folder: Path = BUILD / "hub"
     ip: str = "127.0.0.1"
     port: int = 8000
-    hub_port: int = 0  # these two, on the loopback address, are for the hub's own processes; 0: any that are free
+    # these two, on the loopback address, are for the hub's own processes; 0: any that are free
+    hub_port: int = 0
     proxy_port: int = 0
     password: str = field(default="", repr=False)
     admin_password: str = field(default="", repr=False)
@@ -79,11 +83,14 @@ class Classroom:
         return self.folder / "settings"
 
     def checked(self) -> Classroom:
-        """This classroom. Raises ClassroomError, which names the remedy, if it would let in who should stay outside."""
+        """This classroom. Raises ClassroomError, which names the remedy, if it would let in who
+        should stay outside.
+        """
         if not self.password:
             where = "" if is_loopback(self.ip) else f" at {self.ip}, which others can reach,"
             raise ClassroomError(
-                f"a hub{where} needs a password: set HUB_PASSWORD ({SHORTEST_PASSWORD} characters or more)"
+                f"a hub{where} needs a password: set HUB_PASSWORD ({SHORTEST_PASSWORD} characters "
+                "or more)"
             )
         for name, secret, shortest in (
             ("HUB_PASSWORD", self.password, SHORTEST_PASSWORD),
@@ -105,7 +112,8 @@ class Classroom:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Classroom:
-    """The classroom that `HUB_*` variables describe, not yet checked; what is not set is as in `Classroom`.
+    """The classroom that `HUB_*` variables describe, not yet checked; what is not set is as in
+    `Classroom`.
 
     Raises ClassroomError if a number is none.
     """
@@ -130,12 +138,16 @@ def as_text(value: object) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The names of a list with commas or spaces between them, as JupyterHub writes them: in small letters, each once."""
+    """The names of a list with commas or spaces between them, as JupyterHub writes them: in small
+    letters, each once.
+    """
     return tuple(dict.fromkeys(text.lower().replace(",", " ").split()))
 
 
 def is_loopback(ip: str) -> bool:
-    """Whether only this machine reaches a server at this address. `""` and `*` mean all addresses."""
+    """Whether only this machine reaches a server at this address. `""` and `*` mean all
+    addresses.
+    """
     if ip == "localhost":
         return True
     try:

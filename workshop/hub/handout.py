@@ -1,14 +1,16 @@
-"""What a student finds on the first day: an own copy of the notebooks, with their pictures, beside what the notebooks refer to.
+"""What a student finds on the first day: an own copy of the notebooks, with their pictures, beside
+what the notebooks refer to.
 
-The copies are made of a template, which is brought up to date when the hub starts. What a student has is never overwritten. A
-file that is not there, because the student deleted it to begin anew or because it was added later, is copied when the
-student's server starts next. Files are renamed into place, so a copy that was interrupted is not taken for a whole one.
+The copies are made of a template, which is brought up to date when the hub starts. What a student
+has is never overwritten. A file that is not there, because the student deleted it to begin anew or
+because it was added later, is copied when the student's server starts next. Files are renamed into
+place, so a copy that was interrupted is not taken for a whole one.
 
-The sources, which the notebooks link to, are in one copy for all that cannot be written: to change the project, a student
-takes a copy of it, and does not change it for the whole room.
+The sources, which the notebooks link to, are in one copy for all that cannot be written: to change
+the project, a student takes a copy of it, and does not change it for the whole room.
 
-JupyterLab shows pictures that are HTML only in notebooks that it trusts. The template's notebooks are signed, as `make lab`
-does, and a student gets the signatures with them.
+JupyterLab shows pictures that are HTML only in notebooks that it trusts. The template's notebooks
+are signed, as `make lab` does, and a student gets the signatures with them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,17 @@ from nbformat.sign import NotebookNotary
 from tools.notebook_files import FOLDER, ROOT
 
 # What notebooks read (`../tests/archives`) or link to (`../internals/core`).
-SOURCES = ("internals", "viz", "exercises", "apparatus", "docs", "codegen", "runtimes", "tests/archives", "README.md")
+SOURCES = (
+    "internals",
+    "viz",
+    "exercises",
+    "apparatus",
+    "docs",
+    "codegen",
+    "runtimes",
+    "tests/archives",
+    "README.md",
+)
 SIGNATURES = Path(".local/share/jupyter")  # Jupyter's data directory in a home
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "node_modules", ".*")
 
@@ -51,7 +63,9 @@ def sign(notebooks: list[Path], data: Path) -> None:
 
 
 def make_sources(target: Path) -> None:
-    """Copy the project's sources to where students look them up, such that none of them can be changed there."""
+    """Copy the project's sources to where students look them up, such that none of them can be
+    changed there.
+    """
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         for name in SOURCES:
@@ -71,7 +85,9 @@ def make_sources(target: Path) -> None:
 
 
 def hand_out(template: Path, sources: Path, home: Path) -> list[str]:
-    """Give a home what it does not have of the template, and links to the sources; returns what was copied."""
+    """Give a home what it does not have of the template, and links to the sources; returns what was
+    copied.
+    """
     home.mkdir(parents=True, exist_ok=True)
     given = []
     for path in sorted(path for path in template.rglob("*") if path.is_file()):
@@ -90,7 +106,9 @@ def hand_out(template: Path, sources: Path, home: Path) -> list[str]:
 
 
 def main() -> None:
-    """For servers that this hub does not start: `python -m workshop.hub.handout HOME`, in a pod, with the project beside it."""
+    """For servers that this hub does not start: `python -m workshop.hub.handout HOME`, in a pod,
+    with the project beside it.
+    """
     home = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         for path in FOLDER.iterdir():

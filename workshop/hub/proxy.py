@@ -1,14 +1,18 @@
-"""The door of a classroom: one address for all, behind which the hub and each student's server listen on ports of their own.
+"""The door of a classroom: one address for all, behind which the hub and each student's server
+listen on ports of their own.
 
-JupyterHub starts it as `configurable-http-proxy`, whose command line and interface it has: `POST /api/routes/user/ada` with
-`{"target": "http://127.0.0.1:4711"}` sends what begins with `/user/ada` there, and of several routes that fit the longest one
-is taken. What comes is passed on as it comes, in both directions: requests and answers piece by piece (the progress of a
-starting server is an answer that takes a minute to end), and websockets, over which notebooks talk to their kernels. What is no
-request for this door, such as one with the address of another server in its first line, is answered 400, in one line.
+JupyterHub starts it as `configurable-http-proxy`, whose command line and interface it has: `POST
+/api/routes/user/ada` with `{"target": "http://127.0.0.1:4711"}` sends what begins with `/user/ada`
+there, and of several routes that fit the longest one is taken. What comes is passed on as it comes,
+in both directions: requests and answers piece by piece (the progress of a starting server is an
+answer that takes a minute to end), and websockets, over which notebooks talk to their kernels. What
+is no request for this door, such as one with the address of another server in its first line, is
+answered 400, in one line.
 
-How the real one differs: npm's configurable-http-proxy is that of JupyterHub, needs Node.js, speaks TLS, and can be used here
-(`HUB_PROXY`). PyPI's package of the same name, 0.4.0, cannot: it does not pass on the websocket's subprotocol, so a browser
-refuses the connection, and it holds an answer back until it has ended.
+How the real one differs: npm's configurable-http-proxy is that of JupyterHub, needs Node.js, speaks
+TLS, and can be used here (`HUB_PROXY`). PyPI's package of the same name, 0.4.0, cannot: it does not
+pass on the websocket's subprotocol, so a browser refuses the connection, and it holds an answer
+back until it has ended.
 """
 
 from __future__ import annotations
@@ -32,13 +36,19 @@ from yarl import URL
 
 # Of one connection only (RFC 9110, 7.6.1): each of the two that meet here has its own.
 HOP = {
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade",
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+    "te", "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-HANDSHAKE = {"sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "sec-websocket-protocol"}
+HANDSHAKE = {
+    "sec-websocket-key",
+    "sec-websocket-version",
+    "sec-websocket-extensions",
+    "sec-websocket-protocol",
+}
 UNANSWERED = (aiohttp.ClientError, TimeoutError, OSError)
 log = logging.getLogger("proxy")
-silent = logging.Logger("aiohttp", logging.CRITICAL + 1)  # it has a traceback for everything that is no HTTP
+# it has a traceback for everything that is no HTTP
+silent = logging.Logger("aiohttp", logging.CRITICAL + 1)
 
 
 class Routes:
@@ -54,7 +64,9 @@ class Routes:
         return self.known.pop(tidy(path), None) is not None
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """The route of the longest beginning of `path`, by whole names: `/user/ad` is none of `/user/ada`."""
+        """The route of the longest beginning of `path`, by whole names: `/user/ad` is none of
+        `/user/ada`.
+        """
         path = tidy(path)
         while path not in self.known and path != "/":
             path = tidy(path.rpartition("/")[0])
@@ -72,7 +84,9 @@ class Proxy:
         self.interface.router.add_route("*", "/api/routes{path:.*}", self.change_routes)
 
     async def connected(self, app: web.Application) -> Any:
-        """One session for all that is passed on. No connection is kept: a server that restarts would have dropped it."""
+        """One session for all that is passed on. No connection is kept: a server that restarts
+        would have dropped it.
+        """
         self.client = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, force_close=True),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
@@ -103,29 +117,39 @@ class Proxy:
     async def answer(self, request: web.Request, url: URL) -> web.StreamResponse:
         """Passes a request on, and its answer back, while they come."""
         async with self.client.request(
-            request.method, url, headers=passed_on(request), data=request.content if request.can_read_body else None,
-            allow_redirects=False, skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            request.method, url, headers=passed_on(request),
+            data=request.content if request.can_read_body else None, allow_redirects=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         ) as found:  # fmt: skip
             response = web.StreamResponse(status=found.status, reason=found.reason)
-            response.headers.extend((k, v) for k, v in found.headers.items() if k.lower() not in HOP)
+            response.headers.extend(
+                (k, v) for k, v in found.headers.items() if k.lower() not in HOP
+            )
             await response.prepare(request)
             try:
                 async for piece in found.content.iter_any():
                     await response.write(piece)
                 await response.write_eof()
-            except UNANSWERED as error:  # too late to say 503: the connection ends where the answer does
+            except UNANSWERED as error:
+                # too late to say 503: the connection ends where the answer does
                 log.info("%s %s ended early: %r", request.method, request.path, error)
                 if request.transport is not None:
                     request.transport.abort()
             return response
 
-    async def socket(self, request: web.Request, url: URL, route: dict[str, Any]) -> web.StreamResponse:
-        """Joins two websockets: the server's is opened first, so that the browser is told the subprotocol that it chose.
+    async def socket(
+        self, request: web.Request, url: URL, route: dict[str, Any]
+    ) -> web.StreamResponse:
+        """Joins two websockets: the server's is opened first, so that the browser is told the
+        subprotocol that it chose.
 
-        Nobody is asked for signs of life: on a busy machine they come late, and an idle kernel is ended by its server anyway.
+        Nobody is asked for signs of life: on a busy machine they come late, and an idle kernel is
+        ended by its server anyway.
         """
         offered = [
-            name.strip() for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if name.strip()
+            name.strip()
+            for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+            if name.strip()
         ]
         try:
             server = await self.client.ws_connect(
@@ -150,7 +174,9 @@ class Proxy:
                     URL(url, encoded=True), headers={"Accept": request.headers.get("Accept", "*/*")}
                 ) as page:
                     return web.Response(
-                        status=status, body=await page.read(), headers={"Content-Type": page.content_type}
+                        status=status,
+                        body=await page.read(),
+                        headers={"Content-Type": page.content_type},
                     )
         return web.Response(status=status, text=f"{status}: nothing answers at {request.path}\n")
 
@@ -168,7 +194,9 @@ class Proxy:
             except (ValueError, TypeError, LookupError, RecursionError):
                 leads = False
             if not leads:
-                return web.Response(status=400, text="a route is a JSON object whose target is an http address")
+                return web.Response(
+                    status=400, text="a route is a JSON object whose target is an http address"
+                )
             self.routes.add(path, route)
             return web.Response(status=201)
         if request.method == "DELETE":
@@ -181,7 +209,9 @@ class Proxy:
 
 @web.middleware
 async def one_line(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """400 for what cannot be read, such as a Host whose port is no number; 500 for what should not have happened."""
+    """400 for what cannot be read, such as a Host whose port is no number; 500 for what should not
+    have happened.
+    """
     try:
         return await handler(request)
     except ValueError as error:
@@ -195,16 +225,24 @@ async def one_line(request: web.Request, handler: Handler) -> web.StreamResponse
 
 
 def passed_on(request: web.Request, without: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """A request's headers, less those of its connection, more those that tell where it came from."""
+    """A request's headers, less those of its connection, more those that tell where it came
+    from.
+    """
     named = {name.strip().lower() for name in request.headers.get("Connection", "").split(",")}
     forwarded = {
-        "X-Forwarded-For": ",".join(filter(None, [request.headers.get("X-Forwarded-For"), request.remote])),
+        "X-Forwarded-For": ",".join(
+            filter(None, [request.headers.get("X-Forwarded-For"), request.remote])
+        ),
         "X-Forwarded-Proto": request.headers.get("X-Forwarded-Proto", request.scheme),
         "X-Forwarded-Host": request.headers.get("X-Forwarded-Host", request.host),
-        "X-Forwarded-Port": request.headers.get("X-Forwarded-Port", str(URL(f"//{request.host}").port or 80)),
+        "X-Forwarded-Port": request.headers.get(
+            "X-Forwarded-Port", str(URL(f"//{request.host}").port or 80)
+        ),
     }
     dropped = HOP | named | set(without) | {name.lower() for name in forwarded}
-    return [(k, v) for k, v in request.headers.items() if k.lower() not in dropped] + list(forwarded.items())
+    return [(k, v) for k, v in request.headers.items() if k.lower() not in dropped] + list(
+        forwarded.items()
+    )
 
 
 async def relay(source: Any, target: Any, route: dict[str, Any]) -> None:
@@ -218,7 +256,9 @@ async def relay(source: Any, target: Any, route: dict[str, Any]) -> None:
 
 
 async def either(*parts: Any) -> None:
-    """Runs until one of them ends, then ends the others. A connection that broke is an end like any other."""
+    """Runs until one of them ends, then ends the others. A connection that broke is an end like any
+    other.
+    """
     tasks = [asyncio.ensure_future(part) for part in parts]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -257,7 +297,9 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m workshop.hub.proxy", description="a classroom's proxy")
+    parser = argparse.ArgumentParser(
+        prog="python -m workshop.hub.proxy", description="a classroom's proxy"
+    )
     parser.add_argument("--ip", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--api-ip", default="127.0.0.1")

@@ -1,11 +1,14 @@
-"""A student's server: a process of the user who runs the hub, in a home of its own, with a limit to its memory.
+"""A student's server: a process of the user who runs the hub, in a home of its own, with a limit to
+its memory.
 
-JupyterHub's SimpleLocalProcessSpawner states a limit and enforces none. Here the system enforces it: a process that asks for
-more gets none, so that Python raises MemoryError in that student's cell, and the room's machine does not begin to swap.
+JupyterHub's SimpleLocalProcessSpawner states a limit and enforces none. Here the system enforces
+it: a process that asks for more gets none, so that Python raises MemoryError in that student's
+cell, and the room's machine does not begin to swap.
 
-When a whole class logs in at once, servers take turns to start. Hubs usually limit this with `concurrent_spawn_limit`, past
-which a student sees an error, 429 "Too many users trying to log in right now", and has to try again; here the page waits, says
-how many are before, and goes on by itself.
+When a whole class logs in at once, servers take turns to start. Hubs usually limit this with
+`concurrent_spawn_limit`, past which a student sees an error, 429 "Too many users trying to log in
+right now", and has to try again; here the page waits, says how many are before, and goes on by
+itself.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ SHARED_CODE = os.environ.get("INTERNALS_CACHE_DIR") or str(BUILD / "machine_code
 
 
 class ClassroomSpawner(SimpleLocalProcessSpawner):
-    """Starts servers in turn; limits each process to `mem_limit` bytes of data: its heap, and what it maps for itself."""
+    """Starts servers in turn; limits each process to `mem_limit` bytes of data: its heap, and what
+    it maps for itself.
+    """
 
     turns: asyncio.Semaphore  # of the whole class, set by the configuration
     waiting: list[ClassroomSpawner] = []
@@ -42,7 +47,9 @@ class ClassroomSpawner(SimpleLocalProcessSpawner):
             self.waiting.remove(self)
         try:
             address = await super().start()
-            await exponential_backoff(self.answers, f"the server of {self.user.name} does not answer", timeout=120)
+            await exponential_backoff(
+                self.answers, f"the server of {self.user.name} does not answer", timeout=120
+            )
             return address
         finally:
             self.turns.release()
@@ -50,7 +57,9 @@ class ClassroomSpawner(SimpleLocalProcessSpawner):
     async def answers(self) -> bool:
         """Whether the server listens. Raises RuntimeError if it ended."""
         if (status := await self.poll()) is not None:
-            raise RuntimeError(f"the server of {self.user.name} ended with status {status} before it listened")
+            raise RuntimeError(
+                f"the server of {self.user.name} ended with status {status} before it listened"
+            )
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", self.port)
         except OSError:
@@ -62,7 +71,10 @@ class ClassroomSpawner(SimpleLocalProcessSpawner):
         """What the student's page shows meanwhile."""
         while self in self.waiting:
             before = self.waiting.index(self)
-            yield {"progress": 10, "message": f"{before} start before you" if before else "You are next"}
+            yield {
+                "progress": 10,
+                "message": f"{before} start before you" if before else "You are next",
+            }
             await asyncio.sleep(2)
         yield {"progress": 50, "message": "Your server starts"}
 
@@ -81,10 +93,12 @@ class ClassroomSpawner(SimpleLocalProcessSpawner):
 
 
 def environment_of(room: Classroom, home: Path) -> dict[str, str]:
-    """The variables of a student's server and kernels: those of every run of the notebooks, with folders of the student's own.
+    """The variables of a student's server and kernels: those of every run of the notebooks, with
+    folders of the student's own.
 
-    Compiled code is looked for in the student's own folder, then in the project's, which `make tour` fills. So
-    nobody waits for what was compiled before, and nobody's kernel runs what another student's has left.
+    Compiled code is looked for in the student's own folder, then in the project's, which `make
+    tour` fills. So nobody waits for what was compiled before, and nobody's kernel runs what another
+    student's has left.
     """
     cache = home / ".cache"
     return {
@@ -97,12 +111,16 @@ def environment_of(room: Classroom, home: Path) -> dict[str, str]:
         "JUPYTER_CONFIG_PATH": str(room.settings),
         "NBGRADER_EXCHANGE": str(room.exchange),
         "MPLCONFIGDIR": str(cache / "matplotlib"),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join(
+            [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        ),
     }
 
 
 async def prepare(spawner: SimpleLocalProcessSpawner, room: Classroom) -> None:
-    """Before a server starts: its home, in another thread, because the hub goes on answering others meanwhile."""
+    """Before a server starts: its home, in another thread, because the hub goes on answering others
+    meanwhile.
+    """
     home = room.homes / spawner.user.name
     spawner.home_dir = str(home)
     spawner.environment = {**spawner.environment, **environment_of(room, home)}
@@ -113,7 +131,9 @@ async def prepare(spawner: SimpleLocalProcessSpawner, room: Classroom) -> None:
 
 
 def server_arguments(room: Classroom, instructor: bool) -> list[str]:
-    """The command line of a server. What a student does not need is not loaded: nbgrader's parts cost 36 MiB each student."""
+    """The command line of a server. What a student does not need is not loaded: nbgrader's parts
+    cost 36 MiB each student.
+    """
     graded, role = bool(room.course), "instructor" if instructor else "student"
     extensions = {
         "jupyter_lsp": False,

@@ -1,6 +1,8 @@
-"""For The Littlest JupyterHub: the variables of every student's server. README.md says where this file goes.
+"""For The Littlest JupyterHub: the variables of every student's server. README.md says where this
+file goes.
 
-TLJH starts servers as system users, who cannot write each other's files, nor the project's in /srv/internals.
+TLJH starts servers as system users, who cannot write each other's files, nor the project's in
+/srv/internals.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ c: Any = get_config()  # type: ignore[name-defined]  # noqa: F821  (TLJH gives i
 
 
 def code_folders(spawner: Any) -> str:
-    """Where compiled code is looked for: at home, where it is also written, then where `make tour` has put it."""
+    """Where compiled code is looked for: at home, where it is also written, then where `make tour`
+    has put it.
+    """
     return f"/home/jupyter-{spawner.user.name}/.cache/internals:{PROJECT}/build/machine_code"
 
 

@@ -1,16 +1,16 @@
 """Operators on large tensors, as machine code (`aten/src/ATen/native/cpu`).
 
-The kernels of `internals/aten/native` work with numpy, which is quick to start. From some ten thousand elements on, they ask here
-first; each function says by its result whether it did the work. What is here is imported, compiled and loaded when it is first
-needed.
+The kernels of `internals/aten/native` work with numpy, which is quick to start. From some ten
+thousand elements on, they ask here first; each function says by its result whether it did the work.
+What is here is imported, compiled and loaded when it is first needed.
 
 In reading order:
 
 - `ready`: a kernel's machine code, or None where it cannot be had. `scratch`: memory of kernels
   that is no tensor.
-- Elementwise: `loops` (which function of one element stands for which loop), `walks` (how operands are
-  walked over), `elementwise` (the two put together for what a `TensorIterator` decided). `copying` does the same for copies and
-  casts.
+- Elementwise: `loops` (which function of one element stands for which loop), `walks` (how operands
+  are walked over), `elementwise` (the two put together for what a `TensorIterator` decided).
+  `copying` does the same for copies and casts.
 - `gathering`: reading and writing where an index says.
 - Rows and columns: `rows` (a tensor as such), `pieces` (what is done with one of them). Of these
   are made `reductions`, `extrema`, `moments`, `scans`, `softmax` and `normalization`. `sorting`:
@@ -22,5 +22,6 @@ In reading order:
   `convolution_gradients` its backward; `pooling` and `batch_norm` go with them.
 - `convolution/`: networks that only infer, with packed weights and blocked activations.
 
-How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.
+How the real one differs: there are no others; what numpy does here for small tensors, the same
+vectorised loops do there.
 """

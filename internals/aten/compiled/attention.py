@@ -1,10 +1,12 @@
 """Attention in one call of machine code: softmax(q @ k.T * scale) @ v for a few queries at a time.
 
-Nobody sees the scores, so they need not be kept: twelve queries are compared with all keys, their scores become weights, and
-these the mean of the values, before the next twelve come (`attention_code`). With `is_causal` keys that are not seen are not
-multiplied either. The keys are copied first, rows as columns, since the product wants its second matrix so.
+Nobody sees the scores, so they need not be kept: twelve queries are compared with all keys, their
+scores become weights, and these the mean of the values, before the next twelve come
+(`attention_code`). With `is_causal` keys that are not seen are not multiplied either. The keys are
+copied first, rows as columns, since the product wants its second matrix so.
 
-How the real one differs: `_scaled_dot_product_flash_attention_for_cpu` also takes masks, and has a gradient.
+How the real one differs: `_scaled_dot_product_flash_attention_for_cpu` also takes masks, and has a
+gradient.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ W = template("W")
 
 @kernel
 def weights_of_rows(begin, end, scores, weights, n, pitch, sees, more):
-    """softmax of rows of n, `pitch` apart: of the first `sees` of the first row, `more` more of each row after it.
+    """softmax of rows of n, `pitch` apart: of the first `sees` of the first row, `more` more of
+    each row after it.
 
     What is not seen weighs nothing; a row of nothing but -inf is all zeros.
     """
@@ -70,16 +73,29 @@ class Plan(NamedTuple):
 
 
 def attend(query: Any, key: Any, value: Any, out: Any, factor: float, is_causal: bool) -> bool:
-    """Fill `out` (batch, heads, L, V) with what queries (batch, heads, L, E) get of keys (batch, heads, S, E) and values
-    (batch, heads, S, V); `factor` multiplies the scores. False if the operators are to do it, one by one."""
+    """Fill `out` (batch, heads, L, V) with what queries (batch, heads, L, E) get of keys (batch,
+    heads, S, E) and values (batch, heads, S, V); `factor` multiplies the scores. False if the
+    operators are to do it, one by one."""
     plan = _plan(query._geometry, key._geometry, value._geometry, out._geometry, is_causal)
     if plan is None:
         return False
     dtype, n_keys, pieces = query.dtype, key._geometry.sizes[2], PARTS_A_THREAD * get_num_threads()
-    keys, scores, taken = Scratch(plan.copied, dtype), Scratch(2 * pieces * BLOCK * n_keys, dtype), ctypes.c_int64(0)
+    keys, scores, taken = (
+        Scratch(plan.copied, dtype),
+        Scratch(2 * pieces * BLOCK * n_keys, dtype),
+        ctypes.c_int64(0),
+    )
     plan.copy.run(keys.data_ptr(), backed_ptr(key))
-    tensors = backed_ptr(query), keys.data_ptr(), backed_ptr(value), backed_ptr(out), scores.data_ptr()
-    plan.entry.parallel(plan.items, plan.grain, *tensors, ctypes.addressof(taken), factor, *plan.numbers)
+    tensors = (
+        backed_ptr(query),
+        keys.data_ptr(),
+        backed_ptr(value),
+        backed_ptr(out),
+        scores.data_ptr(),
+    )
+    plan.entry.parallel(
+        plan.items, plan.grain, *tensors, ctypes.addressof(taken), factor, *plan.numbers
+    )
     return True
 
 
@@ -107,7 +123,17 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
 
     tables = gemm.rows_apart(size, n_keys), gemm.rows_apart(n_keys, v.strides[2])
     kernels = score, weigh.address, mix, tables[0].address, tables[1].address
-    sizes = heads, n_queries, n_keys, size, value_size, q.strides[3], BLOCK, tiles[0].rows, tiles[1].rows
+    sizes = (
+        heads,
+        n_queries,
+        n_keys,
+        size,
+        value_size,
+        q.strides[3],
+        BLOCK,
+        tiles[0].rows,
+        tiles[1].rows,
+    )
     numbers = *kernels, *q.strides[:3], *v.strides[:3], *out.strides[:3], *sizes, int(is_causal)
     entry = entry_of(write_attend, Attend, register_for(q.dtype))
     grain = max(1, gemm.GRAIN // (BLOCK * n_keys * (size + value_size)))

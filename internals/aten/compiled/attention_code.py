@@ -1,12 +1,13 @@
-"""Attention in LLVM's language: for a few queries at a time, their scores, the weights, and the mean of the values.
+"""Attention in LLVM's language: for a few queries at a time, their scores, the weights, and the
+mean of the values.
 
 The three steps are kernels of their own, which are called by their addresses: both products
 (`gemm_code`) and the softmax of rows between them (`attention.weights_of_rows`). Scores and weights
 stay in two small pieces of memory, so that none of the three has to wait for it. Each call takes a
 pair for itself, by an atomic addition; there are as many as there can be calls.
 
-How the real one differs: flash attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`) cuts the keys into blocks too, and
-corrects the result as larger scores appear.
+How the real one differs: flash attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`) cuts
+the keys into blocks too, and corrects the result as larger scores appear.
 """
 
 from __future__ import annotations
@@ -91,16 +92,18 @@ def write_attend(vector: Vector) -> str:
             return code.at(start, *(code.mul(step, i) for step, i in places))
 
         score = Gemm(
-            here(a.queries, a.of_queries, first), keys, a.rows_of_keys, scores, count, seen, a.size, seen,
-            a_row=a.of_queries.row, a_term=a.column, out_row=a.n_keys, factor=a.factor,
+            here(a.queries, a.of_queries, first), keys, a.rows_of_keys, scores, count, seen, a.size,
+            seen, a_row=a.of_queries.row, a_term=a.column, out_row=a.n_keys, factor=a.factor,
         )  # fmt: skip
         mix = Gemm(
-            weights, here(a.values, a.of_values, 0), a.rows_of_values, here(a.out, a.of_out, first), count,
-            a.value_size, seen, a.value_size, a_row=a.n_keys, a_term=1, out_row=a.of_out.row,
+            weights, here(a.values, a.of_values, 0), a.rows_of_values, here(a.out, a.of_out, first),
+            count, a.value_size, seen, a.value_size, a_row=a.n_keys, a_term=1, out_row=a.of_out.row,
         )  # fmt: skip
         weigh = Weigh(scores, weights, seen, a.n_keys, first_sees, a.causal)
         steps = (a.score, score, code.parts(count, a.score_rows)), (a.weigh, weigh, count)
-        for place, (kernel, record, n) in zip(slots, (*steps, (a.mix, mix, code.parts(count, a.mix_rows)))):
+        for place, (kernel, record, n) in zip(
+            slots, (*steps, (a.mix, mix, code.parts(count, a.mix_rows)))
+        ):
             code.run(kernel, record, place, n)
 
     code.range(code.begin, code.end, [], one_item)

@@ -1,13 +1,16 @@
-"""Batch normalization of row-major tensors (N, C, ...), channel by channel (`aten/src/ATen/native/cpu/batch_norm_kernel.cpp`).
+"""Batch normalization of row-major tensors (N, C, ...), channel by channel
+(`aten/src/ATen/native/cpu/batch_norm_kernel.cpp`).
 
-A channel lies in memory as N pieces of `size` neighbours, `channels * size` elements apart. One item of work is a channel: the
-thread that has it sums it, sums the squares of the distances from the mean, and writes the result. It reads the channel two or
-three times, but from a cache after the first time.
+A channel lies in memory as N pieces of `size` neighbours, `channels * size` elements apart. One
+item of work is a channel: the thread that has it sums it, sums the squares of the distances from
+the mean, and writes the result. It reads the channel two or three times, but from a cache after the
+first time.
 
-Sums are of blocks of `PIECE` elements, which the compiler may add up in any order, and sums of those in double precision.
+Sums are of blocks of `PIECE` elements, which the compiler may add up in any order, and sums of
+those in double precision.
 
-How the real one differs: it sums first and normalizes in a second parallel loop, over images and channels; and it has loops for
-`channels_last` too, where here numpy serves.
+How the real one differs: it sums first and normalizes in a second parallel loop, over images and
+channels; and it has loops for `channels_last` too, where here numpy serves.
 """
 
 from __future__ import annotations
@@ -44,8 +47,12 @@ def piece_products(g: Any, x: Any, at: int, n: int, center: Any) -> Any:
 
 
 @kernel(signature="*T *T *T *T *T *T i8 i8 i8 i8 f8")
-def evaluate(begin, end, x, mean, variance, weight, bias, out, has_weight, has_bias, channels, size, eps):
-    """out = (x - mean) / sqrt(variance + eps) * weight + bias. One item of work is a channel of an image."""
+def evaluate(
+    begin, end, x, mean, variance, weight, bias, out, has_weight, has_bias, channels, size, eps
+):
+    """out = (x - mean) / sqrt(variance + eps) * weight + bias. One item of work is a channel of an
+    image.
+    """
     for plane in range(begin, end):
         c = plane % channels
         scale = T(1) / T(sqrt(variance[c] + T(eps)))
@@ -63,7 +70,9 @@ def train(
     begin, end, x, weight, bias, running_mean, running_var, out, mean, rstd,
     has_weight, has_bias, has_mean, has_var, images, channels, size, momentum, eps,
 ):  # fmt: skip
-    """The same by the batch's own mean and variance, towards which the running ones move. One item of work is a channel."""
+    """The same by the batch's own mean and variance, towards which the running ones move. One item
+    of work is a channel.
+    """
     count = images * size
     for c in range(begin, end):
         total, squares = 0.0, 0.0
@@ -94,9 +103,12 @@ def train(
 
 @kernel(signature="*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8")
 def backward(
-    begin, end, g, x, weight, mean, rstd, dx, dw, db, has_weight, wants_dx, training, images, channels, size
+    begin, end, g, x, weight, mean, rstd, dx, dw, db, has_weight, wants_dx, training, images,
+    channels, size
 ):  # fmt: skip
-    """The gradients of input, weight and bias; without `training`, mean and rstd are constants. One item of work is a channel."""
+    """The gradients of input, weight and bias; without `training`, mean and rstd are constants. One
+    item of work is a channel.
+    """
     count = images * size
     for c in range(begin, end):
         center, r = mean[c], rstd[c]
@@ -124,7 +136,8 @@ def backward(
 
 
 def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bool:
-    """Whether there are kernels for x, the tensors (or None) that have a number for each channel, and one of x's shape.
+    """Whether there are kernels for x, the tensors (or None) that have a number for each channel,
+    and one of x's shape.
 
     All have to be row-major and of one dtype."""
     given = [t for t in of_channels if t is not None]
@@ -134,36 +147,53 @@ def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bo
     return x.dtype in FLOATS and all(t.dtype is x.dtype and t.is_contiguous() for t in given)
 
 
-def run_evaluate(x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl) -> bool:
+def run_evaluate(
+    x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl
+) -> bool:
     """Fill `out`; False where there is no machine code."""
     found = typed(evaluate, x.dtype)
     if found is not None:
         images, channels, *rest = x.shape
         size, some = prod(rest), backed_ptr(mean)
         found.parallel(
-            images * channels, GRAIN // (size + 1) + 1, backed_ptr(x), some, backed_ptr(variance), _pointer(weight, some),
-            _pointer(bias, some), backed_ptr(out), weight is not None, bias is not None, channels, size, eps,
+            images * channels, GRAIN // (size + 1) + 1, backed_ptr(x), some, backed_ptr(variance),
+            _pointer(weight, some), _pointer(bias, some), backed_ptr(out), weight is not None,
+            bias is not None, channels, size, eps,
         )  # fmt: skip
     return found is not None
 
 
 def run_train(
-    x: TensorImpl, weight: Any, bias: Any, running: tuple[Any, Any], momentum: float, eps: float, out: Any, mean: Any, rstd: Any
+    x: TensorImpl, weight: Any, bias: Any, running: tuple[Any, Any], momentum: float, eps: float,
+    out: Any, mean: Any, rstd: Any
 ) -> bool:  # fmt: skip
-    """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no machine code."""
+    """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no
+    machine code.
+    """
     found = typed(train, x.dtype)
     if found is not None:
-        images, channels, size, some = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:]), backed_ptr(mean)
+        images, channels, size, some = (
+            x.shape[0],
+            x.shape[1],
+            prod(tuple(x.shape)[2:]),
+            backed_ptr(mean),
+        )
         given = (weight, bias, *running)
         found.parallel(
-            channels, GRAIN // (images * size + 1) + 1, backed_ptr(x), *(_pointer(t, some) for t in given), backed_ptr(out), some,
-            backed_ptr(rstd), *(t is not None for t in given), images, channels, size, momentum, eps,
+            channels, GRAIN // (images * size + 1) + 1, backed_ptr(x),
+            *(_pointer(t, some) for t in given), backed_ptr(out), some, backed_ptr(rstd),
+            *(t is not None for t in given), images, channels, size, momentum, eps,
         )  # fmt: skip
     return found is not None
 
 
 def run_backward(
-    g: TensorImpl, x: TensorImpl, weight: Any, saved: tuple[Any, Any], training: bool, wants_dx: bool
+    g: TensorImpl,
+    x: TensorImpl,
+    weight: Any,
+    saved: tuple[Any, Any],
+    training: bool,
+    wants_dx: bool,
 ) -> Any:
     """(gradient of x or None, of weight, of bias); None where there is no machine code."""
     found = typed(backward, x.dtype)
@@ -175,9 +205,9 @@ def run_backward(
     dw, db = (empty_contiguous((channels,), x.dtype) for _ in range(2))
     some = backed_ptr(dw)
     found.parallel(
-        channels, GRAIN // (images * size + 1) + 1, backed_ptr(g), backed_ptr(x), _pointer(weight, some), backed_ptr(mean),
-        backed_ptr(rstd), _pointer(dx, some), some, backed_ptr(db), weight is not None, wants_dx, training, images, channels,
-        size,
+        channels, GRAIN // (images * size + 1) + 1, backed_ptr(g), backed_ptr(x),
+        _pointer(weight, some), backed_ptr(mean), backed_ptr(rstd), _pointer(dx, some), some,
+        backed_ptr(db), weight is not None, wants_dx, training, images, channels, size,
     )  # fmt: skip
     return dx, dw, db
 

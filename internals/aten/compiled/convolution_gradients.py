@@ -1,16 +1,19 @@
-"""The gradients of a convolution as products: the eager path of `native/convolution_backward.py` for large ones.
+"""The gradients of a convolution as products: the eager path of `native/convolution_backward.py`
+for large ones.
 
-That of the input, where the stride is 1, is a convolution itself: every input pixel collects from the outputs it went into, so
-the kernel is turned round and its channels are exchanged. With a larger stride each output's gradient is multiplied with the
-weights, and the columns that come out are added up where they overlap (`add_columns`).
+That of the input, where the stride is 1, is a convolution itself: every input pixel collects from
+the outputs it went into, so the kernel is turned round and its channels are exchanged. With a
+larger stride each output's gradient is multiplied with the weights, and the columns that come out
+are added up where they overlap (`add_columns`).
 
 That of the weight is a sum over all places p of the output:
 
     dw[o, c, i, j] = sum over p of g[o, p] * x[c, pixel of p, moved by i and j]
 
-For one kernel row it is the product of a matrix (outputs, places) with a matrix that has a row for each place: the pixels that
-the kernel's row lies on, one channel after the other. With the channels of a pixel side by side in memory, as in `channels_last`,
-these rows are the image itself again, and a table of offsets says where each begins.
+For one kernel row it is the product of a matrix (outputs, places) with a matrix that has a row for
+each place: the pixels that the kernel's row lies on, one channel after the other. With the channels
+of a pixel side by side in memory, as in `channels_last`, these rows are the image itself again, and
+a table of offsets says where each begins.
 
 Where every output channel has one input channel (depthwise), there is nothing to add up over
 channels, so these are no matrix products: each gradient, times a weight, is given back to the pixel
@@ -68,7 +71,13 @@ How = Sequence[Sequence[int]]
 
 
 def gradients(
-    g: TensorImpl, x: TensorImpl, weight: TensorImpl, how: How, transposed: bool, groups: int, mask: Sequence[bool]
+    g: TensorImpl,
+    x: TensorImpl,
+    weight: TensorImpl,
+    how: How,
+    transposed: bool,
+    groups: int,
+    mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(gradient of x, of weight, of bias); None for those that `mask` does not ask for."""
     dx = dw = db = None
@@ -84,8 +93,11 @@ def gradients(
     return dx, dw, db
 
 
-def input_gradient(g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence[int], how: How, groups: int) -> Any:
-    """What the input of a convolution, of `sizes`, gets back for a gradient g: the transposed convolution of g, plus `bias`.
+def input_gradient(
+    g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence[int], how: How, groups: int
+) -> Any:
+    """What the input of a convolution, of `sizes`, gets back for a gradient g: the transposed
+    convolution of g, plus `bias`.
 
     `how` is stride, padding and dilation of the convolution."""
     out = empty_as(g, sizes)
@@ -114,21 +126,31 @@ def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     turned = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / SIDE)
     typed(exchange_channels, weight.dtype).parallel(
-        groups * blocks, GRAIN // (outputs * elements * SIDE) + 1, backed_ptr(weight), turned.data_ptr(), outputs, inputs,
-        elements, blocks,
+        groups * blocks, GRAIN // (outputs * elements * SIDE) + 1, backed_ptr(weight),
+        turned.data_ptr(), outputs, inputs, elements, blocks,
     )  # fmt: skip
     return turned
 
 
-def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window, groups: int) -> None:
-    """Gradients times weights are what each window gives back to its elements; an element adds up what it gets."""
+def _add_columns(
+    g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window, groups: int
+) -> None:
+    """Gradients times weights are what each window gives back to its elements; an element adds up
+    what it gets.
+    """
     (images, outputs, height, width), (_, channels, dx_height, dx_width) = g.shape, dx.shape
     terms, plane = outputs // groups, height * width
     rows = channels // groups * prod(window.kernel)
     blocks = ceil(rows / SIDE)
     turned = Scratch(groups * rows * terms, g.dtype)
     typed(transpose, g.dtype).parallel(
-        groups * blocks, GRAIN // (terms * SIDE) + 1, backed_ptr(weight), turned.data_ptr(), terms, rows, blocks
+        groups * blocks,
+        GRAIN // (terms * SIDE) + 1,
+        backed_ptr(weight),
+        turned.data_ptr(),
+        terms,
+        rows,
+        blocks,
     )
     together = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
     places = together * plane
@@ -136,15 +158,24 @@ def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     matrix = Scratch(groups * rows * places, g.dtype)
     for first, n in chunks(images, together):
         fill_columns(g, first, n, (height, width), ONE, joined, places)
-        batched(g.dtype, turned.data_ptr(), joined.data_ptr(), matrix.data_ptr(), (groups, rows, terms, places))
+        batched(
+            g.dtype,
+            turned.data_ptr(),
+            joined.data_ptr(),
+            matrix.data_ptr(),
+            (groups, rows, terms, places),
+        )
         typed(windows.add_columns, g.dtype).parallel(
-            n * channels, GRAIN // (dx_height * dx_width) + 1, matrix.data_ptr(), image_at(dx, first), *window.kernel, channels,
-            height, width, dx_height, dx_width, *window.padding, *window.stride, *window.dilation, places, plane, *dx.stride(),
+            n * channels, GRAIN // (dx_height * dx_width) + 1, matrix.data_ptr(),
+            image_at(dx, first), *window.kernel, channels, height, width, dx_height, dx_width,
+            *window.padding, *window.stride, *window.dilation, places, plane, *dx.stride(),
         )  # fmt: skip
 
 
 def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, groups: int) -> Any:
-    """What a weight, like `like` (O, C/groups, *K), gets back for a gradient g (N, O, *S') and input x (N, C, *S)."""
+    """What a weight, like `like` (O, C/groups, *K), gets back for a gradient g (N, O, *S') and
+    input x (N, C, *S).
+    """
     dw = empty_contiguous(like.shape, like.dtype)
     if not g.numel():
         array(dw).fill(0)
@@ -156,10 +187,13 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     (kernel_h, kernel_w), (step_h, step_w), _, (apart_h, apart_w) = window
     (images, outputs, height, width), channels = g.shape, x.shape[1]
     inputs, per_group = channels // groups, outputs // groups
-    sizes = [(n - 1) * s + (k - 1) * d + 1 for n, (k, s, _, d) in zip((height, width), zip(*window))]
+    sizes = [
+        (n - 1) * s + (k - 1) * d + 1 for n, (k, s, _, d) in zip((height, width), zip(*window))
+    ]
     row, image = sizes[1] * channels, sizes[0] * sizes[1] * channels
     together = min(images, max(1, PIXELS // (g.itemsize * image)))
-    whole_rows = groups == 1 and apart_w == 1  # what a row of the kernel meets is one piece of memory
+    # what a row of the kernel meets is one piece of memory
+    whole_rows = groups == 1 and apart_w == 1
     piece = kernel_w * inputs if whole_rows else inputs
     tile = best_tile(g.dtype, per_group, piece, exact=True)
     line = kernel_w * inputs
@@ -177,26 +211,32 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
                 address + number * group * item
                 for address, number in ((a, per_group * places), (b, inputs), (c, per_group * line))
             )
-            f = factors(tile, left, right, offsets, to, per_group, piece, line)._replace(adding=int(first > 0))
+            f = factors(tile, left, right, offsets, to, per_group, piece, line)._replace(
+                adding=int(first > 0)
+            )
             if whole_rows:
                 gemm(tile, f._replace(x_matrix=apart_h * row, out_matrix=outputs * line), kernel_h)
                 continue
             for i in range(kernel_h):
-                moved = f._replace(x=right + i * apart_h * row * item, out=to + i * outputs * line * item)
+                moved = f._replace(
+                    x=right + i * apart_h * row * item, out=to + i * outputs * line * item
+                )
                 gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
     typed(collect_weights, g.dtype).parallel(
-        outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h, kernel_w, line,
-        outputs * line, inputs,
+        outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h,
+        kernel_w, line, outputs * line, inputs,
     )  # fmt: skip
     return dw
 
 
-def _lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch) -> None:
+def _lay_out_pixels(
+    x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch
+) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
     _, channels, height, width = x.shape
     typed(lay_out_pixels, x.dtype).parallel(
-        n * sizes[0], GRAIN // (sizes[1] * channels) + 1, image_at(x, first), pixels.data_ptr(), channels, *sizes, height, width,
-        *window.padding, *x.stride(),
+        n * sizes[0], GRAIN // (sizes[1] * channels) + 1, image_at(x, first), pixels.data_ptr(),
+        channels, *sizes, height, width, *window.padding, *x.stride(),
     )  # fmt: skip
 
 
@@ -213,7 +253,13 @@ def bias_gradient(g: TensorImpl) -> Any:
     images, size = g.shape[0], prod(g.shape[2:])
     if g.is_contiguous() and g.numel():
         typed(sum_channels, g.dtype).parallel(
-            g.shape[1], GRAIN // (images * size) + 1, backed_ptr(g), backed_ptr(db), images, g.shape[1], size
+            g.shape[1],
+            GRAIN // (images * size) + 1,
+            backed_ptr(g),
+            backed_ptr(db),
+            images,
+            g.shape[1],
+            size,
         )
     else:
         np.add.reduce(array(g), (0, *range(2, g.dim())), out=array(db))
@@ -222,8 +268,8 @@ def bias_gradient(g: TensorImpl) -> Any:
 
 @kernel(signature="*T *T *T" + " i8" * 18)
 def depthwise_input_gradient(
-    begin, end, g, weight, dx, kernel_h, kernel_w, outputs, channels, rows, places, height, width, top, left, step_h, step_w,
-    apart_h, apart_w, g_n, g_c, g_h, g_w,
+    begin, end, g, weight, dx, kernel_h, kernel_w, outputs, channels, rows, places, height, width,
+    top, left, step_h, step_w, apart_h, apart_w, g_n, g_c, g_h, g_w,
 ):  # fmt: skip
     """Planes (height, width) of zeros to which the gradients of (rows, places) are added, times
     weights. An item is a plane."""
@@ -248,8 +294,8 @@ def depthwise_input_gradient(
 
 @kernel(signature="*T *i8 *T *T" + " i8" * 13)
 def depthwise_weight_gradient(
-    begin, end, x, offsets, g, dw, elements, outputs, channels, plane_size, columns, rows, places, images, g_n, g_c, g_h, g_w,
-    adding,
+    begin, end, x, offsets, g, dw, elements, outputs, channels, plane_size, columns, rows, places,
+    images, g_n, g_c, g_h, g_w, adding,
 ):  # fmt: skip
     """One item of work is an output channel; x is laid out."""
     for o in range(begin, end):
@@ -280,9 +326,9 @@ def depthwise_dx(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     H', W')."""
     (images, channels, height, width), (outputs, rows, places) = dx.shape, g.shape[1:]
     typed(depthwise_input_gradient, g.dtype).parallel(
-        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, backed_ptr(g), backed_ptr(weight), backed_ptr(dx),
-        *window.kernel, outputs, channels, rows, places, height, width, *window.padding, *window.stride, *window.dilation,
-        *g.stride(),
+        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, backed_ptr(g),
+        backed_ptr(weight), backed_ptr(dx), *window.kernel, outputs, channels, rows, places, height,
+        width, *window.padding, *window.stride, *window.dilation, *g.stride(),
     )  # fmt: skip
 
 
@@ -292,13 +338,15 @@ def depthwise_dw(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Window) -
     outputs, rows, places = g.shape[1:]
     for first, n, plan, laid in _laid_out(x, g, window):
         typed(depthwise_weight_gradient, g.dtype).parallel(
-            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(), plan.offsets.address,
-            image_at(g, first), backed_ptr(dw), prod(window.kernel), outputs, x.shape[1], plan.plane, plan.columns, rows, places,
-            n, *g.stride(), first > 0,
+            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(),
+            plan.offsets.address, image_at(g, first), backed_ptr(dw), prod(window.kernel), outputs,
+            x.shape[1], plan.plane, plan.columns, rows, places, n, *g.stride(), first > 0,
         )  # fmt: skip
 
 
-def _laid_out(x: TensorImpl, out: TensorImpl, window: Window) -> Iterator[tuple[int, int, Plan, Scratch]]:
+def _laid_out(
+    x: TensorImpl, out: TensorImpl, window: Window
+) -> Iterator[tuple[int, int, Plan, Scratch]]:
     """(first image, number of images, plan, tensor) of parts of x that are laid out for an output
     like `out`."""
     images, channels = x.shape[:2]
@@ -339,7 +387,9 @@ def transpose(begin, end, x, out, rows, columns, blocks):
 
 
 @kernel(signature="*T *T" + " i8" * 11)
-def lay_out_pixels(begin, end, x, out, channels, rows, columns, height, width, top, left, x_n, x_c, x_h, x_w):
+def lay_out_pixels(
+    begin, end, x, out, channels, rows, columns, height, width, top, left, x_n, x_c, x_h, x_w
+):
     """Images (n, channels, height, width) as (n, rows, columns, channels), with zeros around from
     `top` and `left` on.
 

@@ -1,21 +1,24 @@
-"""Convolution of images (N, C, H, W) without laying out their windows: the eager path of `native/convolution.py` for large ones.
+"""Convolution of images (N, C, H, W) without laying out their windows: the eager path of
+`native/convolution.py` for large ones.
 
-Give the image a border of zeros, and write it as one long row for each channel. Then the element that kernel offset (i, j)
-meets is, for every output place, the same distance further on: i rows and j columns. So the sum over (channel, i, j) is a matrix
-product whose second matrix is the image itself, read from another offset for each term: `product`. Places that lie in the border
-are computed too, for nothing, and cut off at the end:
+Give the image a border of zeros, and write it as one long row for each channel. Then the element
+that kernel offset (i, j) meets is, for every output place, the same distance further on: i rows and
+j columns. So the sum over (channel, i, j) is a matrix product whose second matrix is the image
+itself, read from another offset for each term: `product`. Places that lie in the border are
+computed too, for nothing, and cut off at the end:
 
-    lay_out    images -> images with a border, dealt out into phases where the stride is more than 1     (a copy)
-    multiply   weights, images -> sums for (channels, places and some more)                              (most of the time)
-    cut_out    -> the result, plus bias                                                                  (a copy)
+    lay_out    (a copy)  images -> images with a border, in phases where the stride is more than 1
+    multiply             weights, images -> sums for (channels, places and some more)
+    cut_out    (a copy)  -> the result, plus bias
 
-A 1×1 convolution needs neither copy. Small images would be mostly border; there the windows are laid out as the columns of a
-matrix after all (`columns`), which wastes nothing, for many images at once.
+A 1×1 convolution needs neither copy. Small images would be mostly border; there the windows are
+laid out as the columns of a matrix after all (`columns`), which wastes nothing, for many images at
+once.
 
 Images are taken a few at a time, so that what is copied is still in a cache when it is read.
 
-How the real one differs: oneDNN reorders images and weights to blocks of 16 channels (`nChw16c`), computes there, and reorders
-back.
+How the real one differs: oneDNN reorders images and weights to blocks of 16 channels (`nChw16c`),
+computes there, and reorders back.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ from .windows import (
     window_of,
 )
 
-COPY = 150  # what copying an element costs, in multiplications: it has to come back from a larger cache
+# what copying an element costs, in multiplications: it has to come back from a larger cache
+COPY = 150
 
 
 def available(dtype: dtype) -> bool:
@@ -55,9 +59,16 @@ def available(dtype: dtype) -> bool:
 
 
 def convolution(
-    input: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence[int], how: Sequence[Sequence[int]], groups: int
+    input: TensorImpl,
+    weight: TensorImpl,
+    bias: Any,
+    sizes: Sequence[int],
+    how: Sequence[Sequence[int]],
+    groups: int,
 ) -> Any:
-    """The convolution, of `sizes`, of checked arguments; `how` is stride, padding and dilation. In one or two dimensions."""
+    """The convolution, of `sizes`, of checked arguments; `how` is stride, padding and dilation. In
+    one or two dimensions.
+    """
     out = empty_as(input, sizes)
     if out.numel():
         window = window_of(tuple(weight.shape)[2:], *how)
@@ -66,8 +77,12 @@ def convolution(
     return out
 
 
-def convolve(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
-    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and the weights (O, C/groups, *K) at an address."""
+def convolve(
+    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int
+) -> None:
+    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and the weights (O,
+    C/groups, *K) at an address.
+    """
     bias = None if bias is None else contiguous(bias)
     (_, channels, *size), (images, outputs, height, width) = x.shape, out.shape
     plan = planned(window, channels // groups, *size, height, width)
@@ -82,13 +97,18 @@ def convolve(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Win
 
 
 def _read_where_it_lies(
-    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: Any
+    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan,
+    tile: Any
 ) -> None:  # fmt: skip
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, plan.places
     copied = not (plan.as_it_lies and x.is_contiguous())
     cut = not (plan.columns == width and bias is None and out.is_contiguous())
-    together = max(1, windows.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
+    together = max(
+        1,
+        windows.CHUNK
+        // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)),
+    )
     together = min(images, together)
     laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
     sums = Scratch(together * outputs * places, x.dtype) if cut else None
@@ -100,16 +120,24 @@ def _read_where_it_lies(
             sums.data_ptr() if sums else image_at(out, first),
         )
         g = factors(tile, weight, source, plan.offsets, target, rows, places, places)
-        apart = {"a_matrix": rows * plan.offsets.size, "x_matrix": inputs * plan.plane, "out_matrix": rows * places}
+        apart = {
+            "a_matrix": rows * plan.offsets.size,
+            "x_matrix": inputs * plan.plane,
+            "out_matrix": rows * places,
+        }
         gemm.gemm(tile, g._replace(turns=groups, **apart), n * groups)
         if sums:
             cut_out(sums, bias, out, first, n, (outputs * places, places, plan.columns))
 
 
-def _lay_out_columns(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
+def _lay_out_columns(
+    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int
+) -> None:
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
-    together = min(images, max(1, windows.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
+    together = min(
+        images, max(1, windows.CHUNK // (x.itemsize * plane * (terms * groups + outputs)))
+    )
     places = together * plane
     matrix = Scratch(groups * terms * places, x.dtype)
     sums = Scratch(outputs * places, x.dtype)

@@ -1,12 +1,14 @@
-"""Copies of large tensors, to another order in memory or another dtype (`aten/src/ATen/native/cpu/CopyKernel.cpp`).
+"""Copies of large tensors, to another order in memory or another dtype
+(`aten/src/ATen/native/cpu/CopyKernel.cpp`).
 
-A copy is the elementwise operation that does nothing, so it walks as they do: along rows where it can, in tiles where rows of the
-one are columns of the other. Without a conversion it does not matter what the bits mean: floats travel as integers of their size.
+A copy is the elementwise operation that does nothing, so it walks as they do: along rows where it
+can, in tiles where rows of the one are columns of the other. Without a conversion it does not
+matter what the bits mean: floats travel as integers of their size.
 
 `join` puts tensors together (`CatKernel.cpp`): a copy into each one's part of the result.
 
-How the real one differs: one dtype to itself is `memcpy` or a vectorised loop, and a transposed matrix of 60 by 60 or more goes
-through a buffer, block by block (`copy_transpose_valid`).
+How the real one differs: one dtype to itself is `memcpy` or a vectorised loop, and a transposed
+matrix of 60 by 60 or more goes through a buffer, block by block (`copy_transpose_valid`).
 """
 
 from __future__ import annotations
@@ -25,7 +27,16 @@ from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings, use_compiled
 
-from .elementwise import WORDS, WORTH_COMPILING, WORTH_THREADS, Operand, Plan, are_apart, planned, spans_overlap
+from .elementwise import (
+    WORDS,
+    WORTH_COMPILING,
+    WORTH_THREADS,
+    Operand,
+    Plan,
+    are_apart,
+    planned,
+    spans_overlap,
+)
 
 T = template("T")
 
@@ -42,7 +53,9 @@ def truth(a):
 
 
 def copy(target: TensorImpl, source: TensorImpl) -> bool:
-    """Write the elements of `source`, broadcast and cast, to `target`. False if numpy is to do it."""
+    """Write the elements of `source`, broadcast and cast, to `target`. False if numpy is to do
+    it.
+    """
     if target._storage is source._storage and spans_overlap(target, source):
         return False
     plan = _plan(target._geometry, source._geometry)
@@ -96,7 +109,9 @@ def _plan(target: Geometry, source: Geometry) -> Plan | None:
 
 
 @lru_cache(maxsize=1 << 12)
-def plan_copy(to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, source: Strides) -> Plan | None:
+def plan_copy(
+    to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, source: Strides
+) -> Plan | None:
     """How to copy from and to memory of these strides; None if there is no kernel."""
     kernel = _conversion(to, of)
     if kernel is None or 0 in shape:
@@ -109,14 +124,17 @@ def plan_copy(to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, sou
 
 
 def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
-    """The function of one element, and what both sides are called and taken for. None for what numpy converts."""
+    """The function of one element, and what both sides are called and taken for. None for what
+    numpy converts.
+    """
     if to is of:
         bits = BITS.get(to.itemsize)
         return None if bits is None else (as_it_is, bits, bits)
     if to not in WORDS or of not in WORDS:
         return None
     if of.category == FLOATING != to.category and to.category != BOOL and to.itemsize < 4:
-        return None  # C leaves it open what a float out of range becomes; for small integers compilers differ
+        # C leaves it open what a float out of range becomes; for small integers compilers differ
+        return None
     read = WORDS[of], np.uint8 if of.category == BOOL else of.np.type
     if to.category == BOOL:
         return truth.bind(T=read[1]), ("u1", np.uint8), read
@@ -124,7 +142,12 @@ def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
 
 
 _Side = tuple[str, type]
-BITS: dict[int, _Side] = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
+BITS: dict[int, _Side] = {
+    1: ("u1", np.uint8),
+    2: ("i2", np.int16),
+    4: ("i4", np.int32),
+    8: ("i8", np.int64),
+}
 
 
 def _pays(plan: Plan, g: Geometry, source: dtype) -> bool:

@@ -1,14 +1,17 @@
-"""Elementwise operators on large tensors: what a `TensorIterator` decided, as machine code (`aten/src/ATen/native/cpu/Loops.h`).
+"""Elementwise operators on large tensors: what a `TensorIterator` decided, as machine code
+(`aten/src/ATen/native/cpu/Loops.h`).
 
-`run_loop` takes the loop that the operator would run with numpy, looks up the function of one element for it (`loops.py`), and
-picks the walk that suits the operands (`walks.py`). All that depends on the operands' geometries alone, so it is settled once, in
-a `Plan`; a call needs no more than addresses.
+`run_loop` takes the loop that the operator would run with numpy, looks up the function of one
+element for it (`loops.py`), and picks the walk that suits the operands (`walks.py`). All that
+depends on the operands' geometries alone, so it is settled once, in a `Plan`; a call needs no more
+than addresses.
 
-Operands are converted where they are read, and the result where it is written: no copies in another dtype, no broadcast ones.
-Numbers, also those that belong to the loop, are operands of one element.
+Operands are converted where they are read, and the result where it is written: no copies in another
+dtype, no broadcast ones. Numbers, also those that belong to the loop, are operands of one element.
 
-How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop for two dimensions at
-a time, through a function pointer; operands of another dtype are converted in a buffer first.
+How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop
+for two dimensions at a time, through a function pointer; operands of another dtype are converted in
+a buffer first.
 """
 
 from __future__ import annotations
@@ -34,18 +37,21 @@ from . import loops, walks
 from .ready import ready
 
 WORDS = {
-    dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2", dt.int8: "i1", dt.uint8: "u1",
-    dt.bool_: "u1",
+    dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2",
+    dt.int8: "i1", dt.uint8: "u1", dt.bool_: "u1",
 }  # fmt: skip
 """What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
 
-WORTH_COMPILING = 1 << 15  # elements from which on a compiled loop pays where numpy needs copies or several passes
+# elements from which on a compiled loop pays where numpy needs copies or several passes
+WORTH_COMPILING = 1 << 15
 WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads gain anything
 GRAIN = 1 << 16  # the fewest elements that are worth a thread of their own
 
 
 class Operand(NamedTuple):
-    """How a walk reads or writes one operand: its dtype in memory, the dtype it is converted to, its strides in elements."""
+    """How a walk reads or writes one operand: its dtype in memory, the dtype it is converted to,
+    its strides in elements.
+    """
 
     word: str
     converted: type
@@ -53,7 +59,9 @@ class Operand(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A kernel, ready but for addresses. `n` is the range of work, `numbers` the sizes and strides."""
+    """A kernel, ready but for addresses. `n` is the range of work, `numbers` the sizes and
+    strides.
+    """
 
     entry: Any
     n: int
@@ -66,7 +74,9 @@ class Plan(NamedTuple):
 
 
 def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bool:
-    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do it."""
+    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do
+    it.
+    """
     entry, inputs, g = of_loop(loop), iterator.inputs, output._geometry
     in_place = _in_place(output, inputs)
     if entry is None or in_place is None:
@@ -89,7 +99,14 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
     return True
 
 
-def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:
+def _run(
+    plan: Plan,
+    iterator: Any,
+    decisions: Any,
+    own: dict[str, Any],
+    output: TensorImpl,
+    in_place: Any,
+) -> None:
     common = iterator.common_dtype
     addresses, held = [backed_ptr(output)], []
     for i, (x, target) in enumerate(zip(iterator.inputs, decisions.targets)):
@@ -106,7 +123,11 @@ def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output:
 
 
 def _planned(
-    iterator: Any, decisions: Any, entry: ScalarFunction, output: TensorImpl, in_place: frozenset[int]
+    iterator: Any,
+    decisions: Any,
+    entry: ScalarFunction,
+    output: TensorImpl,
+    in_place: frozenset[int],
 ) -> Plan | None:
     """The plan for operands of these geometries, None if there is no kernel for them."""
     common, result = iterator.common_dtype, iterator.result_dtype
@@ -114,7 +135,9 @@ def _planned(
     inputs = iterator.inputs
     targets = decisions.targets
     dtypes = [x.dtype if isinstance(x, TensorImpl) else t for x, t in zip(inputs, targets)]
-    if function is None or any(d not in WORDS for d in (common, result, output.dtype, *targets, *dtypes)):
+    if function is None or any(
+        d not in WORDS for d in (common, result, output.dtype, *targets, *dtypes)
+    ):
         return None
     if any(t.category == BOOL != d.category for t, d in zip(targets, dtypes)):
         return None
@@ -123,10 +146,14 @@ def _planned(
     if own < 0 or code.co_argcount > len(walks.OPERANDS):
         return None
     shape = tuple(output.shape)
-    sizes, strides = coalesce(shape, [_strides(x, shape) for x in (output, *inputs)], decisions.permutation)
+    sizes, strides = coalesce(
+        shape, [_strides(x, shape) for x in (output, *inputs)], decisions.permutation
+    )
     none = (0,) * len(sizes)
     operands = [Operand(WORDS[output.dtype], _number_type(result), strides[0])]
-    operands += [Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])]
+    operands += [
+        Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])
+    ]
     operands += [Operand(WORDS[common], _number_type(common), none)] * own
     return planned(function.bind(T=_number_type(common)), sizes, tuple(operands), in_place)
 
@@ -138,7 +165,9 @@ def planned(
     operands: tuple[Operand, ...],
     in_place: frozenset[int] = frozenset(),
 ) -> Plan | None:
-    """The kernel that does `function` for operands of these strides, the output first; None if there is none."""
+    """The kernel that does `function` for operands of these strides, the output first; None if
+    there is none.
+    """
     if len(sizes) > walks.RANK:
         return None
     if not sizes:
@@ -150,7 +179,10 @@ def planned(
     names = ("out", *walks.OPERANDS[: len(operands) - 1])
     bound = {"OP": function, "R": operands[0].converted}
     bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
-    bound |= {f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (-1, 0, 1) else walks.ANY for i in read}
+    bound |= {
+        f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (-1, 0, 1) else walks.ANY
+        for i in read
+    }
     missing = 0 if kind == "flat" else walks.RANK - len(sizes)
     numbers = [s for i in read for s in (0,) * missing + strides[i]]
     full = (1,) * missing + sizes
@@ -160,7 +192,10 @@ def planned(
         n, grain = full[0] * full[1] * full[2], max(1, GRAIN // full[3])
         numbers = [full[1], full[2], full[3], *numbers]
     else:
-        n, grain = full[0] * full[1] * -(-full[2] // walks.HEIGHT), max(1, GRAIN // (full[3] * walks.HEIGHT))
+        n, grain = (
+            full[0] * full[1] * -(-full[2] // walks.HEIGHT),
+            max(1, GRAIN // (full[3] * walks.HEIGHT)),
+        )
         numbers = [full[1], full[2], full[3], *numbers]
     signature = " ".join([f"*{operands[i].word}" for i in read] + ["i8"] * len(numbers))
     entry = ready(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
@@ -169,11 +204,14 @@ def planned(
 
 
 def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str, list[int]]:
-    """Which walk suits operands of these strides, the output first, and in which order it takes the dimensions."""
+    """Which walk suits operands of these strides, the output first, and in which order it takes the
+    dimensions.
+    """
     order = list(range(len(sizes)))
     if len(sizes) == 1:
         return "flat", order
-    if sizes[-1] < SHORT:  # rows of a few elements: better to go along the longest dimension, in steps
+    if sizes[-1] < SHORT:
+        # rows of a few elements: better to go along the longest dimension, in steps
         longest = max(order, key=lambda d: sizes[d])
         return "rows", [*(d for d in order if d != longest), longest]
     for s in strides:
@@ -196,7 +234,12 @@ def _in_place(output: TensorImpl, inputs: Sequence[Any]) -> frozenset[int] | Non
             same.append(i)
         elif isinstance(x, TensorImpl) and x._storage is output._storage:
             g, h = x._geometry, output._geometry
-            if x._offset == output._offset and g.sizes == h.sizes and g.strides == h.strides and g.dtype is h.dtype:
+            if (
+                x._offset == output._offset
+                and g.sizes == h.sizes
+                and g.strides == h.strides
+                and g.dtype is h.dtype
+            ):
                 same.append(i)
             elif spans_overlap(x, output):
                 return None
@@ -210,8 +253,12 @@ def spans_overlap(a: TensorImpl, b: TensorImpl) -> bool:
 
 
 def are_apart(written: TensorImpl, *read: TensorImpl) -> bool:
-    """Whether what is written shares no memory with what is read, and all of it is memory of the CPU."""
-    return written.device is CPU and all(t._storage is not written._storage and t.device is CPU for t in read)
+    """Whether what is written shares no memory with what is read, and all of it is memory of the
+    CPU.
+    """
+    return written.device is CPU and all(
+        t._storage is not written._storage and t.device is CPU for t in read
+    )
 
 
 def _span(t: TensorImpl) -> tuple[int, int]:
@@ -226,7 +273,11 @@ NONE: frozenset[int] = frozenset()
 
 
 def _strides(x: Any, shape: tuple[int, ...]) -> Strides:
-    return broadcast_strides(x.shape, x.stride(), shape) if isinstance(x, TensorImpl) else (0,) * len(shape)
+    return (
+        broadcast_strides(x.shape, x.stride(), shape)
+        if isinstance(x, TensorImpl)
+        else (0,) * len(shape)
+    )
 
 
 def _number_type(d: dtype) -> type:

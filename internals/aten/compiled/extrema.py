@@ -1,9 +1,12 @@
-"""The largest and smallest elements of rows and columns, and where they are (`aten/src/ATen/native/cpu/TensorCompareKernel.cpp`).
+"""The largest and smallest elements of rows and columns, and where they are
+(`aten/src/ATen/native/cpu/TensorCompareKernel.cpp`).
 
-Rows: `row_largest`. A row that is long is cut into chunks. Columns: a row of best values, and of their indices, is compared with
-row after row. The index of the best element of a row numpy finds with vector instructions of its own, so that is left to it.
+Rows: `row_largest`. A row that is long is cut into chunks. Columns: a row of best values, and of
+their indices, is compared with row after row. The index of the best element of a row numpy finds
+with vector instructions of its own, so that is left to it.
 
-How the real one differs: one loop carries value and index; torch.max along a dimension does not use vectors.
+How the real one differs: one loop carries value and index; torch.max along a dimension does not use
+vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +20,15 @@ from internals.machine_code import kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings
 
-from .pieces import chunk_of_row, keys_for, larger, row_largest, row_smallest, smaller, tile_of_columns
+from .pieces import (
+    chunk_of_row,
+    keys_for,
+    larger,
+    row_largest,
+    row_smallest,
+    smaller,
+    tile_of_columns,
+)
 from .ready import run
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
 
@@ -54,11 +65,15 @@ def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, oute
         for i in range(top + 1, min(top + chunk, n)):
             row = o * outer_stride + i * stride
             for j in range(left, right):
-                out[target + j] = x[row + j] if better(x[row + j], out[target + j]) else out[target + j]
+                out[target + j] = (
+                    x[row + j] if better(x[row + j], out[target + j]) else out[target + j]
+                )
 
 
 @kernel
-def extremes_of_columns_with_indices(begin, end, x, out, indices, n, inner, tile, tiles, outer_stride, stride):
+def extremes_of_columns_with_indices(
+    begin, end, x, out, indices, n, inner, tile, tiles, outer_stride, stride
+):
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         target = o * inner
@@ -90,7 +105,9 @@ def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
 
 
 def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
-    """(values, indices) over one dimension, where that is columns. Else as `extremes`: numpy is quick at rows."""
+    """(values, indices) over one dimension, where that is columns. Else as `extremes`: numpy is
+    quick at rows.
+    """
     if t.dtype.np.char not in WORD:
         return None
     rows = rows_of(t._geometry, (dim,))
@@ -131,7 +148,10 @@ def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
 def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
     word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
     bound = extremes_of_columns_with_indices.bind(better=_better(largest))
-    values, indices = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), np.int64)
+    values, indices = (
+        np.empty((rows.outer, inner), x.dtype),
+        np.empty((rows.outer, inner), np.int64),
+    )
     tile, tiles = tiles_of(rows.outer, inner)
     grain = max(1, GRAIN // (n * tile))
     addresses = address(x), address(values), address(indices)
@@ -146,4 +166,8 @@ def _better(largest: bool) -> Any:
 
 def _row(x: Any, largest: bool) -> dict[str, Any]:
     number = np.uint8 if x.dtype.char == "?" else x.dtype.type
-    return {"T": number, **keys_for(number), "row_extreme": row_largest if largest else row_smallest}
+    return {
+        "T": number,
+        **keys_for(number),
+        "row_extreme": row_largest if largest else row_smallest,
+    }

@@ -56,10 +56,13 @@ MOST_TERMS = 1 << 9  # more are better added up in pieces
 WORTH_COPYING = 4  # rows: for fewer it costs more than the product
 
 DOT_WORTH_IT = 1 << 15  # elements of w
-DOT_LEAST_WORK = 1 << 20  # multiplications: for fewer OpenBLAS has a loop of its own that does not copy either
+# multiplications: for fewer OpenBLAS has a loop of its own that does not copy either
+DOT_LEAST_WORK = 1 << 20
 DOT_LEAST_TERMS = 128  # so that adding up the numbers of a vector counts little
-DOT_ROWS = range(2, 129)  # for one BLAS has a loop that does not copy (gemv), and more are worth the copy that it makes
-DOT_MOST_BYTES = 1 << 19  # of x, which is read once for every six rows of w and has to stay in the cache
+# for one BLAS has a loop that does not copy (gemv), and more are worth the copy that it makes
+DOT_ROWS = range(2, 129)
+# of x, which is read once for every six rows of w and has to stay in the cache
+DOT_MOST_BYTES = 1 << 19
 DOT_GRAIN = 1 << 18
 
 
@@ -81,13 +84,17 @@ def batched(dtype: dtype, a: int, x: int, out: int, sizes: tuple[int, int, int, 
     gemm(tile, g._replace(**apart), batch)
 
 
-def factors(tile: Tile, a: int, x: int, offsets: Table, out: int, rows: int, columns: int, out_row: int) -> Gemm:
+def factors(
+    tile: Tile, a: int, x: int, offsets: Table, out: int, rows: int, columns: int, out_row: int
+) -> Gemm:
     """The product of a contiguous matrix at an address and what the offsets find, in blocks of a
     few tiles."""
     from .gemm_code import Gemm
 
     terms = offsets.size
-    return Gemm(a, x, offsets.address, out, rows, columns, terms, tile.columns * BLOCK, terms, 1, out_row)
+    return Gemm(
+        a, x, offsets.address, out, rows, columns, terms, tile.columns * BLOCK, terms, 1, out_row
+    )
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +145,9 @@ def available(dtype: dtype) -> bool:
     """Whether there is machine code for this dtype. Warns, once, where it could not be compiled."""
     if dtype not in FLOATS:
         return False
-    return compiles(lambda: entry(tiles(dtype)[0]), "matrix products and convolutions go by numpy, more slowly")
+    return compiles(
+        lambda: entry(tiles(dtype)[0]), "matrix products and convolutions go by numpy, more slowly"
+    )
 
 
 @once
@@ -196,13 +205,19 @@ def _plan_of_bmm(a: Geometry, x: Geometry, least: int, always: bool) -> Plan | N
         return None
     if scattered:
         copied = batch * terms * columns
-        copy = plan_copy(x.dtype, x.dtype, (batch, terms, columns), (terms * columns, columns, 1), x.strides)
+        copy = plan_copy(
+            x.dtype, x.dtype, (batch, terms, columns), (terms * columns, columns, 1), x.strides
+        )
         if copy is None:
             return None
         x_matrix, x_term = terms * columns, columns
     from .gemm_code import Gemm
 
-    tile, offsets, (a_matrix, a_row, a_term) = best_tile(a.dtype, rows, columns), rows_apart(terms, x_term), a.strides
+    tile, offsets, (a_matrix, a_row, a_term) = (
+        best_tile(a.dtype, rows, columns),
+        rows_apart(terms, x_term),
+        a.strides,
+    )
     g = Gemm(
         0, 0, 0, 0, rows, columns, terms, columns, a_row, a_term, columns,
         x_matrix=x_matrix, out_matrix=rows * columns, a_matrix=a_matrix,
@@ -223,7 +238,9 @@ def dot(x: Any, w_transposed: Any, bias: Any, out: Any) -> bool:
         return False
     entry, items, grain, numbers = plan
     bias_at = _NOTHING[g.dtype].address if bias is None else backed_ptr(bias)
-    entry.parallel(items, grain, backed_ptr(x), backed_ptr(w_transposed), bias_at, backed_ptr(out), *numbers)
+    entry.parallel(
+        items, grain, backed_ptr(x), backed_ptr(w_transposed), bias_at, backed_ptr(out), *numbers
+    )
     return True
 
 
@@ -232,7 +249,12 @@ def _plan_of_dot(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: b
     """What to call with which numbers for operands of these geometries; None where there is no such
     loop or it does not pay."""
     (rows, terms), columns = x.sizes, w.sizes[1]
-    if x.dtype not in FLOATS or x.strides[1] != 1 or w.strides[0] != 1 or (bias is not None and len(bias.sizes) != 1):
+    if (
+        x.dtype not in FLOATS
+        or x.strides[1] != 1
+        or w.strides[0] != 1
+        or (bias is not None and len(bias.sizes) != 1)
+    ):
         return None
     is_large = rows * terms * columns >= DOT_LEAST_WORK and terms >= DOT_LEAST_TERMS
     if not at_any_size and not (is_large and rows in DOT_ROWS and x.nbytes <= DOT_MOST_BYTES):
@@ -241,7 +263,15 @@ def _plan_of_dot(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: b
     if rows < DOT_ROWS[0] or columns < used.columns or not available(x.dtype):
         return None
     items, grain = ceil(columns / used.columns), max(1, DOT_GRAIN // (rows * terms * used.columns))
-    numbers = rows, columns, terms, x.strides[0], w.strides[1], 0 if bias is None else bias.strides[0], columns
+    numbers = (
+        rows,
+        columns,
+        terms,
+        x.strides[0],
+        w.strides[1],
+        0 if bias is None else bias.strides[0],
+        columns,
+    )
     return entry(used), items, grain, numbers
 
 

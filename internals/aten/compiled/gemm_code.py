@@ -80,11 +80,18 @@ def write_gemm(tile: Tile) -> str:
     def one_item(i: Any, _: Any) -> None:
         rest, row_tile = code.divmod(i, row_tiles)
         matrix, block = code.divmod(rest, blocks)
-        first, row, end = code.mul(block, g.block), code.mul(row_tile, tile.rows), code.sub(g.rows, 1)
+        first, row, end = (
+            code.mul(block, g.block),
+            code.mul(row_tile, tile.rows),
+            code.sub(g.rows, 1),
+        )
         last = code.min(code.add(first, g.block), g.columns)
         whole = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
         a_at = code.at(g.a, code.mul(code.divmod(matrix, g.turns)[1], g.a_matrix))
-        x_at, out_at = code.at(g.x, code.mul(matrix, g.x_matrix)), code.at(g.out, code.mul(matrix, g.out_matrix))
+        x_at, out_at = (
+            code.at(g.x, code.mul(matrix, g.x_matrix)),
+            code.at(g.out, code.mul(matrix, g.out_matrix)),
+        )
         rows = [code.min(code.add(row, r), end) for r in range(tile.rows)]
         a_rows = [code.at(a_at, code.mul(r, g.a_row)) for r in rows]
         out_rows = [code.at(out_at, code.mul(r, g.out_row)) for r in rows]
@@ -92,21 +99,33 @@ def write_gemm(tile: Tile) -> str:
         def columns(start: Any, stop: Any, vectors: int, masked: bool) -> None:
             def one_tile(column: Any, _: Any) -> None:
                 left = code.sub(stop, column)
-                masks = [code.mask(code.sub(left, v * lanes)) if masked else None for v in range(vectors)]
+                masks = [
+                    code.mask(code.sub(left, v * lanes)) if masked else None for v in range(vectors)
+                ]
                 x_tile = code.at(x_at, column)
 
                 def term(k: Any, carried: list[Any]) -> list[Any]:
                     a_from, *sums = carried
                     x_row = code.at(x_tile, code.load_int(g.offsets, k))
                     x = [code.load(x_row, v * lanes, mask) for v, mask in enumerate(masks)]
-                    return [code.add(a_from, g.a_term), *code.add_outer((code.at(a, a_from) for a in a_rows), x, sums)]
+                    return [
+                        code.add(a_from, g.a_term),
+                        *code.add_outer((code.at(a, a_from) for a in a_rows), x, sums),
+                    ]
 
                 start = [0, *[zero] * tile.rows * vectors]
                 sums = code.loop(g.terms, start, term, at_least_once=True)[1:]
-                places = [(code.at(out, column, v * lanes), mask) for out in out_rows for v, mask in enumerate(masks)]
+                places = [
+                    (code.at(out, column, v * lanes), mask)
+                    for out in out_rows
+                    for v, mask in enumerate(masks)
+                ]
 
                 def add(sums: list[Any]) -> list[Any]:
-                    return [code.b.fadd(code.load(place, 0, mask), v) for v, (place, mask) in zip(sums, places)]
+                    return [
+                        code.b.fadd(code.load(place, 0, mask), v)
+                        for v, (place, mask) in zip(sums, places)
+                    ]
 
                 def scale_and_add(sums: list[Any]) -> list[Any]:
                     return code.unless(alone, [code.b.fmul(v, factor) for v in sums], add)
@@ -161,13 +180,19 @@ def write_dot(tile: DotTile) -> str:
 
     def one_item(i: Any, _: Any) -> None:
         column = code.min(code.mul(i, tile.columns), code.sub(d.columns, tile.columns))
-        w_at, bias_at = code.at(d.w, code.mul(column, d.w_row)), code.at(d.bias, code.mul(column, d.bias_step))
+        w_at, bias_at = (
+            code.at(d.w, code.mul(column, d.w_row)),
+            code.at(d.bias, code.mul(column, d.bias_step)),
+        )
         w_rows = [code.at(w_at, code.mul(d.w_row, c)) for c in range(tile.columns)]
         biases = [code.load_number(bias_at, code.mul(d.bias_step, c)) for c in range(tile.columns)]
 
         def one_tile(row: Any, _: Any) -> None:
             row = code.min(row, code.sub(d.rows, tile.rows))
-            x_at, out_at = code.at(d.x, code.mul(row, d.x_row)), code.at(d.out, code.mul(row, d.out_row), column)
+            x_at, out_at = (
+                code.at(d.x, code.mul(row, d.x_row)),
+                code.at(d.out, code.mul(row, d.out_row), column),
+            )
             x_rows = [code.at(x_at, code.mul(d.x_row, r)) for r in range(tile.rows)]
 
             def multiply(k: Any, sums: list[Any], mask: Any = None) -> list[Any]:
@@ -180,7 +205,11 @@ def write_dot(tile: DotTile) -> str:
             sums = code.unless(code.is_zero(left), sums, lambda sums: multiply(whole, sums, mask))
             for n, v in enumerate(sums):
                 r, c = divmod(n, tile.columns)
-                code.store(code.b.fadd(code.total(v), biases[c]), out_at, code.add(code.mul(d.out_row, r), c))
+                code.store(
+                    code.b.fadd(code.total(v), biases[c]),
+                    out_at,
+                    code.add(code.mul(d.out_row, r), c),
+                )
 
         code.range(0, d.rows, [], one_tile, step=tile.rows)
 

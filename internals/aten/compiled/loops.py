@@ -1,4 +1,5 @@
-"""Which function of one element stands for which loop (`REGISTER_DISPATCH` in ATen's `*Kernel.cpp`).
+"""Which function of one element stands for which loop (`REGISTER_DISPATCH` in ATen's
+`*Kernel.cpp`).
 
 The formulas are those of `internals/aten/scalar_functions`. What they leave open is `vector_math`'s
 here, not the C library's, which takes one number at a time: so the loop over them stays a vector

@@ -1,11 +1,14 @@
-"""Mean and variance of rows and columns (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`: `std_var_kernel`).
+"""Mean and variance of rows and columns (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`:
+`std_var_kernel`).
 
-Two passes, the mean and then the squared distances from it, in double precision. They go over a chunk at a time, which stays in
-the cache between them, and the chunks' moments are combined (Chan, Golub and LeVeque):
+Two passes, the mean and then the squared distances from it, in double precision. They go over a
+chunk at a time, which stays in the cache between them, and the chunks' moments are combined (Chan,
+Golub and LeVeque):
 
     M2 of all = the sum of M2 of the chunks + the sum of n_chunk * (mean_chunk - mean)^2
 
-How the real one differs: one pass over everything by Welford's recurrence, with a division for each element.
+How the real one differs: one pass over everything by Welford's recurrence, with a division for each
+element.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_strid
 
 
 @kernel
-def moments_of_columns(begin, end, x, means, squares, n, inner, chunk, chunks, tiles, outer_stride, stride):
+def moments_of_columns(
+    begin, end, x, means, squares, n, inner, chunk, chunks, tiles, outer_stride, stride
+):
     for unit in range(begin, end):
         part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
@@ -65,7 +70,9 @@ def moments_of_columns(begin, end, x, means, squares, n, inner, chunk, chunks, t
 
 
 def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
-    """(mean, the sum of squared distances from it) over `dims`, as arrays of doubles without them. None if numpy has to do it."""
+    """(mean, the sum of squared distances from it) over `dims`, as arrays of doubles without them.
+    None if numpy has to do it.
+    """
     if x.dtype not in (dt.float32, dt.float64):
         return None
     a, rows = as_rows(x, dims)
@@ -90,7 +97,9 @@ def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
 
 
 def _combined(means: Any, squares: Any, n: int, chunk: int) -> Any:
-    """The moments of all from those of chunks, which lie along dimension 1; the last chunk may be shorter."""
+    """The moments of all from those of chunks, which lie along dimension 1; the last chunk may be
+    shorter.
+    """
     counts = np.full((means.shape[1], 1), float(chunk))
     counts[-1] = n - chunk * (means.shape[1] - 1)
     mean = (means * counts).sum(1) / n

@@ -1,11 +1,15 @@
-"""Layer and group normalization, and the gradients of the former (`aten/src/ATen/native/cpu/{layer,group}_norm_kernel.cpp`).
+"""Layer and group normalization, and the gradients of the former
+(`aten/src/ATen/native/cpu/{layer,group}_norm_kernel.cpp`).
 
-A row's mean and variance come from two passes over it while it is in the cache, and a third writes the result.
+A row's mean and variance come from two passes over it while it is in the cache, and a third writes
+the result.
 
-The gradient of the weights is a sum over all rows. Each thread would have its own; instead there is one for every `BLOCK` rows,
-whoever does them, and those are added up in the end: so the result does not depend on the number of threads.
+The gradient of the weights is a sum over all rows. Each thread would have its own; instead there is
+one for every `BLOCK` rows, whoever does them, and those are added up in the end: so the result does
+not depend on the number of threads.
 
-How the real one differs: one pass for both moments (`RowwiseMoments`); its gradients of the weights are one buffer a thread.
+How the real one differs: one pass for both moments (`RowwiseMoments`); its gradients of the weights
+are one buffer a thread.
 """
 
 from __future__ import annotations
@@ -77,7 +81,9 @@ def group_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, channels,
 
 
 @kernel
-def layer_norm_backward_of_rows(begin, end, g, x, means, rstds, weight, dx, dweights, dbiases, rows, n):
+def layer_norm_backward_of_rows(
+    begin, end, g, x, means, rstds, weight, dx, dweights, dbiases, rows, n
+):
     for block in range(begin, end):
         here = block * n
         if has_weight:
@@ -113,11 +119,19 @@ def gradient_sums(g, x, weight, start, first, last, mean):
 
 
 def layer_norm(
-    x: TensorImpl, weight: Any, bias: Any, eps: float, out: TensorImpl, mean: TensorImpl, rstd: TensorImpl
+    x: TensorImpl,
+    weight: Any,
+    bias: Any,
+    eps: float,
+    out: TensorImpl,
+    mean: TensorImpl,
+    rstd: TensorImpl,
 ) -> bool:
-    """Fill the last three with the normalized rows of `x`, their means and reciprocal standard deviations.
+    """Fill the last three with the normalized rows of `x`, their means and reciprocal standard
+    deviations.
 
-    All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to do it.
+    All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to
+    do it.
     """
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
@@ -127,9 +141,18 @@ def layer_norm(
 
 
 def group_norm(
-    x: TensorImpl, weight: Any, bias: Any, groups: int, eps: float, out: TensorImpl, mean: TensorImpl, rstd: TensorImpl
+    x: TensorImpl,
+    weight: Any,
+    bias: Any,
+    groups: int,
+    eps: float,
+    out: TensorImpl,
+    mean: TensorImpl,
+    rstd: TensorImpl,
 ) -> bool:
-    """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of each sample."""
+    """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of
+    each sample.
+    """
     rows, channels = mean.numel(), x.shape[1] // groups
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bound = group_norm_of_rows.bind(**_bindings(x, weight, bias))
@@ -141,9 +164,11 @@ def group_norm(
 def layer_norm_backward(
     g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: TensorImpl
 ) -> Any:
-    """Fill `dx`; returns the gradients of weight and bias as arrays of doubles, of n elements each. None if numpy has to do it.
+    """Fill `dx`; returns the gradients of weight and bias as arrays of doubles, of n elements each.
+    None if numpy has to do it.
 
-    Without a weight, there are no such gradients: they are arrays of nothing. All tensors are contiguous and of one dtype.
+    Without a weight, there are no such gradients: they are arrays of nothing. All tensors are
+    contiguous and of one dtype.
     """
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]

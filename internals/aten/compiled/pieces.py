@@ -1,24 +1,26 @@
 """What a kernel does with one row: `row_sum`, `row_largest`, ... of n elements from `start` on,
 `stride` apart.
 
-They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector instructions of. Two things decide
-whether it can:
+They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector
+instructions of. Two things decide whether it can:
 
-A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many chains at a time. The
-numbers are added up in double precision, so that for float32 the order can hardly be seen in the result; doubles are added up
-in blocks.
+A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many
+chains at a time. The numbers are added up in double precision, so that for float32 the order can
+hardly be seen in the result; doubles are added up in blocks.
 
-A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of. But the bits of a float, read
-as an integer, order as the float does, if below zero all but the sign are turned over: `key`. NaN, of either sign, lies outside
-the keys of the infinities. So the largest and the smallest key are found, as integers, and tell everything.
+A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of.
+But the bits of a float, read as an integer, order as the float does, if below zero all but the sign
+are turned over: `key`. NaN, of either sign, lies outside the keys of the infinities. So the largest
+and the smallest key are found, as integers, and tell everything.
 
 Of columns, `columns_softmax`, ... do a tile of them, `left` to `right`. What belongs to a column
 (its largest element, its sum) lies in an array of one number for each, from `here` on. Element j of
 row i is x[top + i * stride + j]: each loop over j runs over neighbours in memory, so it becomes
 vector instructions without further ado.
 
-How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments` (`aten/src/ATen/native/cpu`), with
-vectors spelled out; `cascade_sum` adds float32 in single precision.
+How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments`
+(`aten/src/ATen/native/cpu`), with vectors spelled out; `cascade_sum` adds float32 in single
+precision.
 """
 
 from __future__ import annotations
@@ -33,13 +35,16 @@ from internals.machine_code import inline, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.vector_math import exp
 
-T = template("T")  # the dtype of the elements, and of the arithmetic where it is not in double precision
+# the dtype of the elements, and of the arithmetic where it is not in double precision
+T = template("T")
 W = template("W")  # what is added up in: float64 for floats, int64 for integers
 key = template("key")
 from_key = template("from_key")
 term = template("term")
 BLOCK = 1024
-PIECE = 512  # elements that are added up in any order, as T, before their sum is added to others in double precision
+# elements that are added up in any order, as T, before their sum is added to others in double
+# precision
+PIECE = 512
 
 
 @inline
@@ -139,7 +144,9 @@ def float32_from_key(largest, smallest, wanted):
 @inline
 def float64_from_key(largest, smallest, wanted):
     v = int64(wanted ^ ((wanted >> 63) & 0x7FFFFFFFFFFFFFFF)).view(float64)
-    return float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
+    return (
+        float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
+    )
 
 
 @inline
@@ -183,7 +190,9 @@ def row_squared_distances(x, start, n, stride, center):
     """The sum of (x - center)^2; divided by n, with the mean as center, the variance."""
     total = W(0)
     for first in range(0, n, BLOCK):
-        total += block_squared_distances(x, start + first * stride, min(BLOCK, n - first), stride, center)
+        total += block_squared_distances(
+            x, start + first * stride, min(BLOCK, n - first), stride, center
+        )
     return total
 
 
@@ -288,7 +297,8 @@ def row_log_softmax_backward(g, y, out, start, n, stride):
 
 @inline
 def larger(a, b):
-    """Whether a comes before b in search of a maximum: NaN before all, but not before another NaN.
+    """Whether a comes before b in search of a maximum: NaN before all, but not before another
+    NaN.
     """
     return (a > b) | ((a != a) & (b == b))
 
@@ -305,7 +315,9 @@ def columns_largest(x, largest, here, top, n, stride, left, right):
     for i in range(1, n):
         row = top + i * stride
         for j in range(left, right):
-            largest[here + j] = x[row + j] if larger(x[row + j], largest[here + j]) else largest[here + j]
+            largest[here + j] = (
+                x[row + j] if larger(x[row + j], largest[here + j]) else largest[here + j]
+            )
 
 
 @inline

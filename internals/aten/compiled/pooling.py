@@ -1,13 +1,15 @@
-"""Pooling of row-major images, plane by plane (`aten/src/ATen/native/cpu/{MaxPool,AvgPool,AdaptiveAvgPool}Kernel.cpp`).
+"""Pooling of row-major images, plane by plane
+(`aten/src/ATen/native/cpu/{MaxPool,AvgPool,AdaptiveAvgPool}Kernel.cpp`).
 
-One item of work is a plane: a channel of an image. Its windows are not taken one after the other, but a row of windows together:
-for each element of the window, what lies there in all windows of the row is compared with (or added to) what was found so far.
-Windows two apart would read every other element, which vector units do badly; so the planes are first laid out as for a
-convolution, with a border and dealt out into phases (`windows.lay_out`). Then the innermost loop runs along memory, and the
-compiler makes vector instructions of it; a row of results stays in the first-level cache.
+One item of work is a plane: a channel of an image. Its windows are not taken one after the other,
+but a row of windows together: for each element of the window, what lies there in all windows of the
+row is compared with (or added to) what was found so far. Windows two apart would read every other
+element, which vector units do badly; so the planes are first laid out as for a convolution, with a
+border and dealt out into phases (`windows.lay_out`). Then the innermost loop runs along memory, and
+the compiler makes vector instructions of it; a row of results stays in the first-level cache.
 
-How the real one differs: for row-major images it takes window after window, with a branch for each element of the maximum; for
-`channels_last` its innermost loop runs over channels.
+How the real one differs: for row-major images it takes window after window, with a branch for each
+element of the maximum; for `channels_last` its innermost loop runs over channels.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ from internals.machine_code import kernel, template
 
 from .ready import FLOATS, typed
 from .scratch import Scratch, Table
-from .windows import CHUNK, Plan, Window, behind_inside, chunks, first_inside, lay_out, planned, window_of
+from .windows import (
+    CHUNK,
+    Plan,
+    Window,
+    behind_inside,
+    chunks,
+    first_inside,
+    lay_out,
+    planned,
+    window_of,
+)
 
 T = template("T")
 GRAIN = 1 << 13
@@ -32,12 +44,14 @@ GRAIN = 1 << 13
 
 @kernel(signature="*T *i8 *i8 *T *i8" + " i8" * 12)
 def max_pool(
-    begin, end, x, offsets, positions, out, index, elements, plane_size, columns, rows, places, width, top, left, step_h, step_w,
-    apart_h, apart_w,
+    begin, end, x, offsets, positions, out, index, elements, plane_size, columns, rows, places,
+    width, top, left, step_h, step_w, apart_h, apart_w,
 ):  # fmt: skip
-    """The maxima of windows (rows, places) of planes that are laid out, and their positions in planes of `width`.
+    """The maxima of windows (rows, places) of planes that are laid out, and their positions in
+    planes of `width`.
 
-    NaN is the largest, and the last of it counts; of equal elements the first does, also where there is nothing but -inf."""
+    NaN is the largest, and the last of it counts; of equal elements the first does, also where
+    there is nothing but -inf."""
     for plane in range(begin, end):
         for i in range(rows):
             at, to = plane * plane_size + i * columns, (plane * rows + i) * places
@@ -45,7 +59,12 @@ def max_pool(
             first_y = first_inside(apart_h, i * step_h - top) * apart_h * width
             for j in range(places):
                 out[to + j] = T(-inf)
-                index[to + j] = corner + j * step_w + first_y + first_inside(apart_w, j * step_w - left) * apart_w
+                index[to + j] = (
+                    corner
+                    + j * step_w
+                    + first_y
+                    + first_inside(apart_w, j * step_w - left) * apart_w
+                )
             for e in range(elements):
                 line, position = at + offsets[e], corner + positions[e]
                 for j in range(places):
@@ -57,7 +76,9 @@ def max_pool(
 
 @kernel(signature="*T *i8 *T *T" + " i8" * 5)
 def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns, rows, places):
-    """The sums of windows (rows, places) of planes that are laid out, each divided by its divisor."""
+    """The sums of windows (rows, places) of planes that are laid out, each divided by its
+    divisor.
+    """
     for plane in range(begin, end):
         for i in range(rows):
             at, to = plane * plane_size + i * columns, (plane * rows + i) * places
@@ -73,7 +94,9 @@ def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns
 
 @kernel(signature="*T *i8 *T" + " i8" * 2)
 def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
-    """Planes of zeros with each gradient added where `index` says. A window whose elements all lie in the padding has none."""
+    """Planes of zeros with each gradient added where `index` says. A window whose elements all lie
+    in the padding has none.
+    """
     for plane in range(begin, end):
         to, at = plane * plane_size, plane * windows
         for i in range(plane_size):
@@ -86,7 +109,21 @@ def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
 
 @kernel(signature="*T *T *T" + " i8" * 10)
 def avg_pool_backward(
-    begin, end, g, divisor, dx, kernel_h, kernel_w, height, width, rows, places, top, left, step_h, step_w
+    begin,
+    end,
+    g,
+    divisor,
+    dx,
+    kernel_h,
+    kernel_w,
+    height,
+    width,
+    rows,
+    places,
+    top,
+    left,
+    step_h,
+    step_w,
 ):
     """Planes of zeros with each gradient, over its divisor, added to all elements of its window."""
     for plane in range(begin, end):
@@ -142,14 +179,17 @@ __all__ = ["Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
 
 
 def fits(*tensors: TensorImpl) -> bool:
-    """Whether there are kernels for the dtype of the first, and all have elements, in row-major order."""
+    """Whether there are kernels for the dtype of the first, and all have elements, in row-major
+    order.
+    """
     return tensors[0].dtype in FLOATS and all(t.is_contiguous() and t.numel() for t in tensors)
 
 
 def run(kernel: Any, *args: Any) -> bool:
     """Run a kernel that needs nothing laid out on the planes of tensors; False where numpy has to.
 
-    args: tensors, tables and numbers, as the kernel wants them; the first tells dtype and number of planes."""
+    args: tensors, tables and numbers, as the kernel wants them; the first tells dtype and number of
+    planes."""
     found, planes = typed(kernel, args[0].dtype), prod(args[0].shape[:-2])
     if found is not None:
         work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
@@ -168,9 +208,10 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
     size = prod(values.shape[-2:])
     for first, planes, laid in _laid_out(x, plan, window, -inf):
         found.parallel(
-            planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(), plan.offsets.address, positions.address,
-            backed_ptr(values) + first * size * item, backed_ptr(indices) + first * size * 8, kernel_h * kernel_w, plan.plane,
-            plan.columns, *values.shape[-2:], width, *padding, *stride, *dilation,
+            planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(),
+            plan.offsets.address, positions.address, backed_ptr(values) + first * size * item,
+            backed_ptr(indices) + first * size * 8, kernel_h * kernel_w, plan.plane, plan.columns,
+            *values.shape[-2:], width, *padding, *stride, *dilation,
         )  # fmt: skip
     return True
 
@@ -184,8 +225,9 @@ def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window
     size = prod(out.shape[-2:])
     for first, planes, laid in _laid_out(x, plan, window, 0.0):
         found.parallel(
-            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), plan.offsets.address, divisors.address,
-            backed_ptr(out) + first * size * x.itemsize, elements, plan.plane, plan.columns, *out.shape[-2:],
+            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), plan.offsets.address,
+            divisors.address, backed_ptr(out) + first * size * x.itemsize, elements, plan.plane,
+            plan.columns, *out.shape[-2:],
         )  # fmt: skip
     return True
 
@@ -200,8 +242,12 @@ def _planned(x: TensorImpl, out: TensorImpl, window: Window) -> Plan:
     return planned(window, 1, *x.shape[-2:], *out.shape[-2:])
 
 
-def _laid_out(x: TensorImpl, plan: Plan, window: Window, fill: float) -> Iterator[tuple[int, int, Scratch]]:
-    """(first plane, number of planes, tensor) of parts of x that are laid out, as many as a cache holds."""
+def _laid_out(
+    x: TensorImpl, plan: Plan, window: Window, fill: float
+) -> Iterator[tuple[int, int, Scratch]]:
+    """(first plane, number of planes, tensor) of parts of x that are laid out, as many as a cache
+    holds.
+    """
     (height, width), planes = x.shape[-2:], prod(x.shape[:-2])
     together = max(1, min(planes, CHUNK // (plan.plane * x.itemsize)))
     laid = Scratch(together * plan.plane, x.dtype)
@@ -214,5 +260,8 @@ def _laid_out(x: TensorImpl, plan: Plan, window: Window, fill: float) -> Iterato
 @lru_cache(maxsize=256)
 def _positions(kernel_h: int, kernel_w: int, row: int, step: int) -> Table:
     """How far each element of a window is from its corner in the plane."""
-    rows, columns = np.arange(kernel_h, dtype=np.int64) * row, np.arange(kernel_w, dtype=np.int64) * step
+    rows, columns = (
+        np.arange(kernel_h, dtype=np.int64) * row,
+        np.arange(kernel_w, dtype=np.int64) * step,
+    )
     return Table((rows[:, None] + columns).reshape(-1))

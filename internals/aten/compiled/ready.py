@@ -1,4 +1,5 @@
-"""The machine code of a kernel, or None where there cannot be any: then numpy serves, as for small tensors.
+"""The machine code of a kernel, or None where there cannot be any: then numpy serves, as for small
+tensors.
 
 How the real one differs: `DispatchStub` always finds a kernel, if only the one without vector
 instructions; templates over a dtype are instantiated for each when the library is built
@@ -35,9 +36,11 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
         except (CompileError, ImportError) as error:
             _refused.add((kernel, signature))
             missing = isinstance(error, ImportError)
-            if not missing or ImportError not in _refused:  # a compiler is missing for all kernels alike
+            if not missing or ImportError not in _refused:
+                # a compiler is missing for all kernels alike
                 warnings.warn(
-                    f"{kernel.name} could not be compiled, so numpy does its work, more slowly: {error}. {SWITCH}",
+                    f"{kernel.name} could not be compiled, so numpy does its work, more slowly: "
+                    f"{error}. {SWITCH}",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -58,11 +61,15 @@ def typed(kernel: Kernel, dtype: dtype) -> Any:
     """The machine code of `kernel` with T bound; in its signature, T stands for its type. None
     where numpy has to serve."""
     number: Any = dtype.np
-    return ready(kernel.bind(T=number.type), kernel.signature.replace("T", np.dtype(number).str[1:]))
+    return ready(
+        kernel.bind(T=number.type), kernel.signature.replace("T", np.dtype(number).str[1:])
+    )
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:
-    """Whether `attempt()`, which makes machine code, succeeds. If not, a warning says what is done `otherwise`, and why."""
+    """Whether `attempt()`, which makes machine code, succeeds. If not, a warning says what is done
+    `otherwise`, and why.
+    """
     from internals.machine_code.llvm import CompileError
 
     try:

@@ -1,10 +1,13 @@
-"""Sums, means, products and norms of rows and columns (`aten/src/ATen/native/cpu/SumKernel.cpp`, `ReduceOpsKernel.cpp`).
+"""Sums, means, products and norms of rows and columns (`aten/src/ATen/native/cpu/SumKernel.cpp`,
+`ReduceOpsKernel.cpp`).
 
-A row that is long is cut into chunks of a fixed length, the chunks are added up by all threads, and their sums as a row again.
-So the result is the same for any number of threads. Columns are added up side by side: the sums of a tile of columns stay in
-the first-level cache while its rows pass by, four at a time. They too are added up in chunks, of `BLOCK` rows.
+A row that is long is cut into chunks of a fixed length, the chunks are added up by all threads, and
+their sums as a row again. So the result is the same for any number of threads. Columns are added up
+side by side: the sums of a tile of columns stay in the first-level cache while its rows pass by,
+four at a time. They too are added up in chunks, of `BLOCK` rows.
 
-How the real one differs: `cascade_sum` has four levels in one loop, and adds float32 in single precision.
+How the real one differs: `cascade_sum` has four levels in one loop, and adds float32 in single
+precision.
 """
 
 from __future__ import annotations
@@ -87,17 +90,26 @@ def root(total, divisor):
 
 
 def adds_up(source: dt.dtype, result: dt.dtype) -> bool:
-    """Whether elements of `source` may be added up as they are for a result of this dtype, as if converted first."""
+    """Whether elements of `source` may be added up as they are for a result of this dtype, as if
+    converted first.
+    """
     if source is result:
         return result in (dt.float32, dt.float64, dt.int64)
     return source is not dt.float16 and (
-        result is dt.int64 and source.category < dt.FLOATING or result is dt.float64 and source.category < dt.COMPLEX
+        result is dt.int64
+        and source.category < dt.FLOATING
+        or result is dt.float64
+        and source.category < dt.COMPLEX
     )
 
 
 def sums(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, mean_of: int = 0) -> bool:
-    """Fill `out` with the sums over `dims`, or with the means of `mean_of` elements. False if numpy has to do it."""
-    return _totals(x, dims, out, row_sum, identity, divided if mean_of else as_it_is, float(mean_of))
+    """Fill `out` with the sums over `dims`, or with the means of `mean_of` elements. False if numpy
+    has to do it.
+    """
+    return _totals(
+        x, dims, out, row_sum, identity, divided if mean_of else as_it_is, float(mean_of)
+    )
 
 
 def plan_of_sums(g: Geometry, dims: tuple[int, ...], result: dt.dtype, mean: bool) -> Plan | None:
@@ -121,7 +133,13 @@ def norms(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, p: float) -> bo
 
 
 def _totals(
-    t: TensorImpl, dims: tuple[int, ...], out: TensorImpl, total: Any, of: Any, last: Any, divisor: float
+    t: TensorImpl,
+    dims: tuple[int, ...],
+    out: TensorImpl,
+    total: Any,
+    of: Any,
+    last: Any,
+    divisor: float,
 ) -> bool:
     rows = rows_of(t._geometry, dims)
     if rows is not None and rows.inner == 1 and rows.straight and out._geometry.is_contiguous:
@@ -132,11 +150,19 @@ def _totals(
     x, rows = as_rows(t, dims)
     if rows.inner > 1:
         few = rows.n < FEW and t.numel() >= THRESHOLD and settings.threshold is None
-        found = None if few or total is row_product else _columns(x, rows, _wide(out.dtype.np), of, last, divisor)
+        found = (
+            None
+            if few or total is row_product
+            else _columns(x, rows, _wide(out.dtype.np), of, last, divisor)
+        )
     else:
         plan = _plan(rows, x.dtype, out.dtype.np, total, of, last)
         found = np.empty(rows.outer, out.dtype.np)
-        found = rows.result(found) if plan is not None and plan.run(address(x), address(found), divisor) else None
+        found = (
+            rows.result(found)
+            if plan is not None and plan.run(address(x), address(found), divisor)
+            else None
+        )
     if found is not None:
         array(out)[...] = found.reshape(out.shape)
     return found is not None
@@ -145,7 +171,8 @@ def _totals(
 class Plan(NamedTuple):
     """Rows in one step, or the chunks of rows and then those chunks' totals."""
 
-    steps: tuple[tuple[Any, int, int, tuple[int, ...]], ...]  # entry, units, grain, n, chunk, chunks, outer_stride
+    # entry, units, grain, n, chunk, chunks, outer_stride
+    steps: tuple[tuple[Any, int, int, tuple[int, ...]], ...]
     parts: int
     wide: Any
 
@@ -165,8 +192,13 @@ def _plan(rows: Rows, source: Any, result: Any, total: Any, of: Any, last: Any) 
     chunks = -(-n // CHUNK)
     if chunks == 1:
         entry = _entry(source, result, total, of, last)
-        return entry and Plan(((entry, outer, max(1, GRAIN // n), (n, n, 1, rows.outer_stride)),), 0, wide)
-    first, second = _entry(source, wide, total, of, as_it_is), _entry(wide, result, total, identity, last)
+        return entry and Plan(
+            ((entry, outer, max(1, GRAIN // n), (n, n, 1, rows.outer_stride)),), 0, wide
+        )
+    first, second = (
+        _entry(source, wide, total, of, as_it_is),
+        _entry(wide, result, total, identity, last),
+    )
     if first is None or second is None:
         return None
     steps = (
@@ -177,17 +209,21 @@ def _plan(rows: Rows, source: Any, result: Any, total: Any, of: Any, last: Any) 
 
 
 def _entry(source: Any, result: Any, total: Any, of: Any, last: Any) -> Any:
-    bound = totals_of_rows.bind(O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last)
+    bound = totals_of_rows.bind(
+        O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
+    )
     return ready(bound, f"{WORD[source.char]} {WORD[result.char]} i8 i8 i8 i8 f8")
 
 
 def _in_two_steps(
-    t: TensorImpl, dims: tuple[int, ...], inner: tuple[int, ...], out: TensorImpl, total: Any, of: Any, last: Any,
-    divisor: float,
+    t: TensorImpl, dims: tuple[int, ...], inner: tuple[int, ...], out: TensorImpl, total: Any,
+    of: Any, last: Any, divisor: float,
 ) -> bool:  # fmt: skip
     """First over the dimensions that lie innermost in memory, then over the others."""
     sizes = tuple(1 if d in inner else size for d, size in enumerate(t.shape))
-    parts: TensorImpl = empty(contiguous_geometry(sizes, dt.float64 if out.dtype.is_floating_point else dt.int64))
+    parts: TensorImpl = empty(
+        contiguous_geometry(sizes, dt.float64 if out.dtype.is_floating_point else dt.int64)
+    )
     others = tuple(d for d in dims if d not in inner)
     first = _totals(t, inner, parts, total, of, as_it_is, 0.0)
     return first and _totals(parts, others, out, total, identity, last, divisor)
@@ -195,14 +231,22 @@ def _in_two_steps(
 
 @lru_cache(maxsize=1 << 10)
 def _innermost(g: Geometry, dims: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Those of `dims` that are innermost in memory, if they can be reduced before the others and leave less than a quarter."""
+    """Those of `dims` that are innermost in memory, if they can be reduced before the others and
+    leave less than a quarter.
+    """
     inner: list[int] = []
-    for d in sorted((d for d in range(len(g.sizes)) if g.sizes[d] != 1), key=lambda d: g.strides[d]):
+    for d in sorted(
+        (d for d in range(len(g.sizes)) if g.sizes[d] != 1), key=lambda d: g.strides[d]
+    ):
         if d not in dims:
             break
         inner.append(d)
     n = prod(g.sizes[d] for d in inner)
-    return tuple(inner) if n >= 4 and len(inner) < len(dims) and rows_of(g, tuple(inner)) is not None else None
+    return (
+        tuple(inner)
+        if n >= 4 and len(inner) < len(dims) and rows_of(g, tuple(inner)) is not None
+        else None
+    )
 
 
 def _columns(x: Any, rows: Rows, wide: Any, of: Any, last: Any, divisor: float) -> Any:
@@ -214,8 +258,23 @@ def _columns(x: Any, rows: Rows, wide: Any, of: Any, last: Any, divisor: float) 
             return None
         chunks, tiles = -(-n // BLOCK), -(-inner // TILE)
         out = np.empty((rows.outer, chunks, inner), wide)
-        units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (min(BLOCK, n) * min(TILE, inner)))
-        entry.parallel(units, grain, address(x), address(out), n, inner, BLOCK, chunks, tiles, outer_stride, stride)
+        units, grain = (
+            rows.outer * chunks * tiles,
+            max(1, GRAIN // (min(BLOCK, n) * min(TILE, inner))),
+        )
+        entry.parallel(
+            units,
+            grain,
+            address(x),
+            address(out),
+            n,
+            inner,
+            BLOCK,
+            chunks,
+            tiles,
+            outer_stride,
+            stride,
+        )
         if chunks == 1:
             return rows.result(FINISH[last](out, divisor))
         x, n, of, outer_stride, stride = out, chunks, identity, chunks * inner, inner

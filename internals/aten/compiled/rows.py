@@ -1,17 +1,20 @@
-"""A tensor as rows: (outer, n, inner), of which n is reduced, and from which address on each of them lies.
+"""A tensor as rows: (outer, n, inner), of which n is reduced, and from which address on each of
+them lies.
 
-Whatever dimensions are summed over, in most layouts they are neighbours in memory, and so are the ones that stay. Merged, three
-are left: `inner` elements side by side that belong to different results, `n` that belong to the same, and `outer` repetitions
-of it.
+Whatever dimensions are summed over, in most layouts they are neighbours in memory, and so are the
+ones that stay. Merged, three are left: `inner` elements side by side that belong to different
+results, `n` that belong to the same, and `outer` repetitions of it.
 
-    (2048, 1024).sum(1)     outer 2048, n 1024, inner 1       rows: one result after the other
-    (2048, 1024).sum(0)     outer 1, n 2048, inner 1024       columns: neighbours into neighbouring results
-    (8, 64, 32).sum()       outer 1, n 16384, inner 1
+    (2048, 1024).sum(1)   outer 2048, n 1024, inner 1   rows: one result after the other
+    (2048, 1024).sum(0)   outer 1, n 2048, inner 1024   columns: neighbours to neighbouring results
+    (8, 64, 32).sum()     outer 1, n 16384, inner 1
 
-Dimensions are taken in the order of memory, not of their indices, so a transposed matrix needs no copy. What does not fit
-(elements with gaps between them, or reduced and kept dimensions in turns) is copied first.
+Dimensions are taken in the order of memory, not of their indices, so a transposed matrix needs no
+copy. What does not fit (elements with gaps between them, or reduced and kept dimensions in turns)
+is copied first.
 
-How the real one differs: `TensorIterator` sorts and merges dimensions in the same way; its loops take any strides.
+How the real one differs: `TensorIterator` sorts and merges dimensions in the same way; its loops
+take any strides.
 """
 
 from __future__ import annotations
@@ -25,15 +28,26 @@ from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code.parallel import get_num_threads
 
-WORD = {"f": "*f4", "d": "*f8", "q": "*i8", "l": "*i8", "i": "*i4", "h": "*i2", "b": "*i1", "B": "*u1", "?": "*u1"}
+WORD = {
+    "f": "*f4",
+    "d": "*f8",
+    "q": "*i8",
+    "l": "*i8",
+    "i": "*i4",
+    "h": "*i2",
+    "b": "*i1",
+    "B": "*u1",
+    "?": "*u1",
+}
 TILE = 2048
 
 
 class Rows(NamedTuple):
-    """Where the elements lie, in elements from the first: `outer * outer_stride + i * stride + inner`.
+    """Where the elements lie, in elements from the first: `outer * outer_stride + i * stride +
+    inner`.
 
-    `kept` are the sizes of the dimensions that stay, as they follow each other in memory, and `order` says for each of the
-    tensor's kept dimensions which of those it is.
+    `kept` are the sizes of the dimensions that stay, as they follow each other in memory, and
+    `order` says for each of the tensor's kept dimensions which of those it is.
     """
 
     outer: int
@@ -53,7 +67,9 @@ class Rows(NamedTuple):
 @lru_cache(maxsize=1 << 12)
 def rows_of(g: Geometry, dims: tuple[int, ...]) -> Rows | None:
     """The rows of a tensor that is reduced over `dims`; None if it has to be copied for that."""
-    memory = sorted((d for d in range(len(g.sizes)) if g.sizes[d] != 1), key=lambda d: -g.strides[d])
+    memory = sorted(
+        (d for d in range(len(g.sizes)) if g.sizes[d] != 1), key=lambda d: -g.strides[d]
+    )
     merged: list[list[Any]] = []  # [reduced, size, stride], the innermost last
     for d in memory:
         size, stride, reduced = g.sizes[d], g.strides[d], d in dims
@@ -81,7 +97,9 @@ def rows_of(g: Geometry, dims: tuple[int, ...]) -> Rows | None:
 
 
 def as_rows(t: TensorImpl, dims: tuple[int, ...]) -> tuple[Any, Rows]:
-    """The elements of `t`, or a copy of them, as an array, and its rows. The array does not keep the memory of `t` alive."""
+    """The elements of `t`, or a copy of them, as an array, and its rows. The array does not keep
+    the memory of `t` alive.
+    """
     rows = rows_of(t._geometry, dims)
     if rows is not None:
         return array(t), rows
@@ -104,8 +122,8 @@ def lines_of(sizes: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 
 
 def tiles_of(outer: int, inner: int) -> tuple[int, int]:
-    """How many columns a thread takes at once, and how many times: all of them, to read memory from end to end, if cache
-    and number of threads allow.
+    """How many columns a thread takes at once, and how many times: all of them, to read memory from
+    end to end, if cache and number of threads allow.
 
     The columns know nothing of each other, so their results do not depend on this.
     """

@@ -1,7 +1,8 @@
 """Running sums and products (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`: `cumsum_cpu_kernel`).
 
-Every partial result waits for the one before, so a single row goes no quicker than one addition after the other; four rows at a
-time keep the adder busy. Of columns, a tile's running sums stay in the cache while the rows pass by.
+Every partial result waits for the one before, so a single row goes no quicker than one addition
+after the other; four rows at a time keep the adder busy. Of columns, a tile's running sums stay in
+the cache while the rows pass by.
 
 How the real one differs: it takes one row after the other.
 """
@@ -67,7 +68,9 @@ def times(a, b):
 
 
 def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
-    """Fill `out` with the running sums (or products) of `x` along `dim`; both are contiguous. False if numpy has to do it."""
+    """Fill `out` with the running sums (or products) of `x` along `dim`; both are contiguous. False
+    if numpy has to do it.
+    """
     source, target = x.dtype.np.char, out.dtype.np.char
     if source not in WORD or target not in "fdql":
         return False

@@ -1,10 +1,13 @@
-"""Memory of kernels that is no tensor: scratch memory, gone when the operator returns, and tables, which are kept.
+"""Memory of kernels that is no tensor: scratch memory, gone when the operator returns, and tables,
+which are kept.
 
-What is computed on the way, such as images with a border, comes from an allocator of its own, so that who watches
-`internals.cpu` sees tensors only; and as that one caches, the next operator writes to memory that is already there. The system
-takes longer to hand out a few megabytes than a kernel to fill them.
+What is computed on the way, such as images with a border, comes from an allocator of its own, so
+that who watches `internals.cpu` sees tensors only; and as that one caches, the next operator writes
+to memory that is already there. The system takes longer to hand out a few megabytes than a kernel
+to fill them.
 
-How the real one differs: oneDNN keeps such memory in a scratchpad for each thread, or lets the caller bring it.
+How the real one differs: oneDNN keeps such memory in a scratchpad for each thread, or lets the
+caller bring it.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ class Scratch:
 
 
 class Table:
-    """An array of constants and its address, for which numpy would take longer to tell than a small kernel runs."""
+    """An array of constants and its address, for which numpy would take longer to tell than a small
+    kernel runs.
+    """
 
     __slots__ = ("array", "address", "size")
 

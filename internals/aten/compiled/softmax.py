@@ -1,7 +1,9 @@
-"""`softmax`, `log_softmax`, their gradients, and `logsumexp` of rows and columns (`aten/src/ATen/native/cpu/SoftMaxKernel.cpp`).
+"""`softmax`, `log_softmax`, their gradients, and `logsumexp` of rows and columns
+(`aten/src/ATen/native/cpu/SoftMaxKernel.cpp`).
 
-A row is read three times: for its largest element, for the exponentials and their sum, and for the result. It is in the cache
-all the while, so memory is read and written once. Columns are read three times from memory, but from end to end.
+A row is read three times: for its largest element, for the exponentials and their sum, and for the
+result. It is in the cache all the while, so memory is read and written once. Columns are read three
+times from memory, but from end to end.
 
 How the real one differs: vectors of bfloat16 and half as well; otherwise the same three passes.
 """
@@ -77,7 +79,9 @@ def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_str
 
 
 @kernel
-def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tile, tiles, outer_stride, stride):
+def exp_sums_of_columns(
+    begin, end, x, largest, shifts, totals, n, inner, tile, tiles, outer_stride, stride
+):
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here, top = o * inner, o * outer_stride
@@ -98,7 +102,9 @@ BACKWARD = {
 
 
 def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
-    """Fill `out` with the softmax or log_softmax of `x` along `dim`; both are contiguous. False if numpy has to do it."""
+    """Fill `out` with the softmax or log_softmax of `x` along `dim`; both are contiguous. False if
+    numpy has to do it.
+    """
     outer, n, inner = lines_of(x.shape, dim)
     if inner == 1 and n < SHORT and settings.threshold is None:
         return False
@@ -119,7 +125,9 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
 
 
 def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, dim: int) -> bool:
-    """Fill `out` with the gradient that the argument gets, from that of the result `y`. All are contiguous."""
+    """Fill `out` with the gradient that the argument gets, from that of the result `y`. All are
+    contiguous.
+    """
     outer, n, inner = lines_of(y.shape, dim)
     word, of_row, of_columns = WORD[y.dtype.np.char], *BACKWARD[name]
     types = {"T": y.dtype.np.type, "W": np.float64}
@@ -139,13 +147,18 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
 
 
 def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
-    """log of the sum of exp(t) over `dims`, as an array without them. None if numpy has to do it."""
+    """log of the sum of exp(t) over `dims`, as an array without them. None if numpy has to do
+    it.
+    """
     x, rows = as_rows(t, dims)
     n, inner = rows.n, rows.inner
     word, types = WORD[x.dtype.char], {"T": x.dtype.type, "W": np.float64}
     if inner > 1:
         words = f"{word} {word} {word} *f8 i8 i8 i8 i8 i8 i8"
-        largest, shifts = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), x.dtype)
+        largest, shifts = (
+            np.empty((rows.outer, inner), x.dtype),
+            np.empty((rows.outer, inner), x.dtype),
+        )
         totals, (tile, tiles) = np.empty((rows.outer, inner)), tiles_of(rows.outer, inner)
         units, grain = rows.outer * tiles, max(1, GRAIN // (n * tile))
         with_shifts = address(x), address(largest), address(shifts), address(totals)
@@ -164,7 +177,9 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
         return None
     if chunks > 1:
         of_all = np.maximum.reduce(largest, 1, keepdims=True)
-        shift = np.where(np.isfinite(largest), largest, 0) - np.where(np.isfinite(of_all), of_all, 0)
+        shift = np.where(np.isfinite(largest), largest, 0) - np.where(
+            np.isfinite(of_all), of_all, 0
+        )
         largest, totals = of_all, (totals * np.exp(shift.astype(np.float64))).sum(1, keepdims=True)
     return rows.result(_logs(largest, totals))
 

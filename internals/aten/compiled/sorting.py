@@ -1,17 +1,21 @@
 """`sort` and `topk` of rows (`aten/src/ATen/native/cpu/SortingKernel.cpp`).
 
-A radix sort compares nothing. It takes the last byte of every key, counts how often each of the 256 bytes occurs, which tells
-where the elements with that byte go, and puts them there in the order in which they come; then it does the same with the next
-byte. As each round keeps the order of what it cannot tell apart, the rows are sorted after the first byte, and stably so.
-Rounds in which all bytes are the same are left out.
+A radix sort compares nothing. It takes the last byte of every key, counts how often each of the 256
+bytes occurs, which tells where the elements with that byte go, and puts them there in the order in
+which they come; then it does the same with the next byte. As each round keeps the order of what it
+cannot tell apart, the rows are sorted after the first byte, and stably so. Rounds in which all
+bytes are the same are left out.
 
-Keys are integers that order as the elements do (`pieces.py`); NaN has the largest, and -0 that of 0. To sort downwards all bits
-of the keys are turned over, so that equal elements still keep their order.
+Keys are integers that order as the elements do (`pieces.py`); NaN has the largest, and -0 that of
+0. To sort downwards all bits of the keys are turned over, so that equal elements still keep their
+order.
 
-`topk` of a few keeps those it has found in order, and looks at the rest once: hardly any is better than the last of them.
+`topk` of a few keeps those it has found in order, and looks at the rest once: hardly any is better
+than the last of them.
 
-How the real one differs: it sorts with `std::stable_sort` over pairs of iterators, or with vector instructions where those are
-at hand and nobody asked for stability; `topk` is `std::nth_element` or `std::partial_sort`.
+How the real one differs: it sorts with `std::stable_sort` over pairs of iterators, or with vector
+instructions where those are at hand and nobody asked for stability; `topk` is `std::nth_element` or
+`std::partial_sort`.
 """
 
 from __future__ import annotations
@@ -103,8 +107,12 @@ def smaller_than_nan(a, b):
     return (a < b) | ((b != b) & (a == a))
 
 
-def sort(t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, descending: bool) -> bool:
-    """Fill `values`, `indices` with the elements of `t` in order along `dim`, and where they were. False if numpy has to."""
+def sort(
+    t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, descending: bool
+) -> bool:
+    """Fill `values`, `indices` with the elements of `t` in order along `dim`, and where they were.
+    False if numpy has to.
+    """
     if t.dtype.np.char not in WORD or not SHORT <= t.shape[dim] < 1 << 31:
         return False
     x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))
@@ -117,7 +125,11 @@ def sort(t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, desce
     keys, places = np.empty((parts, 2, n), wide), np.empty((parts, 2, n), np.int32)
     counts = np.empty((parts, bindings["BYTES"], 256), np.int32)
     straight = dim == t.dim() - 1 and values.is_contiguous() and indices.is_contiguous()
-    found = (array(values), array(indices)) if straight else (np.empty_like(x), np.empty(x.shape, np.int64))
+    found = (
+        (array(values), array(indices))
+        if straight
+        else (np.empty_like(x), np.empty(x.shape, np.int64))
+    )
     addresses = [address(a) for a in (x, *found, keys, places, counts)]
     sizes = n, rows, parts, -int(descending)
     if not run(sorts_of_rows.bind(**bindings), words, parts, 1, *addresses, *sizes):
@@ -129,7 +141,9 @@ def sort(t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, desce
 
 
 def topk(t: TensorImpl, k: int, dim: int, largest: bool) -> Any:
-    """(values, indices) of the first k along `dim`, in order, as arrays. None if numpy has to find them."""
+    """(values, indices) of the first k along `dim`, in order, as arrays. None if numpy has to find
+    them.
+    """
     if t.dtype.np.char not in WORD or not 0 < k <= FEW:
         return None
     x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))

@@ -46,7 +46,9 @@ def entry_of(write: Callable[..., str], record: type, *tile: Any) -> Entry:
     """The machine code of the function that `write(*tile)` writes, which takes a `record`: loaded,
     or made for the first time."""
     name = write.__name__.removeprefix("write_")
-    used = {str(getattr(value, "__module__", "")) for value in write.__globals__.values()} | {write.__module__}
+    used = {str(getattr(value, "__module__", "")) for value in write.__globals__.values()} | {
+        write.__module__
+    }
     key = f"{tile} {version_of(*sorted(m for m in used if m.startswith('internals.')))}"
     return entry_from_ir(lambda: write(*tile), name, key, signature_of(record), optimize=False)
 
@@ -55,7 +57,9 @@ def entry_of(write: Callable[..., str], record: type, *tile: Any) -> Entry:
 def version_of(*modules: str) -> str:
     """A digest of the source of modules: part of a kernel's name in the cache on disk, so that a
     changed one is compiled anew."""
-    return hashlib.sha256("".join(inspect.getsource(sys.modules[m]) for m in modules).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        "".join(inspect.getsource(sys.modules[m]) for m in modules).encode()
+    ).hexdigest()[:16]
 
 
 class Code:
@@ -71,7 +75,9 @@ class Code:
         self.type = ir.VectorType(self.number, vector.lanes)
         self.align = int(vector.number[1])
         words = signature_of(record).split()
-        self.arguments = filled(record, (self._slot(slots, i, word) for i, word in enumerate(words)))
+        self.arguments = filled(
+            record, (self._slot(slots, i, word) for i, word in enumerate(words))
+        )
 
     def _slot(self, slots: Any, i: int, word: str) -> Any:
         address = self.b.gep(slots, [self.integer(i)], source_etype=I64)
@@ -91,7 +97,11 @@ class Code:
         return ir.Constant(I64, value) if isinstance(value, int) else value
 
     def add(self, a: Any, b: Any) -> Any:
-        return a if isinstance(b, int) and b == 0 else self.b.add(self.integer(a), self.integer(b), flags=("nsw",))
+        return (
+            a
+            if isinstance(b, int) and b == 0
+            else self.b.add(self.integer(a), self.integer(b), flags=("nsw",))
+        )
 
     def sub(self, a: Any, b: Any) -> Any:
         return self.b.sub(self.integer(a), self.integer(b), flags=("nsw",))
@@ -130,14 +140,18 @@ class Code:
         """The address `offsets` numbers behind `pointer`."""
         for offset in offsets:
             if not (isinstance(offset, int) and offset == 0):
-                pointer = self.b.gep(pointer, [self.integer(offset)], inbounds=True, source_etype=self.number)
+                pointer = self.b.gep(
+                    pointer, [self.integer(offset)], inbounds=True, source_etype=self.number
+                )
         return pointer
 
     def place(self, p: Any, image: Any, block: Any, row: Any) -> Any:
         """The address of a row of a block of an image, in what lies as a record of `address`,
         `image`, `block` and `row` says."""
         steps = (p.image, image), (p.block, block), (p.row, row)
-        return self.at(p.address, *(self.mul(step, i) for step, i in steps if not isinstance(i, int)))
+        return self.at(
+            p.address, *(self.mul(step, i) for step, i in steps if not isinstance(i, int))
+        )
 
     def load_int(self, pointer: Any, index: Any) -> Any:
         return self.b.load(self.b.gep(pointer, [index], source_etype=I64), typ=I64)
@@ -149,7 +163,15 @@ class Code:
         if mask is None:
             return self.b.load(place, align=self.align, typ=self.type)
         holds, none = self._holds(mask), ir.Constant(self.type, None)
-        return self.call("llvm.masked.load", self.type, place, ir.Constant(I32, self.align), holds, none, end=".p0")
+        return self.call(
+            "llvm.masked.load",
+            self.type,
+            place,
+            ir.Constant(I32, self.align),
+            holds,
+            none,
+            end=".p0",
+        )
 
     def load_number(self, pointer: Any, offset: Any = 0) -> Any:
         return self.b.load(self.at(pointer, offset), align=self.align, typ=self.number)
@@ -165,7 +187,15 @@ class Code:
             self.b.store(value, place, align=self.align)
         else:
             align = ir.Constant(I32, self.align)
-            self.call("llvm.masked.store", ir.VoidType(), value, place, align, self._holds(mask), end=".p0")
+            self.call(
+                "llvm.masked.store",
+                ir.VoidType(),
+                value,
+                place,
+                align,
+                self._holds(mask),
+                end=".p0",
+            )
 
     def _holds(self, mask: Any) -> Any:
         return self.b.icmp_signed("<", mask, ir.Constant(mask.type, None))
@@ -174,7 +204,9 @@ class Code:
         """Have the cache line at `pointer` brought near, for reading later. Any address will do."""
         read, second_level, data = (ir.Constant(I32, n) for n in (0, 2, 1))
         place = self.at(pointer, offset)
-        self.call("llvm.prefetch.p0", ir.VoidType(), place, read, second_level, data, of_vectors=False)
+        self.call(
+            "llvm.prefetch.p0", ir.VoidType(), place, read, second_level, data, of_vectors=False
+        )
 
     # Vectors
 
@@ -188,7 +220,9 @@ class Code:
         """A vector with `number` in all lanes."""
         undefined = ir.Constant(ir.VectorType(number.type, self.lanes), ir.Undefined)
         one = self.b.insert_element(undefined, number, ir.Constant(I32, 0))
-        return self.b.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes))
+        return self.b.shuffle_vector(
+            one, undefined, ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
+        )
 
     def mask(self, count: Any) -> Any:
         """What holds for the first `count` lanes: all of them, or none, where it is more than that,
@@ -200,14 +234,18 @@ class Code:
         count = self.max(self.min(count, self.lanes), 0)
         count = self.b.trunc(count, I32) if width is I32 else count
         places = ir.VectorType(width, self.lanes)
-        held = self.b.icmp_signed("<", ir.Constant(places, list(range(self.lanes))), self.spread(count))
+        held = self.b.icmp_signed(
+            "<", ir.Constant(places, list(range(self.lanes))), self.spread(count)
+        )
         return self.b.sext(held, places)
 
     def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c, rounded once where the CPU can."""
         return self.call("llvm.fmuladd", self.type, a, b, c)
 
-    def add_outer(self, numbers: Iterable[Any], vectors: Sequence[Any], sums: Sequence[Any]) -> list[Any]:
+    def add_outer(
+        self, numbers: Iterable[Any], vectors: Sequence[Any], sums: Sequence[Any]
+    ) -> list[Any]:
         """The sums plus the numbers at these addresses, each in all lanes, times each of the
         vectors.
 
@@ -222,16 +260,26 @@ class Code:
 
     def total(self, v: Any) -> Any:
         """The sum of the numbers in a vector, in any order."""
-        return self.call("llvm.vector.reduce.fadd", self.number, self.constant(-0.0), v, fastmath=("reassoc",))
+        return self.call(
+            "llvm.vector.reduce.fadd", self.number, self.constant(-0.0), v, fastmath=("reassoc",)
+        )
 
     def call(
-        self, name: str, result: Any, *values: Any, end: str = "", of_vectors: bool = True, fastmath: Sequence[str] = ()
+        self,
+        name: str,
+        result: Any,
+        *values: Any,
+        end: str = "",
+        of_vectors: bool = True,
+        fastmath: Sequence[str] = (),
     ) -> Any:
         """Call one of LLVM's own functions, which for vectors has their kind in its name."""
         name += f".v{self.lanes}f{8 * self.align}{end}" if of_vectors else end
         known = self.module.globals.get(name)
         if known is None:
-            known = ir.Function(self.module, ir.FunctionType(result, [v.type for v in values]), name)
+            known = ir.Function(
+                self.module, ir.FunctionType(result, [v.type for v in values]), name
+            )
         return self.b.call(known, values, fastmath=fastmath)
 
     # Other kernels, called by their addresses
@@ -247,7 +295,10 @@ class Code:
             value = ir.Constant(F64, value) if isinstance(value, float) else self.integer(value)
             value = self.b.fpext(value, F64) if value.type == F32 else value
             self.b.store(value, self.b.gep(slots, [self.integer(i)], source_etype=I64))
-        self.b.call(self.b.inttoptr(self.b.ptrtoint(kernel, I64), KERNEL.as_pointer()), [self.integer(0), count, slots])
+        self.b.call(
+            self.b.inttoptr(self.b.ptrtoint(kernel, I64), KERNEL.as_pointer()),
+            [self.integer(0), count, slots],
+        )
 
     def take(self, counter: Any) -> Any:
         """The integer at an address, which is one more afterwards."""
@@ -267,7 +318,9 @@ class Code:
 
     # Control
 
-    def loop(self, count: Any, start: Values, body: Body, *, at_least_once: bool = False) -> list[Any]:
+    def loop(
+        self, count: Any, start: Values, body: Body, *, at_least_once: bool = False
+    ) -> list[Any]:
         """`body(i, carried) -> carried` for 0 <= i < count; the values carried out of the last
         turn.
 
@@ -276,13 +329,23 @@ class Code:
         return self.range(0, count, start, body, at_least_once=at_least_once)
 
     def range(
-        self, first: Any, last: Any, start: Values, body: Body, *, step: int = 1, at_least_once: bool = False
+        self,
+        first: Any,
+        last: Any,
+        start: Values,
+        body: Body,
+        *,
+        step: int = 1,
+        at_least_once: bool = False,
     ) -> list[Any]:
         """The same for first <= i < last, `step` apart."""
         first, last = self.integer(first), self.integer(last)
         start = [self.integer(v) for v in start]
         before = self.b.block
-        inside, after = self.function.append_basic_block("loop"), self.function.append_basic_block("after")
+        inside, after = (
+            self.function.append_basic_block("loop"),
+            self.function.append_basic_block("after"),
+        )
         if at_least_once:
             self.b.branch(inside)
         else:
@@ -296,12 +359,20 @@ class Code:
             phi.add_incoming(value, end)
         self.b.cbranch(self.b.icmp_signed("<", following, last), inside, after)
         self.b.position_at_end(after)
-        return [self._merge(v, end, None if at_least_once else (s, before)) for v, s in zip(results, start)]
+        return [
+            self._merge(v, end, None if at_least_once else (s, before))
+            for v, s in zip(results, start)
+        ]
 
-    def unless(self, condition: Any, values: Values, body: Callable[[list[Any]], Values | None]) -> list[Any]:
+    def unless(
+        self, condition: Any, values: Values, body: Callable[[list[Any]], Values | None]
+    ) -> list[Any]:
         """`body(values)`, or `values` as they are where the condition holds."""
         before = self.b.block
-        inside, after = self.function.append_basic_block("do"), self.function.append_basic_block("after")
+        inside, after = (
+            self.function.append_basic_block("do"),
+            self.function.append_basic_block("after"),
+        )
         self.b.cbranch(condition, after, inside)
         self.b.position_at_end(inside)
         results = list(body(list(values)) or ())

@@ -64,12 +64,17 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def planned(window: Window, channels: int, height: int, width: int, out_height: int, out_width: int) -> Plan:
+def planned(
+    window: Window, channels: int, height: int, width: int, out_height: int, out_width: int
+) -> Plan:
     """The plan for images (height, width) that give results (out_height, out_width)."""
     kernel, stride, padding, dilation = window
     where = [[i * d for i in range(k)] for k, d in zip(kernel, dilation)]  # the kernel's elements
-    used = [sorted({w % s for w in along}) for along, s in zip(where, stride)]  # the phases they are in
-    rows, columns = (along[-1] // s + n for along, s, n in zip(where, stride, (out_height, out_width)))
+    # the phases they are in
+    used = [sorted({w % s for w in along}) for along, s in zip(where, stride)]
+    rows, columns = (
+        along[-1] // s + n for along, s, n in zip(where, stride, (out_height, out_width))
+    )
     parts, plane = len(used[0]) * len(used[1]), rows * columns
 
     def offset(i: int, j: int) -> int:
@@ -77,13 +82,25 @@ def planned(window: Window, channels: int, height: int, width: int, out_height: 
         return phase * plane + i // stride[0] * columns + j // stride[1]
 
     of_kernel = np.array([offset(i, j) for i in where[0] for j in where[1]], np.int64)
-    offsets = (np.arange(channels, dtype=np.int64)[:, None] * (parts * plane) + of_kernel).reshape(-1)
+    offsets = (np.arange(channels, dtype=np.int64)[:, None] * (parts * plane) + of_kernel).reshape(
+        -1
+    )
     as_it_lies = stride == (1, 1) and padding == (0, 0) and (rows, columns) == (height, width)
     phases = np.array([(r, c) for r in used[0] for c in used[1]], np.int64)
-    return Plan(Table(phases), parts, rows, columns, Table(offsets), (out_height - 1) * columns + out_width, as_it_lies)
+    return Plan(
+        Table(phases),
+        parts,
+        rows,
+        columns,
+        Table(offsets),
+        (out_height - 1) * columns + out_width,
+        as_it_lies,
+    )
 
 
-def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0) -> None:
+def lay_out(
+    x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0
+) -> None:
     """`n` images of x with a border, in phases."""
     plane = plan.rows * plan.columns
     steps = x.shape[1] * plan.plane, plane
@@ -91,23 +108,31 @@ def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid:
 
 
 def fill_columns(
-    x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: Scratch, row: int
+    x: TensorImpl,
+    first: int,
+    n: int,
+    places: tuple[int, int],
+    window: Window,
+    matrix: Scratch,
+    row: int,
 ) -> None:
-    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart.
+    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements
+    apart.
     """
     elements = _elements(window.kernel, window.dilation)
     _spread_out(x, first, n, elements, places, window, matrix, (prod(places), row), 0.0)
 
 
 def _spread_out(
-    x: TensorImpl, first: int, n: int, phases: Table, places: tuple[int, int], window: Window, out: Scratch,
-    steps: tuple[int, int], fill: float,
+    x: TensorImpl, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
+    out: Scratch, steps: tuple[int, int], fill: float,
 ) -> None:  # fmt: skip
     _, channels, height, width = x.shape
     parts = phases.size // 2
     typed(spread_out, x.dtype).parallel(
-        n * channels, GRAIN // (parts * prod(places) + 1) + 1, image_at(x, first), out.data_ptr(), phases.address,
-        parts, channels, *places, height, width, *window.padding, *window.stride, *x.stride(), *steps, fill,
+        n * channels, GRAIN // (parts * prod(places) + 1) + 1, image_at(x, first), out.data_ptr(),
+        phases.address, parts, channels, *places, height, width, *window.padding, *window.stride,
+        *x.stride(), *steps, fill,
     )  # fmt: skip
 
 
@@ -118,19 +143,24 @@ def _elements(kernel: tuple[int, int], dilation: tuple[int, int]) -> Table:
     return Table(np.array(where, np.int64))
 
 
-def cut_out(sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]) -> None:
+def cut_out(
+    sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]
+) -> None:
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
     _, channels, height, width = out.shape
     typed(cut_planes, out.dtype).parallel(
-        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(), sums.data_ptr() if bias is None else backed_ptr(bias),
-        image_at(out, first), bias is not None, channels, height, width, *steps, *out.stride(),
+        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(),
+        sums.data_ptr() if bias is None else backed_ptr(bias), image_at(out, first),
+        bias is not None, channels, height, width, *steps, *out.stride(),
     )  # fmt: skip
 
 
 def window_of(kernel: Sequence[int], *how: Sequence[int]) -> Window:
     """A window from the sizes of a kernel, stride, padding and dilation; in one dimension it is 1
     high."""
-    pairs = ((plain, *v) if len(v) == 1 else tuple(v) for plain, v in zip((1, 1, 0, 1), (kernel, *how)))
+    pairs = (
+        (plain, *v) if len(v) == 1 else tuple(v) for plain, v in zip((1, 1, 0, 1), (kernel, *how))
+    )
     return Window(*pairs)  # type: ignore[arg-type]
 
 
@@ -139,7 +169,9 @@ def as_images(t: TensorImpl) -> TensorImpl:
     if t.dim() == 4:
         return t
     (n, c, length), (n_step, c_step, step) = t.shape, t.stride()
-    found: TensorImpl = alias(t, (n, c, 1, length), (n_step, c_step, step * length, step), t.storage_offset())
+    found: TensorImpl = alias(
+        t, (n, c, 1, length), (n_step, c_step, step * length, step), t.storage_offset()
+    )
     return found
 
 
@@ -178,8 +210,8 @@ def behind_inside(stride: int, shift: int, size: int, count: int) -> Any:
 
 @kernel(signature="*T *T *i8" + " i8" * 16 + " f8")
 def spread_out(
-    begin, end, x, out, phase, phases, channels, rows, columns, height, width, top, left, step_h, step_w, x_n, x_c, x_h, x_w,
-    out_n, out_plane, fill,
+    begin, end, x, out, phase, phases, channels, rows, columns, height, width, top, left, step_h,
+    step_w, x_n, x_c, x_h, x_w, out_n, out_plane, fill,
 ):  # fmt: skip
     """Planes (height, width) of x as `phases` planes (rows, columns) each: element (i, j) of phase
     (r, c) is that in row i * step_h + r - top and column j * step_w + c - left, or `fill` outside.
@@ -213,9 +245,12 @@ def spread_out(
 
 @kernel(signature="*T *T *T" + " i8" * 11)
 def cut_planes(
-    begin, end, sums, bias, out, has_bias, channels, height, width, sums_n, sums_c, sums_h, out_n, out_c, out_h, out_w
+    begin, end, sums, bias, out, has_bias, channels, height, width, sums_n, sums_c, sums_h, out_n,
+    out_c, out_h, out_w
 ):  # fmt: skip
-    """The planes (height, width) of `sums`, whose rows are longer, plus the bias of their channel."""
+    """The planes (height, width) of `sums`, whose rows are longer, plus the bias of their
+    channel.
+    """
     for plane in range(begin, end):
         c = plane % channels
         at = plane // channels * sums_n + c * sums_c
@@ -232,10 +267,12 @@ def cut_planes(
 
 @kernel(signature="*T *T" + " i8" * 19)
 def add_columns(
-    begin, end, x, out, kernel_h, kernel_w, channels, rows, places, height, width, top, left, step_h, step_w, apart_h, apart_w,
-    x_row, x_image, out_n, out_c, out_h, out_w,
+    begin, end, x, out, kernel_h, kernel_w, channels, rows, places, height, width, top, left,
+    step_h, step_w, apart_h, apart_w, x_row, x_image, out_n, out_c, out_h, out_w,
 ):  # fmt: skip
-    """Planes (height, width) of zeros to which the elements of the columns are added where they came from."""
+    """Planes (height, width) of zeros to which the elements of the columns are added where they
+    came from.
+    """
     for plane in range(begin, end):
         n, c = plane // channels, plane % channels
         to = n * out_n + c * out_c
@@ -243,7 +280,10 @@ def add_columns(
             for j in range(width):
                 out[to + i * out_h + j * out_w] = T(0)
         for element in range(kernel_h * kernel_w):
-            shift_h, shift_w = element // kernel_w * apart_h - top, element % kernel_w * apart_w - left
+            shift_h, shift_w = (
+                element // kernel_w * apart_h - top,
+                element % kernel_w * apart_w - left,
+            )
             first = min(first_inside(step_w, shift_w), places)
             last = max(first, behind_inside(step_w, shift_w, width, places))
             at = (c * kernel_h * kernel_w + element) * x_row + n * x_image

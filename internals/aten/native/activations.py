@@ -1,7 +1,8 @@
-"""Activation functions, element by element (`aten/src/ATen/native/Activation.cpp`, `cpu/Activation.cpp`).
+"""Activation functions, element by element (`aten/src/ATen/native/Activation.cpp`,
+`cpu/Activation.cpp`).
 
-Each kernel is one loop for `TensorIterator`: a numpy expression that takes an array and writes to another. Half precision is
-computed in single and rounded once. NaN goes in, NaN comes out.
+Each kernel is one loop for `TensorIterator`: a numpy expression that takes an array and writes to
+another. Half precision is computed in single and rounded once. NaN goes in, NaN comes out.
 
 How the real one differs: the loops are vectorised C++; `gelu` also has an oneDNN version.
 """
@@ -55,7 +56,9 @@ def relu6_(self: Any) -> Any:
 
 
 def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
-    """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2 was trained with."""
+    """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2
+    was trained with.
+    """
     formulas = {"none": scalar.gelu, "tanh": scalar.gelu_tanh}
     if approximate not in formulas:
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -74,7 +77,9 @@ def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) ->
     return floating(self, "leaky_relu_cpu", loop, out)
 
 
-def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
+def elu(
+    self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None
+) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
     alpha, scale, input_scale = (real(n, self.dtype) for n in (alpha, scale, input_scale))
     loop = partial(scalar.elu.loop, bottom=alpha * scale, top=scale, rate=input_scale)
@@ -82,7 +87,9 @@ def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, 
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
-    """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
+    """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet,
+    `self` itself.
+    """
     numbers = {"beta": real(beta, self.dtype), "threshold": real(threshold, self.dtype)}
     return floating(self, "softplus_cpu", partial(scalar.softplus.loop, **numbers), out)
 
@@ -102,7 +109,9 @@ def log_sigmoid(self: Any) -> Any:
 
 @scalar.relu.made_by
 def relu_loop(x: Any, out: Any) -> None:
-    """max(x, 0). numpy compares two arrays three times as fast as an array and a number: small ones get an array of zeros."""
+    """max(x, 0). numpy compares two arrays three times as fast as an array and a number: small ones
+    get an array of zeros.
+    """
     np.maximum(x, _zeros(x.shape, x.dtype) if x.size <= 1 << 14 else 0, out=out)
 
 
@@ -118,8 +127,12 @@ def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     return unary(partial(scalar.clamp.loop, low=low, high=high), self, out, "common")
 
 
-def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
-    """Run `loop`, one that computes half precision in single, over a floating tensor; other dtypes have no kernel."""
+def floating(
+    self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False
+) -> Any:
+    """Run `loop`, one that computes half precision in single, over a floating tensor; other dtypes
+    have no kernel.
+    """
     if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
         raise not_implemented(kernel, self.dtype)
     _check_out(self, out)
@@ -128,4 +141,6 @@ def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any,
 
 def _check_out(self: TensorImpl, out: Any) -> None:
     if out is not None and out.dtype is not self.dtype:
-        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
+        raise RuntimeError(
+            f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}"
+        )

@@ -1,11 +1,12 @@
 """The gradients of the activations (`aten/src/ATen/native/Activation.cpp`).
 
-Each could be written with a handful of operators. As one loop over memory it is several times faster, so the gradient of an
-activation is an operator of its own, `X_backward(grad_output, self, ...)`, which Python does not see. It has a derivative again,
-in derivatives.yaml, so second derivatives come out as well.
+Each could be written with a handful of operators. As one loop over memory it is several times
+faster, so the gradient of an activation is an operator of its own, `X_backward(grad_output, self,
+...)`, which Python does not see. It has a derivative again, in derivatives.yaml, so second
+derivatives come out as well.
 
-How the real one differs: the loops are vectorised C++; and `silu_backward`, which has no derivative there, gives way to plain
-operators when a graph of the backward pass is wanted.
+How the real one differs: the loops are vectorised C++; and `silu_backward`, which has no derivative
+there, gives way to plain operators when a graph of the backward pass is wanted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from .loops import Loop, in_single
 
 
 def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:
-    """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose result may be `self`."""
+    """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose
+    result may be `self`.
+    """
     if self._geometry.dtype.category == COMPLEX:
         raise not_implemented("threshold_cpu", self.dtype)
     return binary(partial(threshold_loop, threshold=real(threshold, self.dtype)), grad_output, self)
@@ -43,29 +46,40 @@ def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, m
     return _run("hardshrink_backward_cpu", grad_output, self, loop)
 
 
-def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool) -> Any:
-    """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError where a result hides that."""
+def leaky_relu_backward(
+    grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool
+) -> Any:
+    """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError where
+    a result hides that.
+    """
     negative_slope = real(negative_slope, self.dtype)
     if self_is_result and negative_slope < 0:
         raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused "
-            "by calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue "
-            "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
-            "negative slope"
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+            "backward calculation with negative slope"
         )
     loop = partial(scalar.leaky_relu_backward.loop, slope=negative_slope)
     return _run("leaky_relu_backward_cpu", grad_output, self, loop)
 
 
 def elu_backward(
-    grad_output: TensorImpl, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: TensorImpl
+    grad_output: TensorImpl,
+    alpha: Any,
+    scale: Any,
+    input_scale: Any,
+    is_result: bool,
+    self_or_result: TensorImpl,
 ) -> Any:
     """The gradient of elu, from its argument or (`is_result`) from its result."""
     alpha, scale, input_scale = (real(n, grad_output.dtype) for n in (alpha, scale, input_scale))
     if is_result and alpha < 0:
         raise RuntimeError(
-            "In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by "
-            "calling in-place forward function with a negative slope, please call out-of-place version instead."
+            "In-place elu backward calculation is triggered with a negative slope which is not "
+            "supported. This is caused by calling in-place forward function with a negative slope, "
+            "please call out-of-place version instead."
         )
     formula = scalar.elu_backward_from_result if is_result else scalar.elu_backward
     loop = partial(formula.loop, bottom=alpha * scale, top=scale, rate=input_scale)
@@ -88,13 +102,21 @@ def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
 
 def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
-    loop = partial(scalar.softplus_backward.loop, beta=real(beta, self.dtype), threshold=real(threshold, self.dtype))
+    loop = partial(
+        scalar.softplus_backward.loop,
+        beta=real(beta, self.dtype),
+        threshold=real(threshold, self.dtype),
+    )
     return _run("softplus_backward_cpu", grad_output, self, loop)
 
 
 def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
-    """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in `buffer`."""
-    return _run("log_sigmoid_backward_cpu", grad_output, self, scalar.log_sigmoid_backward.loop, buffer)
+    """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in
+    `buffer`.
+    """
+    return _run(
+        "log_sigmoid_backward_cpu", grad_output, self, scalar.log_sigmoid_backward.loop, buffer
+    )
 
 
 def hardsigmoid_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
@@ -108,35 +130,50 @@ def hardswish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
 
 
 def mish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
-    """grad_output * (t + self * s * (1 - t²)), where t is tanh(softplus(self)) and s is sigmoid(self)."""
+    """grad_output * (t + self * s * (1 - t²)), where t is tanh(softplus(self)) and s is
+    sigmoid(self).
+    """
     return _run("mish_backward_cpu", grad_output, self, scalar.mish_backward.loop)
 
 
 def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None) -> Any:
-    """grad_output / (self * (1 - self)); beyond the bounds `eps` and 1 - eps 0, without them NaN beyond 0 and 1."""
+    """grad_output / (self * (1 - self)); beyond the bounds `eps` and 1 - eps 0, without them NaN
+    beyond 0 and 1.
+    """
     bounded = eps is not None and eps >= 0
-    loop = partial(scalar.logit_backward.loop, low=eps if bounded else 0.0, beyond=0.0 if bounded else nan)
+    loop = partial(
+        scalar.logit_backward.loop, low=eps if bounded else 0.0, beyond=0.0 if bounded else nan
+    )
     return _run("logit_backward_cpu", grad_output, self, loop)
 
 
 def shrink_backward(grad_output: TensorImpl, self: TensorImpl, lambd: Any) -> Any:
     """`grad_output` where `self` is not between -lambd and lambd: the gradient of both shrinks."""
-    return _run("shrink_backward_cpu", grad_output, self, partial(shrink_loop, lambd=real(lambd, self.dtype)))
+    return _run(
+        "shrink_backward_cpu",
+        grad_output,
+        self,
+        partial(shrink_loop, lambd=real(lambd, self.dtype)),
+    )
 
 
 def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
-    """The gradients of both halves of `self`, side by side along `dim`. Raises RuntimeError as `glu` does, and for two dtypes."""
+    """The gradients of both halves of `self`, side by side along `dim`. Raises RuntimeError as
+    `glu` does, and for two dtypes.
+    """
     half, gate = halves(self, dim)
     if grad_output.dtype is not self.dtype:
         raise RuntimeError(
-            f"Found dtype {SCALAR_TYPE_NAME[grad_output.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}"
+            f"Found dtype {SCALAR_TYPE_NAME[grad_output.dtype]} but expected "
+            f"{SCALAR_TYPE_NAME[self.dtype]}"
         )
     if not self.dtype.is_floating_point:
         raise not_implemented("glu_backward_cpu", self.dtype)
     together = broadcast_shapes(half.shape, grad_output.shape)
     if tuple(together) != tuple(half.shape):
         raise RuntimeError(
-            f"output with shape {list(half.shape)} doesn't match the broadcast shape {list(together)}"
+            f"output with shape {list(half.shape)} doesn't match the broadcast shape "
+            f"{list(together)}"
         )
     result = empty_contiguous(self.shape, self.dtype, self.device)
     to_half, to_gate = halves(result, dim)
@@ -163,7 +200,9 @@ def infinitely_differentiable_gelu_backward(grad: Any, self: Any) -> Any:
     return (cdf + self * (self * self * -0.5).exp() * (1 / sqrt(2 * pi))) * grad
 
 
-def _run(kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
+def _run(
+    kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl
+) -> Any:
     """Run `loop` over floating tensors; the others have no kernel."""
     it = TensorIterator([grad_output, self, *more])
     if it.common_dtype.category != FLOATING:
@@ -195,9 +234,11 @@ def shrink_loop(g: Any, x: Any, out: Any, lambd: Any) -> None:
 
 
 def _drop(g: Any, where: Any, out: Any) -> None:
-    """`g` with zeros `where` that is True, NaN and infinities included: all bits of an element are kept or none.
+    """`g` with zeros `where` that is True, NaN and infinities included: all bits of an element are
+    kept or none.
 
-    Unlike a choice element by element this has nothing for the processor to guess wrong: 13 times faster than np.where.
+    Unlike a choice element by element this has nothing for the processor to guess wrong: 13 times
+    faster than np.where.
     """
     bits = np.dtype(f"i{g.itemsize}")
     mask = where.astype(bits)
@@ -217,5 +258,6 @@ def sigmoid_loop(g: Any, y: Any, out: Any) -> None:
 @in_single
 def tanh_loop(g: Any, y: Any, out: Any) -> None:
     slope = np.multiply(y, y)
-    slope = np.subtract(1, slope, out=slope if slope.ndim else None)  # of 0-d arrays numpy makes scalars: no place to write to
+    # of 0-d arrays numpy makes scalars: no place to write to
+    slope = np.subtract(1, slope, out=slope if slope.ndim else None)
     np.multiply(g, slope.conj(), out=out)

@@ -1,9 +1,12 @@
-"""Activations of straight pieces and those put together from others (`aten/src/ATen/native/{Activation,GatedLinearUnit}.cpp`).
+"""Activations of straight pieces and those put together from others
+(`aten/src/ATen/native/{Activation,GatedLinearUnit}.cpp`).
 
-`hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull towards 0; `mish` and `glu` are
-gates. `celu`, `selu` and `prelu` are `elu` and `leaky_relu` with other constants, or learned ones.
+`hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull
+towards 0; `mish` and `glu` are gates. `celu`, `selu` and `prelu` are `elu` and `leaky_relu` with
+other constants, or learned ones.
 
-How the real one differs: the loops are vectorised C++; `prelu` has a kernel and a derivative of its own.
+How the real one differs: the loops are vectorised C++; `prelu` has a kernel and a derivative of its
+own.
 """
 
 from __future__ import annotations
@@ -46,49 +49,71 @@ def mish(self: TensorImpl, out: Any = None) -> Any:
 def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self`, with 0 in place of the elements between -lambd and lambd."""
 
-    return floating(self, "hardshrink_cpu", partial(scalar.hardshrink.loop, lambd=real(lambd, self.dtype)), out)
+    return floating(
+        self, "hardshrink_cpu", partial(scalar.hardshrink.loop, lambd=real(lambd, self.dtype)), out
+    )
 
 
 def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
-    """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a negative `lambd`."""
+    """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a
+    negative `lambd`.
+    """
     check_dtype("softshrink_check", self.dtype, FLOATING)
     largest, lambd = finfo(self.dtype).max, real(lambd, self.dtype)
     if not 0 <= lambd <= largest:
         name = SCALAR_TYPE_NAME[self.dtype]
-        raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}"
+        )
 
     return floating(self, "softshrink_cpu", partial(scalar.softshrink.loop, lambd=lambd), out)
 
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
-    """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError for complex and bool."""
+    """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError
+    for complex and bool.
+    """
     check_dtype("threshold_cpu", self.dtype, INTEGRAL, FLOATING)
-    return TensorIterator([self]).run(partial(scalar.threshold.loop, threshold=threshold, value=value))
+    return TensorIterator([self]).run(
+        partial(scalar.threshold.loop, threshold=threshold, value=value)
+    )
 
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:
-    """The first half of `self` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
+    """The first half of `self` along `dim`, times the sigmoid of the second half. Raises
+    RuntimeError for an odd size.
+    """
     half, gate = halves(self, dim)
     check_dtype("glu_cpu", self.dtype, FLOATING)
-    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(scalar.gated.loop)
+    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(
+        scalar.gated.loop
+    )
 
 
 def halves(self: TensorImpl, dim: int) -> tuple[Any, Any]:
-    """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size, and where there is no dimension."""
+    """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size, and where
+    there is no dimension.
+    """
     if self.dim() == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if not -self.dim() <= dim < self.dim():
         reach = f"[{-self.dim()}, {self.dim() - 1}]"
-        raise IndexError(f"Dimension out of range (expected to be in range of {reach}, but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of {reach}, but got {dim})"
+        )
     dim %= self.dim()
     if self.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}"
+        )
     n = self.shape[dim] // 2
     return ops.narrow(self, dim, 0, n), ops.narrow(self, dim, n, n)
 
 
 def celu(self: Any, alpha: Any = 1.0) -> Any:
-    """`self` where positive, alpha * (exp(self / alpha) - 1) elsewhere. Raises RuntimeError for an alpha of 0."""
+    """`self` where positive, alpha * (exp(self / alpha) - 1) elsewhere. Raises RuntimeError for an
+    alpha of 0.
+    """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return ops.elu(self, alpha, 1.0, 1.0 / alpha)
@@ -104,11 +129,13 @@ def selu_(self: Any) -> Any:
 
 
 def prelu(self: Any, weight: Any) -> Any:
-    """leaky_relu whose slope is learned: `weight` has one element, or one for each channel (dimension 1) of `self`."""
+    """leaky_relu whose slope is learned: `weight` has one element, or one for each channel
+    (dimension 1) of `self`.
+    """
     if self.dtype is not weight.dtype:
         raise RuntimeError(
-            "prelu: Type promoting not supported. Got "
-            f"{SCALAR_TYPE_NAME[self.dtype]} and {SCALAR_TYPE_NAME[weight.dtype]}"
+            f"prelu: Type promoting not supported. Got {SCALAR_TYPE_NAME[self.dtype]} and "
+            f"{SCALAR_TYPE_NAME[weight.dtype]}"
         )
     if weight.numel() != 1:
         if self.dim() == 0:

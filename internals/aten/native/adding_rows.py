@@ -1,9 +1,12 @@
-"""Adding to elements that an index names, perhaps more than once (`index_put_` with `accumulate`, `index_add`).
+"""Adding to elements that an index names, perhaps more than once (`index_put_` with `accumulate`,
+`index_add`).
 
-`np.add.at` adds one number after the other. Where whole rows are added and there are many, it is faster to sort the rows by where
-they go and add up each run of equal positions. Both add in the order of the index, so that sums come out the same every time.
+`np.add.at` adds one number after the other. Where whole rows are added and there are many, it is
+faster to sort the rows by where they go and add up each run of equal positions. Both add in the
+order of the index, so that sums come out the same every time.
 
-How the real one differs: the CPU kernels add row by row, or number by number, without sorting; CUDA's sort.
+How the real one differs: the CPU kernels add row by row, or number by number, without sorting;
+CUDA's sort.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ LONG_ROW = 8
 
 
 def add_at(a: Any, positions: Any, source: Any) -> None:
-    """`a[positions] += source` over the first dimension, counting repeats; `source` has shape (*positions.shape, *a.shape[1:]).
+    """`a[positions] += source` over the first dimension, counting repeats; `source` has shape
+    (*positions.shape, *a.shape[1:]).
 
     Negative positions count from the end. Raises IndexError for positions out of range.
     """

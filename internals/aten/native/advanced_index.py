@@ -1,18 +1,24 @@
-"""What a list of index tensors asks for (`AdvancedIndex` in `aten/src/ATen/native/IndexingUtils.h`).
+"""What a list of index tensors asks for (`AdvancedIndex` in
+`aten/src/ATen/native/IndexingUtils.h`).
 
-`x.index([i, None, j])` has one entry a dimension: an index tensor, or None for "all of it". Before an element is read or
-written, somebody has to decide
+`x.index([i, None, j])` has one entry a dimension: an index tensor, or None for "all of it". Before
+an element is read or written, somebody has to decide
 
-- what a mask means: the positions where it is true, one integer tensor for each dimension of the mask;
+- what a mask means: the positions where it is true, one integer tensor for each dimension of the
+  mask;
 - what all index tensors broadcast to: that shape replaces the dimensions they index;
-- where it goes: in their place when the indexed dimensions are neighbours, else in front of all others.
+- where it goes: in their place when the indexed dimensions are neighbours, else in front of all
+  others.
 
-`AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with, slices and integer arrays;
-negative indices count from the end, and what is out of range numpy finds before it walks.
+`AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with,
+slices and integer arrays; negative indices count from the end, and what is out of range numpy finds
+before it walks.
 
-On a GPU the decisions are the same; index tensors stay where they are (`internals/cuda/native/indexing.py`).
+On a GPU the decisions are the same; index tensors stay where they are
+(`internals/cuda/native/indexing.py`).
 
-How the real one differs: it ends with byte strides and a loop that adds up `index * stride`; numpy has that loop inside.
+How the real one differs: it ends with byte strides and a loop that adds up `index * stride`; numpy
+has that loop inside.
 """
 
 from __future__ import annotations
@@ -37,15 +43,18 @@ MASKS = (dt.bool_, dt.uint8)
 class AdvancedIndex:
     """The decisions for indexing `source` with `indices`. Raises IndexError when they do not fit.
 
-    Attributes: `index_shape`, what the index tensors broadcast to; `dims`, the dimensions they index; `adjacent`; `place`, the
-    dimension of the result where `index_shape` begins; `shape` of the result; `key` for numpy.
+    Attributes: `index_shape`, what the index tensors broadcast to; `dims`, the dimensions they
+    index; `adjacent`; `place`, the dimension of the result where `index_shape` begins; `shape` of
+    the result; `key` for numpy.
     """
 
     def __init__(self, source: TensorImpl, indices: Sequence[TensorImpl | None]) -> None:
         self.source = source
         sizes = tuple(source.shape)
         if len(indices) > len(sizes):
-            raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {len(indices)})")
+            raise IndexError(
+                f"too many indices for tensor of dimension {len(sizes)} (got {len(indices)})"
+            )
         arrays = self._integer_indices(sizes, indices)
         self.dims = [d for d, a in enumerate(arrays) if a is not None]
         self.arrays = [arrays[d] for d in self.dims]
@@ -59,16 +68,22 @@ class AdvancedIndex:
 
     @cached_property
     def key(self) -> Any:
-        """Slices, and where there is an index a copy of it: numpy checks first, and another thread may write to the tensor."""
+        """Slices, and where there is an index a copy of it: numpy checks first, and another thread
+        may write to the tensor.
+        """
         key: list[Any] = [slice(None)] * len(self.source.shape)
         for d, a in zip(self.dims, self.arrays):
             key[d] = a.copy("K") if d in self._tensors else a
         return tuple(key)
 
     def strides(self) -> tuple[int, ...]:
-        """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""
+        """Strides of a new result: the order in memory of the source's dimensions, then of the
+        index tensors', is kept.
+        """
         strides = self.source.stride()
-        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or _is_contiguous(a) for a in self.arrays):
+        if strides == contiguous_strides(self.source.shape) and all(
+            a.ndim < 2 or _is_contiguous(a) for a in self.arrays
+        ):
             return contiguous_strides(self.shape)
         rest = [s for d, s in enumerate(strides) if d not in self.dims]
         before, after = rest[: self.place], rest[self.place :]
@@ -85,19 +100,27 @@ class AdvancedIndex:
         return tuple(result)
 
     def range_error(self) -> IndexError:
-        """The error for the first element with an index out of range. PyTorch counts the indexed dimensions only."""
+        """The error for the first element with an index out of range. PyTorch counts the indexed
+        dimensions only.
+        """
         found = []
         for position, d in enumerate(self.dims):
             n, flat = self.source.shape[d], np.broadcast_to(self.key[d], self.index_shape).ravel()
             wrong = np.nonzero((flat < -n) | (flat >= n))[0]
             found += [(wrong[0], position, flat[wrong[0]], n)] if wrong.size else []
         if not found:
-            return IndexError("an index was out of bounds, and was then written to by another thread")
+            return IndexError(
+                "an index was out of bounds, and was then written to by another thread"
+            )
         _, position, index, n = min(found)
         return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
 
-    def _integer_indices(self, sizes: Sequence[int], indices: Sequence[TensorImpl | None]) -> list[Any]:
-        """One integer array (or None) for each dimension: masks become the positions where they are true."""
+    def _integer_indices(
+        self, sizes: Sequence[int], indices: Sequence[TensorImpl | None]
+    ) -> list[Any]:
+        """One integer array (or None) for each dimension: masks become the positions where they are
+        true.
+        """
         arrays: list[Any] = []
         self._tensors = set()  # the dimensions whose arrays are the memory of tensors
         for index in indices:
@@ -105,7 +128,10 @@ class AdvancedIndex:
                 arrays.append(None)
             elif index.dtype in MASKS:
                 if index.dtype is dt.uint8:
-                    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+                    warn(
+                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                        "torch.bool instead."
+                    )
                 check_mask(index, sizes, len(arrays))
                 arrays += self._positions(index)
             elif index.dtype in (dt.int64, dt.int32):
@@ -120,7 +146,11 @@ class AdvancedIndex:
         here = self.source.device
         if here is CPU:
             return array(index)
-        return index if index.device is here else ops._to_copy(index, None, None, here, None, False, None)
+        return (
+            index
+            if index.device is here
+            else ops._to_copy(index, None, None, here, None, False, None)
+        )
 
     def _positions(self, mask: TensorImpl) -> Sequence[Any]:
         """Where a mask is true: an index for each of its dimensions."""
@@ -136,7 +166,9 @@ def _strides(index: Any) -> Sequence[int]:
 
 
 def _is_contiguous(index: Any) -> bool:
-    return bool(index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous)
+    return bool(
+        index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous
+    )
 
 
 def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
@@ -146,14 +178,18 @@ def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
         return np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
         shapes = ", ".join(str(list(a.shape)) for a in arrays)
-        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
 
 
 def check_mask(mask: TensorImpl, sizes: Sequence[int], first: int) -> None:
-    """Raises IndexError unless the mask has the sizes of the dimensions it stands for, `first` and those after it."""
+    """Raises IndexError unless the mask has the sizes of the dimensions it stands for, `first` and
+    those after it.
+    """
     for j, n in enumerate(mask.shape):
         if n != sizes[wrap_dim(first + j, len(sizes))]:
             raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {j} does not match the shape of the indexed tensor "
-                f"{list(sizes)} at index {first + j}"
+                f"The shape of the mask {list(mask.shape)} at index {j} does not match the shape "
+                f"of the indexed tensor {list(sizes)} at index {first + j}"
             )

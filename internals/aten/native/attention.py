@@ -1,8 +1,8 @@
 """Scaled dot-product attention (`aten/src/ATen/native/transformers/attention.cpp`).
 
-softmax(q @ k.T * scale + mask) @ v, batch by batch. This is PyTorch's "math" implementation, made of operators. Where there is
-no mask to add and no gradient to come, machine code does it at once (`aten/compiled/attention.py`), and never holds the whole
-matrix of scores.
+softmax(q @ k.T * scale + mask) @ v, batch by batch. This is PyTorch's "math" implementation, made
+of operators. Where there is no mask to add and no gradient to come, machine code does it at once
+(`aten/compiled/attention.py`), and never holds the whole matrix of scores.
 
 How the real one differs: its fused kernel (flash attention) takes masks too, and has a gradient.
 """
@@ -22,28 +22,41 @@ from internals.machine_code.settings import settings
 
 
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """query (..., L, E), key (..., S, E), value (..., S, V) give (..., L, V).
 
-    `attn_mask` broadcasts to (..., L, S): False means "do not look", numbers are added to the scores. `is_causal` lets position i
-    see only positions up to i. `scale` is 1 / sqrt(E) unless given. `enable_gqa`: groups of query heads share a key head.
+    `attn_mask` broadcasts to (..., L, S): False means "do not look", numbers are added to the
+    scores. `is_causal` lets position i see only positions up to i. `scale` is 1 / sqrt(E) unless
+    given. `enable_gqa`: groups of query heads share a key head.
     """
     _check(query, key, value, attn_mask)
     if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
     if not query.dtype.is_floating_point:
-        raise RuntimeError("expected scalar type Float but found " + dt.SCALAR_TYPE_NAME[query.dtype])
+        raise RuntimeError(
+            "expected scalar type Float but found " + dt.SCALAR_TYPE_NAME[query.dtype]
+        )
     if enable_gqa:
         key, value = _share_heads(query, key, value)
-    if attn_mask is None and dropout_p == 0 and (result := _at_once(query, key, value, is_causal, scale)) is not None:
+    if (
+        attn_mask is None
+        and dropout_p == 0
+        and (result := _at_once(query, key, value, is_causal, scale)) is not None
+    ):
         return result
-    root = sqrt(1 / sqrt(query.shape[-1]) if scale is None else abs(scale))  # half of the factor on either side
+    # half of the factor on either side
+    root = sqrt(1 / sqrt(query.shape[-1]) if scale is None else abs(scale))
     sign = -1 if scale is not None and scale < 0 else 1
     scores = F.matmul(query * (root * sign), key.transpose(-2, -1) * root)
     if is_causal:
-        attn_mask = F.ones(query.shape[-2], key.shape[-2], dtype=dt.bool_, device=query.device).tril()
+        attn_mask = F.ones(
+            query.shape[-2], key.shape[-2], dtype=dt.bool_, device=query.device
+        ).tril()
     if attn_mask is not None:
         if attn_mask.dtype is dt.bool_:
             attn_mask = F.zeros_like(attn_mask, dtype=query.dtype).masked_fill(~attn_mask, -inf)
@@ -55,9 +68,14 @@ def scaled_dot_product_attention(
 
 
 def _at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float | None) -> Any:
-    """What one kernel computes for tensors (batch, heads, ..., ...) or (batch, ..., ...); None where operators have to."""
+    """What one kernel computes for tensors (batch, heads, ..., ...) or (batch, ..., ...); None
+    where operators have to.
+    """
     tensors = query, key, value
-    if any(t.dim() != query.dim() or t.device is not CPU for t in tensors) or query.dim() not in (3, 4):
+    if any(t.dim() != query.dim() or t.device is not CPU for t in tensors) or query.dim() not in (
+        3,
+        4,
+    ):
         return None
     if query.numel() * key.shape[-2] < settings.least or tracer.state is not None:
         return None
@@ -75,7 +93,9 @@ def _at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float | N
 
 
 def _safe_softmax(scores: Any) -> Any:
-    """softmax over the last dimension; a row with nothing to look at is all zeros instead of NaN."""
+    """softmax over the last dimension; a row with nothing to look at is all zeros instead of
+    NaN.
+    """
     if scores.shape[-1] == 0:
         return scores
     blind = (scores == -inf).all(-1, True)
@@ -85,25 +105,31 @@ def _safe_softmax(scores: Any) -> Any:
 def _share_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
     if heads % key_heads or heads % value_heads:
-        raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
-    return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query"
+        )
+    return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(
+        heads // value_heads, -3
+    )
 
 
 def _check(query: Any, key: Any, value: Any, mask: Any) -> None:
     if not query.dtype is key.dtype is value.dtype:
         names = [TYPE_META_NAME[t.dtype] for t in (query, key, value)]
         raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} "
-            "instead.".format(*names)
+            "Expected query, key, and value to have the same dtype, but got "
+            "query.dtype: {} key.dtype: {} and value.dtype: {} instead.".format(*names)
         )
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()} key.dim: "
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()} key.dim: "
             f"{key.dim()} and value.dim: {value.dim()} instead."
         )
     if mask is not None and mask.dtype not in (dt.bool_, dt.float32, query.dtype):
         names = [TYPE_META_NAME[t.dtype] for t in (mask, query)]
         raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: "
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            "attn_mask.dtype: {} and  query.dtype: "
             "{} instead.".format(*names)
         )

@@ -1,9 +1,11 @@
 """The bits of integers and bools: & | ^, and shifts (`aten/src/ATen/native/BinaryOps.cpp`).
 
-For bool & | ^ are the logical connectives, and shifts are refused. Other dtypes raise NotImplementedError. Shifting by more
-places than there are, or by fewer than none, shifts every bit out: what is left is 0, or -1 of a negative number shifted right.
+For bool & | ^ are the logical connectives, and shifts are refused. Other dtypes raise
+NotImplementedError. Shifting by more places than there are, or by fewer than none, shifts every bit
+out: what is left is 0, or -1 of a negative number shifted right.
 
-How the real one differs: C++ leaves such shifts undefined, so its loops ask first; numpy's do that too.
+How the real one differs: C++ leaves such shifts undefined, so its loops ask first; numpy's do that
+too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
-"""Padding that repeats what lies at the border (`aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp`).
+"""Padding that repeats what lies at the border
+(`aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp`).
 
-Reflection reads the places 2 1 | 0 1 2 3 | 2 1, replication 0 0 | 0 1 2 3 | 3 3. A row of such places is an index, so padding is
-one `index_select` a dimension, and its gradient one `index_add`: what was read twice gets both gradients. Negative amounts cut
-off, and need no code: the places just begin later.
+Reflection reads the places 2 1 | 0 1 2 3 | 2 1, replication 0 0 | 0 1 2 3 | 3 3. A row of such
+places is an index, so padding is one `index_select` a dimension, and its gradient one `index_add`:
+what was read twice gets both gradients. Negative amounts cut off, and need no code: the places just
+begin later.
 
-The operators have derivatives of their own, though their kernels call operators: in the graph there is one node for a padding.
+The operators have derivatives of their own, though their kernels call operators: in the graph there
+is one node for a padding.
 
-How the real one differs: a loop over the output for each number of dimensions, and another for each gradient.
+How the real one differs: a loop over the output for each number of dimensions, and another for each
+gradient.
 """
 
 from __future__ import annotations
@@ -26,7 +30,9 @@ from .memory_format import suggests_channels_last
 
 
 class Border(NamedTuple):
-    """A way of padding: its name, and the places to read for positions that may lie outside 0 ... n - 1."""
+    """A way of padding: its name, and the places to read for positions that may lie outside 0 ... n
+    - 1.
+    """
 
     name: str
     places: Callable[[Any, int], Any]
@@ -46,7 +52,8 @@ def _padded(border: Border, n: int, self: Any, padding: Sequence[int]) -> Any:
     return _ordered_as(self, result)
 
 
-# (N, C, W) or (C, W) with [left, right] elements more, mirrored. Raises RuntimeError for amounts as large as W.
+# (N, C, W) or (C, W) with [left, right] elements more, mirrored. Raises RuntimeError for amounts as
+# large as W.
 reflection_pad1d = partial(_padded, REFLECTION, 1)
 # (N, C, H, W) or (C, H, W) with [left, right, top, bottom] elements more.
 reflection_pad2d = partial(_padded, REFLECTION, 2)
@@ -60,11 +67,16 @@ replication_pad3d = partial(_padded, REPLICATION, 3)
 
 def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
     sizes = _check(border, n, self, padding)
-    for name, expected, got in zip(("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)):
+    for name, expected, got in zip(
+        ("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)
+    ):
         if expected != got:
             raise RuntimeError(f"grad_output {name} unexpected. Expected: {expected}, Got: {got}")
     if grad_output.shape[:-n] != self.shape[:-n]:
-        raise RuntimeError(f"grad_output of sizes {list(grad_output.shape)} is not that of an input of {list(self.shape)}")
+        raise RuntimeError(
+            f"grad_output of sizes {list(grad_output.shape)} is not that of an input of "
+            f"{list(self.shape)}"
+        )
     check_same_dtype(grad_output, self)
     if self.dtype.category < FLOATING:
         raise not_implemented(f"{border.name}{n}d_backward", self.dtype)
@@ -75,7 +87,8 @@ def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequen
     return _ordered_as(self, result)
 
 
-# Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do not fit.
+# Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do
+# not fit.
 reflection_pad1d_backward = partial(_folded, REFLECTION, 1)
 reflection_pad2d_backward = partial(_folded, REFLECTION, 2)
 reflection_pad3d_backward = partial(_folded, REFLECTION, 3)
@@ -102,20 +115,24 @@ def _check(border: Border, n: int, t: Any, padding: Sequence[int]) -> tuple[int,
         raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
     if t.dim() not in (n + 1, n + 2) or 0 in t.shape[t.dim() == n + 2 :]:
         raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-            f"input, but got: {list(t.shape)}"
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and "
+            f"other non-zero dimensions for input, but got: {list(t.shape)}"
         )
     sizes = list(t.shape)
     for i in range(n):
         dim, before, after = t.dim() - 1 - i, padding[2 * i], padding[2 * i + 1]
         if border is REFLECTION and max(before, after) >= sizes[dim]:
             raise RuntimeError(
-                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding "
-                f"({before}, {after}) at dimension {dim} of input {list(t.shape)}"
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({before}, {after}) at dimension {dim} of input "
+                f"{list(t.shape)}"
             )
         sizes[dim] += before + after
     if max(sizes[-n:]) < 1:
-        given, left = (" ".join(f"{name}: {size}" for name, size in zip("DHW"[-n:], s[-n:])) for s in (t.shape, sizes))
+        given, left = (
+            " ".join(f"{name}: {size}" for name, size in zip("DHW"[-n:], s[-n:]))
+            for s in (t.shape, sizes)
+        )
         raise RuntimeError(f"input ({given}) is too small. Calculated output {left}")
     if min(sizes) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")

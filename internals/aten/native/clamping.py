@@ -1,7 +1,7 @@
 """Keeping values between bounds (`aten/src/ATen/native/TensorCompare.cpp`: `clamp`).
 
-A bound may be a number, a tensor or absent, and takes part in type promotion. NaN wins wherever it appears. When the lower bound
-lies above the upper one, the upper one counts.
+A bound may be a number, a tensor or absent, and takes part in type promotion. NaN wins wherever it
+appears. When the lower bound lies above the upper one, the upper one counts.
 
 How the real one differs: each combination has a loop of its own.
 """
@@ -25,7 +25,8 @@ from internals.core.scalar import checked
 def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     """min(max(self, min), max); either bound may be None, a number or a tensor.
 
-    Raises RuntimeError when both are None or a number does not fit the dtype, NotImplementedError for complex and bool.
+    Raises RuntimeError when both are None or a number does not fit the dtype, NotImplementedError
+    for complex and bool.
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -36,14 +37,26 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
         raise NotImplementedError("clamp is not supported for complex types")
     if out is self and numbers and not can_cast(promoted, self.dtype):
         names = SCALAR_TYPE_NAME[promoted], TYPE_META_NAME[self.dtype]
-        raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
+        raise RuntimeError(
+            f"result type {names[0]} can't be cast to the desired output type {names[1]}"
+        )
     if out is not None and out is not self and numbers and out.dtype is not promoted:
-        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[promoted]}")
+        raise RuntimeError(
+            f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[promoted]}"
+        )
     promote = "common" if promoted is self.dtype else promoted
-    if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
+    if promoted.category == COMPLEX or (
+        promoted.category == BOOL and (numbers or len(bounds) == 2)
+    ):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
     if not numbers:
-        loop = scalar.clamp_tensors.loop if len(bounds) == 2 else np.maximum if max is None else np.minimum
+        loop = (
+            scalar.clamp_tensors.loop
+            if len(bounds) == 2
+            else np.maximum
+            if max is None
+            else np.minimum
+        )
         return TensorIterator((self, *bounds), out, promote).run(loop)
     low, high = (None if b is None else checked(b, promoted) for b in (min, max))
     if low is None:
@@ -71,7 +84,13 @@ clamp_max_Tensor = clamp_max
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:
-    name = "clamp" if min is not None and max is not None else "clamp_min" if max is None else "clamp_max"
+    name = (
+        "clamp"
+        if min is not None and max is not None
+        else "clamp_min"
+        if max is None
+        else "clamp_max"
+    )
     if is_number:
         return f"{name}_scalar_cpu"
     return {"clamp": "clamp_cpu", "clamp_min": "maximum_cpu", "clamp_max": "minimum_cpu"}[name]

@@ -1,7 +1,7 @@
 """Comparisons, and the logic of truth values (`aten/src/ATen/native/BinaryOps.cpp`).
 
-The operands are promoted to a common dtype, compared in it, and the result is bool; written in place or to `out=`, it becomes
-0 and 1 of that dtype.
+The operands are promoted to a common dtype, compared in it, and the result is bool; written in
+place or to `out=`, it becomes 0 and 1 of that dtype.
 
 How the real one differs: the same rules; the loops produce whole vectors of masks at a time.
 """
@@ -62,4 +62,6 @@ ge = partial(_ordered, "ge_cpu", np.greater_equal)
 
 
 def _is_complex(x: Any) -> bool:
-    return isinstance(x, complex) if x.__class__ in NUMBERS else x._geometry.dtype.category == COMPLEX
+    return (
+        isinstance(x, complex) if x.__class__ in NUMBERS else x._geometry.dtype.category == COMPLEX
+    )

@@ -1,11 +1,13 @@
 """Complex numbers as pairs of real ones (`aten/src/ATen/native/ComplexHelper.h`, `UnaryOps.cpp`).
 
-A complex element is two floats side by side, so `view_as_real` is a view with one more dimension, of size 2 and stride 1, and
-`real` and `imag` are what `select` finds there: writing to them writes to the complex tensor.
+A complex element is two floats side by side, so `view_as_real` is a view with one more dimension,
+of size 2 and stride 1, and `real` and `imag` are what `select` finds there: writing to them writes
+to the complex tensor.
 
-How the real one differs: `conj` is a view too, with a bit that makes readers conjugate, and the imaginary part of that is a
-view with a bit that makes readers negate; `resolve_conj` and `resolve_neg` compute what was put off. Here it is computed at
-once, so that `is_conj` and `is_neg` are always false, and writing to a conjugate leaves the original alone.
+How the real one differs: `conj` is a view too, with a bit that makes readers conjugate, and the
+imaginary part of that is a view with a bit that makes readers negate; `resolve_conj` and
+`resolve_neg` compute what was put off. Here it is computed at once, so that `is_conj` and `is_neg`
+are always false, and writing to a conjugate leaves the original alone.
 """
 
 from __future__ import annotations
@@ -31,20 +33,27 @@ _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
 
 def view_as_real(self: TensorImpl) -> Any:
-    """A complex tensor as a real one with a last dimension of 2: real and imaginary part. Raises RuntimeError for real ones."""
+    """A complex tensor as a real one with a last dimension of 2: real and imaginary part. Raises
+    RuntimeError for real ones.
+    """
     if not self.is_complex():
         raise RuntimeError("view_as_real is only supported for complex tensors")
     g = self._geometry
     strides = (*(2 * s for s in g.strides), 1)
-    return make(self._storage, _retyped(self, (*g.sizes, 2), strides, g.dtype.to_real()), 2 * self._offset)
+    return make(
+        self._storage, _retyped(self, (*g.sizes, 2), strides, g.dtype.to_real()), 2 * self._offset
+    )
 
 
 def view_as_complex(self: TensorImpl) -> Any:
-    """A float tensor whose last dimension is 2 as a complex one. Raises RuntimeError when the pairs do not lie side by side."""
+    """A float tensor whose last dimension is 2 as a complex one. Raises RuntimeError when the pairs
+    do not lie side by side.
+    """
     g = self._geometry
     if g.dtype not in _COMPLEX:
         raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            "tensor of scalar type: "
             f"{SCALAR_TYPE_NAME[g.dtype]}"
         )
     if not g.sizes:
@@ -58,7 +67,9 @@ def view_as_complex(self: TensorImpl) -> Any:
     if self._offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     strides = tuple(s // 2 for s in g.strides[:-1])
-    return make(self._storage, _retyped(self, g.sizes[:-1], strides, _COMPLEX[g.dtype]), self._offset // 2)
+    return make(
+        self._storage, _retyped(self, g.sizes[:-1], strides, _COMPLEX[g.dtype]), self._offset // 2
+    )
 
 
 def real(self: Any) -> Any:
@@ -79,7 +90,9 @@ def conj(self: Any) -> Any:
 
 
 def _conj(self: TensorImpl) -> Any:
-    """The complex conjugate of a complex tensor, computed. Raises RuntimeError for a real one, which has nothing to conjugate."""
+    """The complex conjugate of a complex tensor, computed. Raises RuntimeError for a real one,
+    which has nothing to conjugate.
+    """
     if self._geometry.dtype.category != dt.COMPLEX:
         raise RuntimeError("_conj is only for complex tensors; conj takes real ones as well")
     return unary(np.conjugate, self, None, "same")
@@ -92,7 +105,9 @@ def conj_physical(self: Any) -> Any:
 
 def _conj_physical(self: TensorImpl, out: Any = None) -> Any:
     """The complex conjugate, a copy of a real tensor."""
-    return TensorIterator((self,), out, "same").run(np.conjugate if self.is_complex() else loops.copy)
+    return TensorIterator((self,), out, "same").run(
+        np.conjugate if self.is_complex() else loops.copy
+    )
 
 
 def conj_physical_out(self: TensorImpl, out: TensorImpl) -> Any:
@@ -115,7 +130,9 @@ def never(self: Any) -> bool:
 
 
 def angle(self: TensorImpl, out: Any = None) -> Any:
-    """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real numbers 0 or pi, and NaN of NaN."""
+    """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real
+    numbers 0 or pi, and NaN of NaN.
+    """
     if self.is_complex():
         out = empty_contiguous(self.shape, self.dtype.to_real()) if out is None else out
         result = None if out.is_complex() else self.dtype.to_real()
@@ -124,7 +141,9 @@ def angle(self: TensorImpl, out: Any = None) -> Any:
 
 
 def sgn(self: TensorImpl, out: Any = None) -> Any:
-    """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of length 1."""
+    """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of
+    length 1.
+    """
     return TensorIterator((self,), out, "same").run(_unit) if self.is_complex() else sign(self, out)
 
 
@@ -136,7 +155,9 @@ def isreal(self: Any) -> Any:
 
 
 def vdot(self: TensorImpl, other: TensorImpl, out: Any = None) -> Any:
-    """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor. Raises RuntimeError as `dot`."""
+    """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor. Raises
+    RuntimeError as `dot`.
+    """
     return linear_algebra.dot(_conj(self) if self.is_complex() else self, other, out)
 
 
@@ -151,7 +172,9 @@ def mH(self: Any) -> Any:
 
 
 def matrix_H(self: Any) -> Any:
-    """`Tensor.H`: the conjugate transpose of a matrix. Raises RuntimeError unless it has two dimensions (or none)."""
+    """`Tensor.H`: the conjugate transpose of a matrix. Raises RuntimeError unless it has two
+    dimensions (or none).
+    """
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
@@ -162,7 +185,9 @@ def matrix_H(self: Any) -> Any:
 
 def _conjugate_transpose(self: Any, name: str) -> Any:
     if self.dim() == 1:
-        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
@@ -170,18 +195,22 @@ def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any =
     """A complex tensor from two real ones of one dtype."""
     kinds = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
     if not (a.is_floating_point() and b.is_floating_point()):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and "
+            f"{kinds[1]}"
+        )
     if a.dtype is not b.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument"
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
+            "argument"
         )
     if a.dtype not in _COMPLEX:
         raise not_implemented(name, a.dtype)
     result = _COMPLEX[a.dtype]
     if out is not None and out.dtype is not result:
         raise RuntimeError(
-            f"Expected object of scalar type {SCALAR_TYPE_NAME[result]} but got scalar type {SCALAR_TYPE_NAME[out.dtype]} for "
-            "argument 'out'"
+            f"Expected object of scalar type {SCALAR_TYPE_NAME[result]} but got scalar type "
+            f"{SCALAR_TYPE_NAME[out.dtype]} for argument 'out'"
         )
     return TensorIterator((a, b), out, "common", result).run(loop)
 
@@ -190,7 +219,8 @@ def _pair(real: Any, imag: Any, out: Any) -> None:
     out.real, out.imag = real, imag
 
 
-# real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones, and an `out` of another.
+# real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones,
+# and an `out` of another.
 complex = partial(_put_together, "complex_cpu", _pair)
 
 
@@ -205,7 +235,8 @@ polar = partial(_put_together, "polar_cpu", _point)
 
 def _unit(a: Any, out: Any) -> None:
     length = np.abs(a)
-    for whole, part in ((out.real, a.real), (out.imag, a.imag)):  # dividing the number would mix infinities into NaNs
+    for whole, part in ((out.real, a.real), (out.imag, a.imag)):
+        # dividing the number would mix infinities into NaNs
         np.copyto(whole, np.where(length == 0, 0, part / length))
 
 

@@ -1,6 +1,8 @@
-"""A convolution of sequences whose channels come last: (time, batch, channels) (`aten/src/ATen/native/ConvolutionTBC.cpp`).
+"""A convolution of sequences whose channels come last: (time, batch, channels)
+(`aten/src/ATen/native/ConvolutionTBC.cpp`).
 
-In this order a kernel of K places is K matrix products: place k multiplies all times from k on by its matrix.
+In this order a kernel of K places is K matrix products: place k multiplies all times from k on by
+its matrix.
 
 How the real one differs: nothing but the language.
 """
@@ -20,7 +22,9 @@ from .gradient_checks import check_sizes
 
 
 def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
-    """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises RuntimeError for other sizes."""
+    """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises
+    RuntimeError for other sizes.
+    """
     _check(self, weight, bias)
     x, w = array(self), array(weight)
     time = x.shape[0] + 2 * pad - w.shape[0] + 1
@@ -36,12 +40,16 @@ def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
     for k in range(w.shape[0]):
         first = max(pad - k, 0)  # the result's first time whose input at place k is not padding
         seen = x[first + k - pad : time + k - pad] if time + k > pad else x[:0]
-        total[first : first + len(seen)] += seen.astype(wide, copy=False) @ w[k].astype(wide, copy=False)
+        total[first : first + len(seen)] += seen.astype(wide, copy=False) @ w[k].astype(
+            wide, copy=False
+        )
     array(out)[...] = total
     return out
 
 
-def conv_tbc_backward(self: Any, input: Any, weight: Any, bias: Any, pad: int) -> tuple[Any, Any, Any]:
+def conv_tbc_backward(
+    self: Any, input: Any, weight: Any, bias: Any, pad: int
+) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; `self` is the result's."""
     _check(input, weight, bias)
     times = input.shape[0] + 2 * pad - weight.shape[0] + 1
@@ -52,7 +60,9 @@ def conv_tbc_backward(self: Any, input: Any, weight: Any, bias: Any, pad: int) -
     to_weight = []
     for k in range(weight.shape[0]):
         spread = self.matmul(weight[k].t().conj())
-        to_input = to_input + ops.constant_pad_nd(spread, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0)
+        to_input = to_input + ops.constant_pad_nd(
+            spread, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0
+        )
         to_weight.append(padded.narrow(0, k, times).flatten(0, 1).t().conj().matmul(flat))
     return to_input.narrow(0, pad, input.shape[0]), ops.stack(to_weight, 0), self.sum([0, 1])
 
@@ -61,7 +71,9 @@ def _check(input: Any, weight: Any, bias: Any) -> None:
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.dim() != 3:
-        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+        raise RuntimeError(
+            "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."
+        )
     if bias.dim() != 1:
         raise RuntimeError("Bias must be 1-D")
     if input.shape[2] != weight.shape[1]:

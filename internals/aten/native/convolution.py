@@ -1,15 +1,18 @@
-"""Convolution in one, two and three dimensions (`aten/src/ATen/native/Convolution.cpp`, `NaiveConvolutionTranspose2d.cpp`).
+"""Convolution in one, two and three dimensions (`aten/src/ATen/native/Convolution.cpp`,
+`NaiveConvolutionTranspose2d.cpp`).
 
-A convolution is a matrix product in disguise: lay every window the kernel visits out as a column (`unfold_windows`), and each
-output pixel is the product of a row of weights with a column. The transposed convolution runs the same product backwards and
-adds the columns up where windows overlap (`fold_windows`). Groups split the channels; as many groups as channels is the
-depthwise case, where each channel meets only its own kernel.
+A convolution is a matrix product in disguise: lay every window the kernel visits out as a column
+(`unfold_windows`), and each output pixel is the product of a row of weights with a column. The
+transposed convolution runs the same product backwards and adds the columns up where windows overlap
+(`fold_windows`). Groups split the channels; as many groups as channels is the depthwise case, where
+each channel meets only its own kernel.
 
-`convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its arguments. Its gradients are made of
-the same three functions on arrays: `forward`, `input_gradient`, `weight_gradient`.
+`convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its
+arguments. Its gradients are made of the same three functions on arrays: `forward`,
+`input_gradient`, `weight_gradient`.
 
-How the real one differs: PyTorch picks among a dozen backends (oneDNN, MKL, NNPACK, cuDNN, Winograd, ...), and blocks the channel
-dimension for vector units instead of building the columns.
+How the real one differs: PyTorch picks among a dozen backends (oneDNN, MKL, NNPACK, cuDNN,
+Winograd, ...), and blocks the channel dimension for vector units instead of building the columns.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ from internals.machine_code.settings import use_compiled
 from .convolution_checks import checked_arguments, spread
 
 COMPILED = 1 << 14  # from how many elements on compiled kernels pay
-REUSE = 64  # so many multiplications count as an element, where numbers are used for several channels
+# so many multiplications count as an element, where numbers are used for several channels
+REUSE = 64
 
 
 def convolution(
@@ -46,7 +50,8 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
-    """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C, O/groups, *K).
+    """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C,
+    O/groups, *K).
 
     Raises RuntimeError for sizes, strides or dtypes that do not go together.
     """
@@ -55,11 +60,15 @@ def convolution(
     )
     if not input._geometry.stored:
         out, how = empty_as(input, sizes), (stride, padding, dilation)
-        return on_device("convolution.convolution", out, input, weight, bias, how, transposed, groups)
+        return on_device(
+            "convolution.convolution", out, input, weight, bias, how, transposed, groups
+        )
     if use_compiled(work(prod(sizes), weight, groups), COMPILED) and compiled_fits(input, weight):
         how = (stride, padding, dilation)
         if transposed:
-            from internals.aten.compiled.convolution_gradients import input_gradient as transposed_convolution
+            from internals.aten.compiled.convolution_gradients import (
+                input_gradient as transposed_convolution,
+            )
 
             return transposed_convolution(input, weight, bias, sizes, how, groups)
         from internals.aten.compiled.convolving import convolution as compiled_convolution
@@ -74,24 +83,37 @@ def convolution(
     if bias is None:
         array(out)[...] = y
     else:
-        np.add(y, _computable(bias).reshape(-1, *[1] * (w.ndim - 2)), out=array(out), casting="unsafe")
+        np.add(
+            y, _computable(bias).reshape(-1, *[1] * (w.ndim - 2)), out=array(out), casting="unsafe"
+        )
     return out
 
 
 def work(places: int, weight: Any, groups: int) -> int:
-    """How much a convolution with so many results (or, transposed, inputs) has to do, measured in elements."""
+    """How much a convolution with so many results (or, transposed, inputs) has to do, measured in
+    elements.
+    """
     depthwise = groups > 1 and weight.shape[1] == 1
     return places * prod(tuple(weight.shape)[1:]) // (REUSE >> 4 if depthwise else REUSE)
 
 
 def compiled_fits(input: Any, weight: Any) -> bool:
-    """Whether there are compiled kernels for these tensors: float32 or float64, in one or two dimensions."""
+    """Whether there are compiled kernels for these tensors: float32 or float64, in one or two
+    dimensions.
+    """
     from internals.aten.compiled.convolving import available
 
     return weight.dim() <= 4 and bool(weight.numel()) and available(input.dtype)
 
 
-def forward(x: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Any:
+def forward(
+    x: Any,
+    w: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Any:
     """The convolution of arrays x (N, C, *S) and w (O, C/groups, *K): an array (N, O, *S')."""
     windows = unfold_windows(pad_spatial(x, padding), w.shape[2:], stride, dilation)
     n, outputs, spatial = x.shape[0], w.shape[0], windows.shape[2 + len(padding) :]
@@ -109,7 +131,9 @@ def input_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """What `forward`'s input gets back for a gradient g (N, O, *S'); it is the transposed convolution of g."""
+    """What `forward`'s input gets back for a gradient g (N, O, *S'); it is the transposed
+    convolution of g.
+    """
     n, outputs, *spatial = g.shape
     if w.shape[1] == 1 and groups == outputs > 1:  # depthwise: nothing to add up over channels
         kernels = w[:, 0].reshape(outputs, *w.shape[2:], *[1] * len(spatial))
@@ -117,7 +141,9 @@ def input_gradient(
         return fold_offsets(shares, w.shape[2:], g.shape, input_size[2:], stride, padding, dilation)
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
     columns = np.matmul(rows, _by_channel(g, groups))
-    windows = np.moveaxis(columns.reshape(input_size[1], *w.shape[2:], n, *spatial), 1 + len(spatial), 0)
+    windows = np.moveaxis(
+        columns.reshape(input_size[1], *w.shape[2:], n, *spatial), 1 + len(spatial), 0
+    )
     return fold_windows(windows, input_size[2:], stride, padding, dilation)
 
 
@@ -130,7 +156,9 @@ def weight_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """What `forward`'s weight gets back for a gradient g (N, O, *S') and input x: an array (O, C/groups, *K)."""
+    """What `forward`'s weight gets back for a gradient g (N, O, *S') and input x: an array (O,
+    C/groups, *K).
+    """
     n, outputs = g.shape[:2]
     windows = unfold_windows(pad_spatial(x, padding), kernel, stride, dilation)
     spatial = g.shape[2:]
@@ -139,13 +167,17 @@ def weight_gradient(
     if channels == 1 and groups == outputs > 1:
         others = (0, *range(2, g.ndim))
         offsets = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
-        return np.stack([sum_of_products(g, x, others).reshape(outputs, 1) for x in offsets], -1).reshape(outputs, 1, *kernel)
+        return np.stack(
+            [sum_of_products(g, x, others).reshape(outputs, 1) for x in offsets], -1
+        ).reshape(outputs, 1, *kernel)
     products = np.matmul(_by_channel(g, groups), _columns(windows, kernel, groups).swapaxes(1, 2))
     return products.reshape(outputs, channels, *kernel)
 
 
 def _columns(windows: Any, kernel: Sequence[int], groups: int) -> Any:
-    """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one product for the whole batch."""
+    """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one
+    product for the whole batch.
+    """
     (n, channels), spatial = windows.shape[:2], windows.shape[2 + len(kernel) :]
     in_order = np.moveaxis(windows, 0, 1 + len(kernel))
     return in_order.reshape(groups, channels // groups * prod(kernel), n * prod(spatial))
@@ -156,67 +188,150 @@ def _by_channel(y: Any, groups: int) -> Any:
     return y.swapaxes(0, 1).reshape(groups, y.shape[1] // groups, y.shape[0] * prod(y.shape[2:]))
 
 
-def conv1d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups)
+def conv1d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    return _convolve(
+        "conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups
+    )
 
 
-def conv2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups)
+def conv2d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    return _convolve(
+        "conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups
+    )
 
 
-def conv3d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups)
+def conv3d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    return _convolve(
+        "conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups
+    )
 
 
 def _convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-    groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool,
+    allow_tf32: bool,
 ) -> Any:  # fmt: skip
-    """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms; there is no choice here."""
-    return ops.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms;
+    there is no choice here.
+    """
+    return ops.convolution(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
 
 
-def conv1d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+def conv1d_padding(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
     return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+def conv2d_padding(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
     return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+def conv3d_padding(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
     return _convolve_named("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolution_mode(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+def _convolution_mode(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
     """A convolution whose padding is a word, as traces record it."""
     n = weight.dim() - 2
     return _convolve_named(f"conv{n}d", n, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
 ) -> Any:
-    return _convolve("conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    return _convolve(
+        "conv_transpose1d",
+        1,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        True,
+        output_padding,
+        groups,
+    )
 
 
 def conv_transpose2d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
 ) -> Any:
-    return _convolve("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    return _convolve(
+        "conv_transpose2d",
+        2,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        True,
+        output_padding,
+        groups,
+    )
 
 
 def conv_transpose3d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
 ) -> Any:
-    return _convolve("conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    return _convolve(
+        "conv_transpose3d",
+        3,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        True,
+        output_padding,
+        groups,
+    )
 
 
 def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
     """Call the leaf, with a batch dimension added and taken away again where `input` has none."""
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
+            f"of size: {list(input.shape)}"
         )
     batched = input if input.dim() == n + 2 else input.unsqueeze(0)
     result = ops.convolution(batched, weight, *rest)
@@ -224,11 +339,23 @@ def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
 
 
 def _convolve_named(
-    name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    name: str,
+    n: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: str,
+    dilation: Any,
+    groups: int,
 ) -> Any:
-    """`padding="valid"` is none; "same" gives an output as large as the input, an odd row or column of zeros at the end."""
+    """`padding="valid"` is none; "same" gives an output as large as the input, an odd row or column
+    of zeros at the end.
+    """
     if padding == "valid":
-        return _convolve(name, n, input, weight, bias, stride, [0] * n, dilation, False, [0] * n, groups)
+        return _convolve(
+            name, n, input, weight, bias, stride, [0] * n, dilation, False, [0] * n, groups
+        )
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     if any(s != 1 for s in stride):
@@ -237,10 +364,24 @@ def _convolve_named(
     if any(t % 2 for t in total):
         extra = [v for t in reversed(total) for v in (0, t % 2)]
         input = ops.constant_pad_nd(input, extra, 0)
-    return _convolve(name, n, input, weight, bias, stride, [t // 2 for t in total], dilation, False, [0] * n, groups)
+    return _convolve(
+        name,
+        n,
+        input,
+        weight,
+        bias,
+        stride,
+        [t // 2 for t in total],
+        dilation,
+        False,
+        [0] * n,
+        groups,
+    )
 
 
 def _computable(t: Any) -> Any:
-    """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels accumulate."""
+    """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels
+    accumulate.
+    """
     a = array(t)
     return a.astype(np.float32) if t.dtype is dt.float16 else a

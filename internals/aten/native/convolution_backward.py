@@ -1,10 +1,13 @@
-"""The gradients of a convolution (`convolution_backward` in `aten/src/ATen/native/Convolution.cpp`).
+"""The gradients of a convolution (`convolution_backward` in
+`aten/src/ATen/native/Convolution.cpp`).
 
-Convolution is linear in its input and in its weight, so each gradient is again a sum of products: that of the input is the
-transposed convolution of the output's gradient, that of the weight correlates the output's gradient with the input, that of the
-bias only sums. For a transposed convolution, input and output change places.
+Convolution is linear in its input and in its weight, so each gradient is again a sum of products:
+that of the input is the transposed convolution of the output's gradient, that of the weight
+correlates the output's gradient with the input, that of the bias only sums. For a transposed
+convolution, input and output change places.
 
-How the real one differs: as `convolution` it chooses among many backends; what was not asked for is an undefined tensor.
+How the real one differs: as `convolution` it chooses among many backends; what was not asked for is
+an undefined tensor.
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ def convolution_backward(
             empty_contiguous((sizes[1],), weight.dtype, weight.device) if output_mask[2] else None,
         )
         operands = grad_output, input, weight
-        return on_device("convolution.convolution_backward", results, *operands, how, transposed, groups)
+        return on_device(
+            "convolution.convolution_backward", results, *operands, how, transposed, groups
+        )
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
     small, large = (input, grad_output) if transposed else (grad_output, input)
@@ -67,7 +72,11 @@ def convolution_backward(
         return gradients(grad_output, input, weight, how, transposed, groups, output_mask)
     dy, x, w = (_computable(t) for t in (grad_output, input, weight))
     if output_mask[0]:
-        dx = forward(dy, w, *how, groups) if transposed else input_gradient(dy, w, x.shape, *how, groups)
+        dx = (
+            forward(dy, w, *how, groups)
+            if transposed
+            else input_gradient(dy, w, x.shape, *how, groups)
+        )
     if output_mask[1]:
         small, large = (x, dy) if transposed else (dy, x)
         dw = weight_gradient(small, large, w.shape[2:], *how, groups)
@@ -76,8 +85,16 @@ def convolution_backward(
     return _tensor(dx, input), _tensor(dw, weight), _tensor(db, weight)
 
 
-def _agree(small: TensorImpl, large: TensorImpl, weight: TensorImpl, how: Sequence[Sequence[int]], groups: int) -> bool:
-    """Whether `small` has the sizes that a convolution of `large` has, and all are of one dtype: machine code relies on it."""
+def _agree(
+    small: TensorImpl,
+    large: TensorImpl,
+    weight: TensorImpl,
+    how: Sequence[Sequence[int]],
+    groups: int,
+) -> bool:
+    """Whether `small` has the sizes that a convolution of `large` has, and all are of one dtype:
+    machine code relies on it.
+    """
     rows = zip(large.shape[2:], weight.shape[2:], *how)
     sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in rows]
     expected = [large.shape[0], weight.shape[0], *sizes]

@@ -1,8 +1,10 @@
-"""What a convolution requires of its arguments, and the sizes of what it gives (`check_shape_forward` in `Convolution.cpp`).
+"""What a convolution requires of its arguments, and the sizes of what it gives
+(`check_shape_forward` in `Convolution.cpp`).
 
 The kernels of every backend begin with `checked_arguments`.
 
-How the real one differs: some of these checks are made in the backend that was chosen, with its own texts.
+How the real one differs: some of these checks are made in the backend that was chosen, with its own
+texts.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ def checked_arguments(
 ) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
     """Stride, padding and dilation with an entry for each dimension, and the sizes of the result.
 
-    Of an input without channels nothing is left to compute: as in PyTorch the result has no channels then either, whatever the
-    weight says.
+    Of an input without channels nothing is left to compute: as in PyTorch the result has no
+    channels then either, whatever the weight says.
 
     Raises RuntimeError for sizes, strides or dtypes that do not go together.
     """
@@ -37,10 +39,17 @@ def checked_arguments(
         raise RuntimeError("weight should have at least three dimensions")
     stride, padding, dilation, output_padding = (
         spread(v, n, name)
-        for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))
+        for v, name in (
+            (stride, "stride"),
+            (padding, "padding"),
+            (dilation, "dilation"),
+            (output_padding, "output_padding"),
+        )
     )
     _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    rows = zip(tuple(input.shape)[2:], tuple(weight.shape)[2:], stride, padding, dilation, output_padding)
+    rows = zip(
+        tuple(input.shape)[2:], tuple(weight.shape)[2:], stride, padding, dilation, output_padding
+    )
     if transposed:
         sizes = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
         channels = weight.shape[1] * groups
@@ -65,8 +74,8 @@ def spread(values: Sequence[int], n: int, name: str) -> list[int]:
     """One entry for each of `n` dimensions."""
     if len(values) not in (1, n):
         raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
-            f"but got {name}={list(values)}"
+            f"expected {name} to be a single integer value or a list of {n} values to match the "
+            f"convolution dimensions, but got {name}={list(values)}"
         )
     return list(values) * n if len(values) == 1 and n != 1 else list(values)
 
@@ -93,46 +102,58 @@ def _check(
         raise RuntimeError("non-positive groups is not supported")
     check_same_dtype(input, weight)
     if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same")
+        raise RuntimeError(
+            f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same"
+        )
     if w[0] < groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
+            f"got weight of size {w} instead"
         )
     if w[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"[{w}] instead"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+            f"but got weight of size [{w}] instead"
         )
     channels = w[0] if transposed else w[1] * groups
     if input.size(1) != channels:
         which = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
         raise RuntimeError(
-            f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have {channels} channels, but got "
-            f"{input.shape[1]} channels instead"
+            f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have "
+            f"{channels} channels, but got {input.shape[1]} channels instead"
         )
     outputs = w[1] * groups if transposed else w[0]
     if bias is not None and list(bias.shape) != [outputs]:
         which = f"Given transposed={int(transposed)}, weight" if transposed else "Given weight"
         raise RuntimeError(
-            f"{which} of size {w}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
-            f"{list(bias.shape)} instead"
+            f"{which} of size {w}, expected bias to be 1-dimensional with {outputs} elements, but "
+            f"got bias of size {list(bias.shape)} instead"
         )
     if transposed:
         _check_not_empty(input, w, no_outputs=not w[1])
         if n <= 3 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
-            named = (("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1))
+            named = (
+                ("output_padding", output_padding, 0),
+                ("stride", stride, 1),
+                ("dilation", dilation, 1),
+            )
             got = " ".join(
                 f"{name}_{axis}: {v}"
                 for name, values, plain in named
-                for axis, v in zip(("depth", "height", "width")[3 - max(n, 2) :], [plain] * (2 - n) + values)
+                for axis, v in zip(
+                    ("depth", "height", "width")[3 - max(n, 2) :], [plain] * (2 - n) + values
+                )
             )
-            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got {got}"
+            )
         rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
         made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
         if any(size < 1 for size in made):
             plane = [1] * (2 - n)  # one dimension is computed as two
             raise RuntimeError(
-                f"Given input size per channel: ({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
+                "Given input size per channel: "
+                f"({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
                 f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
             )
         return
@@ -140,14 +161,17 @@ def _check(
     reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
     if any(r > s for r, s in zip(reach, padded)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel "
+            "size: "
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
         )
     _check_not_empty(input, w)
 
 
 def _check_not_empty(input: Any, weight: list[int], no_outputs: bool = False) -> None:
-    """Raises RuntimeError where there is nothing to add up, unless that is for want of a batch or of channels."""
+    """Raises RuntimeError where there is nothing to add up, unless that is for want of a batch or
+    of channels.
+    """
     plane = [1] * (4 - len(weight))  # one dimension is computed as two
     batch, channels, *image = input.shape
     if batch and channels and 0 in image:
@@ -163,8 +187,15 @@ def _check_not_empty(input: Any, weight: list[int], no_outputs: bool = False) ->
         )
         raise RuntimeError(f"kernel size should be greater than zero, but got{got}")
     if channels and no_outputs:
-        raise RuntimeError(f"non-empty weight tensor expected, but got: {weight[:2] + plane + weight[2:]}")
+        raise RuntimeError(
+            f"non-empty weight tensor expected, but got: {weight[:2] + plane + weight[2:]}"
+        )
 
 
 def _c_name(t: Any) -> str:
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int"}.get(t.dtype.name, t.dtype.name)
+    return {
+        "float32": "float",
+        "float64": "double",
+        "float16": "c10::Half",
+        "int64": "long int",
+    }.get(t.dtype.name, t.dtype.name)

@@ -1,12 +1,13 @@
-"""Writing into existing memory, and moving between dtypes, devices and layouts (`aten/src/ATen/native/Copy.cpp`, `Resize.cpp`).
+"""Writing into existing memory, and moving between dtypes, devices and layouts
+(`aten/src/ATen/native/Copy.cpp`, `Resize.cpp`).
 
-`copy_` is where all conversions happen: it reads elements of one dtype in one memory order and writes another. `clone`, `to` and
-`contiguous` are an allocation and a copy, or nothing at all when there is nothing to change. `resize_` and `set_` give a tensor
-other memory.
+`copy_` is where all conversions happen: it reads elements of one dtype in one memory order and
+writes another. `clone`, `to` and `contiguous` are an allocation and a copy, or nothing at all when
+there is nothing to change. `resize_` and `set_` give a tensor other memory.
 
-How the real one differs: it has one kernel for each pair of devices. Here those that involve CUDA are in
-`internals/cuda/native/copy.py`; `meta` has no memory, and its copies are free. A float out of an integer's range is converted as
-the CPU pleases, in both.
+How the real one differs: it has one kernel for each pair of devices. Here those that involve CUDA
+are in `internals/cuda/native/copy.py`; `meta` has no memory, and its copies are free. A float out
+of an integer's range is converted as the CPU pleases, in both.
 """
 
 from __future__ import annotations
@@ -40,40 +41,64 @@ from internals.machine_code.settings import settings
 def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     """Write the elements of `src` into `self`: broadcast to its shape, cast to its dtype.
 
-    Raises RuntimeError when the shapes do not fit, or when the two share memory in different places.
+    Raises RuntimeError when the shapes do not fit, or when the two share memory in different
+    places.
     """
     if self is src:
         return self
     g = self._geometry.without_grad
-    if g.plain and src._geometry.without_grad is g and src._storage is not self._storage and g.numel < settings.least:
+    if (
+        g.plain
+        and src._geometry.without_grad is g
+        and src._storage is not self._storage
+        and g.numel < settings.least
+    ):
         np.copyto(array(self), array(src))
         return self
     check_no_internal_overlap(self)
     check_no_partial_overlap(self, src)
     shape = broadcast_shapes(self.shape, src.shape)
     if self.shape != shape:
-        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
     warn_of_loss(src, self)
     _write(self, src)
     return self
 
 
 def clone(self: TensorImpl, memory_format: Any) -> Any:
-    """The same values in memory of their own, in the same order unless `memory_format` says otherwise."""
+    """The same values in memory of their own, in the same order unless `memory_format` says
+    otherwise.
+    """
     g = self._geometry.without_grad
-    if g.plain and (memory_format is None or memory_format is preserve_format or memory_format is contiguous_format):
+    if g.plain and (
+        memory_format is None
+        or memory_format is preserve_format
+        or memory_format is contiguous_format
+    ):
         result = empty(g)
         if g.numel >= settings.least:
             return _write(result, self)
         np.copyto(array(result), array(self))
         return result
-    return _write(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
+    return _write(
+        empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self
+    )
 
 
 def _to_copy(
-    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
+    self: TensorImpl,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    non_blocking: bool,
+    memory_format: Any,
 ) -> Any:
-    """A copy as `dtype`, on `device`. One that is not waited for is from a GPU into pinned memory, so that it can be."""
+    """A copy as `dtype`, on `device`. One that is not waited for is from a GPU into pinned memory,
+    so that it can be.
+    """
     g = self._geometry
     where = g.device if device is None else resolve(device)
     wanted = geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where)
@@ -84,7 +109,9 @@ def _to_copy(
 
 
 def warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
-    """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is 0."""
+    """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is
+    0.
+    """
     if source.is_complex() and not target.is_complex() and target.dtype is not dt.bool_:
         warn_once("Casting complex values to real discards the imaginary part")
 
@@ -103,21 +130,34 @@ def to_dtype_layout(
     where = self.device if device is None else resolve(device)
     kind = dtype or self.dtype
     preserve = memory_format is None or memory_format is preserve_format
-    if not copy and kind is self.dtype and where is self.device and (preserve or self.is_contiguous(memory_format)):
+    if (
+        not copy
+        and kind is self.dtype
+        and where is self.device
+        and (preserve or self.is_contiguous(memory_format))
+    ):
         return self
     return ops._to_copy(self, kind, layout, where, pin_memory, non_blocking, memory_format)
 
 
-def to_device(self: TensorImpl, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def to_device(
+    self: TensorImpl, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any
+) -> Any:
     return to_dtype_layout(self, dtype, None, device, None, non_blocking, copy, memory_format)
 
 
-def to_dtype(self: TensorImpl, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def to_dtype(
+    self: TensorImpl, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any
+) -> Any:
     return to_dtype_layout(self, dtype, None, None, None, non_blocking, copy, memory_format)
 
 
-def to_other(self: TensorImpl, other: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
-    return to_dtype_layout(self, other.dtype, None, other.device, None, non_blocking, copy, memory_format)
+def to_other(
+    self: TensorImpl, other: Any, non_blocking: bool, copy: bool, memory_format: Any
+) -> Any:
+    return to_dtype_layout(
+        self, other.dtype, None, other.device, None, non_blocking, copy, memory_format
+    )
 
 
 def type_as(self: TensorImpl, other: TensorImpl) -> Any:
@@ -171,7 +211,8 @@ def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
     """The one element of a 0-d tensor everywhere."""
     if value.dim():
         raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} "
+            "dimensions."
         )
     check_no_internal_overlap(self)
     return _write(self, value)
@@ -185,10 +226,11 @@ def zero_(self: TensorImpl) -> Any:
 
 
 def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
-    """Other sizes on the same storage, which grows if it has to; new elements are uninitialised. The same sizes change nothing.
+    """Other sizes on the same storage, which grows if it has to; new elements are uninitialised.
+    The same sizes change nothing.
 
-    Raises RuntimeError when the memory is too small and borrowed (`from_numpy`) or lent (`numpy()`), or when a gradient is
-    required.
+    Raises RuntimeError when the memory is too small and borrowed (`from_numpy`) or lent
+    (`numpy()`), or when a gradient is required.
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -221,7 +263,11 @@ def set__source_Tensor(self: TensorImpl, source: TensorImpl) -> Any:
 
 
 def set__source_Tensor_storage_offset(
-    self: TensorImpl, source: TensorImpl, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+    self: TensorImpl,
+    source: TensorImpl,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
 ) -> Any:
     """Look at the storage of `source` with a geometry of one's own."""
     _check_same_dtype(self, source)
@@ -238,7 +284,9 @@ def set__source_Storage_storage_offset(
     self: TensorImpl, source: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Any:
     """A storage with a geometry of one's own; it grows when the geometry does not fit."""
-    return _adopt(self, _untyped(self, source), storage_offset, size, stride or contiguous_strides(size))
+    return _adopt(
+        self, _untyped(self, source), storage_offset, size, stride or contiguous_strides(size)
+    )
 
 
 def item(self: TensorImpl) -> Any:
@@ -269,14 +317,21 @@ def is_nonzero(self: TensorImpl) -> bool:
 def equal(self: TensorImpl, other: TensorImpl) -> bool:
     """Whether both have the same shape and equal elements. NaN equals nothing."""
     if self.device is not other.device:
-        raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
+        raise RuntimeError(
+            f"Cannot compare two tensors on different devices. Got: {self.device} and "
+            f"{other.device}"
+        )
     return self.shape == other.shape and bool(np.array_equal(array(self), array(other)))
 
 
 def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    """|self - other| <= atol + rtol * |other|, elementwise; infinities are close to themselves only."""
+    """|self - other| <= atol + rtol * |other|, elementwise; infinities are close to themselves
+    only.
+    """
     if self.dtype is not other.dtype:
-        raise RuntimeError(f"{SCALAR_TYPE_NAME[self.dtype]} did not match {SCALAR_TYPE_NAME[other.dtype]}")
+        raise RuntimeError(
+            f"{SCALAR_TYPE_NAME[self.dtype]} did not match {SCALAR_TYPE_NAME[other.dtype]}"
+        )
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -293,7 +348,9 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
 
 
 def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Whether all elements are close. Raises RuntimeError for different dtypes or shapes that do not broadcast."""
+    """Whether all elements are close. Raises RuntimeError for different dtypes or shapes that do
+    not broadcast.
+    """
     return bool(isclose(self, other, rtol, atol, equal_nan).all().item())
 
 
@@ -308,21 +365,25 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 
 
 def _pin_memory(self: TensorImpl, device: Any = None) -> Any:
-    """A copy in page-locked memory. Raises RuntimeError for a tensor that is not on the CPU, or where there is no GPU."""
+    """A copy in page-locked memory. Raises RuntimeError for a tensor that is not on the CPU, or
+    where there is no GPU.
+    """
     g = self._geometry
     if g.device is not CPU:
-        place = "CUDA" if g.device.type == "cuda" else g.device.type.capitalize()
-        raise RuntimeError(
-            f"cannot pin '{f'torch.{g.device.type}.' if place == 'CUDA' else place}{SCALAR_TYPE_NAME[g.dtype]}"
-            f"{'Tensor' if place == 'CUDA' else 'Type'}' only dense CPU tensors can be pinned"
-        )
+        name = SCALAR_TYPE_NAME[g.dtype]
+        kind = f"{g.device.type.capitalize()}{name}Type"
+        if g.device.type == "cuda":
+            kind = f"torch.cuda.{name}Tensor"
+        raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
     if not hooks("cuda").device_count():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return _write(empty_pinned(geometry(g.sizes, strides_like(self, None), g.dtype)), self)
 
 
 def record_stream(self: TensorImpl, s: Any) -> None:
-    """Tell the allocator that the stream `s` uses the memory: once given back, it must wait for what is queued there now."""
+    """Tell the allocator that the stream `s` uses the memory: once given back, it must wait for
+    what is queued there now.
+    """
     hooks("cuda").record_stream(self._storage, s.device_index, s.cuda_stream)
 
 
@@ -355,13 +416,16 @@ def _copied_by_machine_code(target: TensorImpl, source: TensorImpl) -> bool:
     return copy(target, source)
 
 
-def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]) -> Any:
+def _adopt(
+    t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Any:
     """Point `t` at `storage`, which grows if the geometry needs more."""
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if storage.device is not t.device:
         raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on different device '
+            f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on '
+            "different device "
             f'"{storage.device}".  This is no longer allowed; the devices must match.'
         )
     if offset < 0:
@@ -377,8 +441,8 @@ def _untyped(t: TensorImpl, source: Any) -> Storage:
     kind = getattr(source, "dtype", None)
     if kind is not None and kind is not t.dtype:
         raise RuntimeError(
-            f"Expected a Storage of type {TYPE_META_NAME[t.dtype]} or an UntypedStorage, but got type {SCALAR_TYPE_NAME[kind]} "
-            "for argument 1 'storage'"
+            f"Expected a Storage of type {TYPE_META_NAME[t.dtype]} or an UntypedStorage, but got "
+            f"type {SCALAR_TYPE_NAME[kind]} for argument 1 'storage'"
         )
     return source if isinstance(source, Storage) else source.untyped()
 
@@ -386,5 +450,6 @@ def _untyped(t: TensorImpl, source: Any) -> Storage:
 def _check_same_dtype(t: TensorImpl, source: TensorImpl) -> None:
     if source.dtype is not t.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {TYPE_META_NAME[source.dtype]} to a tensor of type {TYPE_META_NAME[t.dtype]}"
+            f"Could not set tensor of type {TYPE_META_NAME[source.dtype]} to a tensor of type "
+            f"{TYPE_META_NAME[t.dtype]}"
         )

@@ -1,7 +1,7 @@
 """Covariances and correlations of variables (`aten/src/ATen/native/Correlation.cpp`).
 
-Each row of a matrix is a variable, each column an observation. Observations may count several times (`fweights`), or be more
-reliable than others (`aweights`).
+Each row of a matrix is a variable, each column an observation. Observations may count several times
+(`fweights`), or be more reliable than others (`aweights`).
 
 How the real one differs: it does not; there, too, all is composed of other operators.
 """
@@ -19,8 +19,8 @@ from internals.core.warn import warn
 def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance of every two rows, as a matrix; of a single row a number.
 
-    Raises RuntimeError for more than two dimensions, for bools, and for weights that do not fit or are negative. Warns where
-    there are no degrees of freedom.
+    Raises RuntimeError for more than two dimensions, for bools, and for weights that do not fit or
+    are negative. Warns where there are no degrees of freedom.
     """
     _check_dimensions("cov", self)
     if self.dtype is dt.bool_:
@@ -34,7 +34,11 @@ def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = No
     if aweights is not None:
         _check_weights("aweights", aweights, n, "floating point", FLOATING)
         weights = aweights if weights is None else weights * aweights
-    total = ops.scalar_tensor(n, dt.int64, None, self.device, None) if weights is None else weights.sum()
+    total = (
+        ops.scalar_tensor(n, dt.int64, None, self.device, None)
+        if weights is None
+        else weights.sum()
+    )
     if weights is not None and total.item() == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (rows if weights is None else rows * weights).sum(1) / total
@@ -42,7 +46,10 @@ def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = No
     if aweights is not None and correction:
         freedom = total - correction * (weights * aweights).sum() / total
     if freedom.item() <= 0:
-        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
+            "of observations."
+        )
         freedom.zero_()
     rows = rows - mean.unsqueeze(1)
     products = ops.mm(rows, (rows if weights is None else rows * weights).t().conj())
@@ -50,7 +57,9 @@ def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = No
 
 
 def corrcoef(self: Any) -> Any:
-    """The correlation of every two rows: covariance over both standard deviations, between -1 and 1."""
+    """The correlation of every two rows: covariance over both standard deviations, between -1 and
+    1.
+    """
     _check_dimensions("corrcoef", self)
     c = ops.cov(self, 1, None, None)
     if not c.dim():
@@ -58,29 +67,36 @@ def corrcoef(self: Any) -> Any:
     variances = c.diagonal()
     deviations = (ops.real(variances) if c.is_complex() else variances).sqrt()
     c = c / deviations.view([-1, 1]) / deviations.view([1, -1])
-    return ops.complex(ops.real(c).clip(-1, 1), ops.imag(c).clip(-1, 1)) if c.is_complex() else c.clip(-1, 1)
+    return (
+        ops.complex(ops.real(c).clip(-1, 1), ops.imag(c).clip(-1, 1))
+        if c.is_complex()
+        else c.clip(-1, 1)
+    )
 
 
 def _check_dimensions(name: str, self: Any) -> None:
     if self.dim() > 2:
         raise RuntimeError(
-            f"{name}(): expected input to have two or fewer dimensions but got an input with {self.dim()} dimensions"
+            f"{name}(): expected input to have two or fewer dimensions but got an input with "
+            f"{self.dim()} dimensions"
         )
 
 
 def _check_weights(name: str, weights: Any, n: int, kind: str, category: int) -> None:
     if weights.dim() > 1:
         raise RuntimeError(
-            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.dim()} dimensions"
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+            f"{weights.dim()} dimensions"
         )
     if weights.dtype.category != category:
         raise RuntimeError(
-            f"cov(): expected {name} to have {kind} dtype but got {name} with {SCALAR_TYPE_NAME[weights.dtype]} dtype"
+            f"cov(): expected {name} to have {kind} dtype but got {name} with "
+            f"{SCALAR_TYPE_NAME[weights.dtype]} dtype"
         )
     if weights.numel() != n:
         raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} "
-            f"!= {n}"
+            f"cov(): expected {name} to have the same numel as there are observations in the input "
+            f"but got {weights.numel()} != {n}"
         )
     if n and not weights.min().ge(0).item():
         raise RuntimeError(f"cov(): {name} cannot be negative")

@@ -1,16 +1,20 @@
 """Connectionist temporal classification (`aten/src/ATen/native/LossCTC.cpp`).
 
-A network says at each of T steps how likely each label is, or a blank. A target "a b b" is read off a path of T labels when
-repetitions are merged and then blanks dropped: "a a _ b _ b". The loss is -log of the probability of all such paths together.
-They are paths through the states `_ a _ b _ b _`, which stay, go on by one, or by two past a blank between different labels. So
+A network says at each of T steps how likely each label is, or a blank. A target "a b b" is read off
+a path of T labels when repetitions are merged and then blanks dropped: "a a _ b _ b". The loss is
+-log of the probability of all such paths together. They are paths through the states `_ a _ b _ b
+_`, which stay, go on by one, or by two past a blank between different labels. So
 
-    alpha[t, s] = (alpha[t-1, s] + alpha[t-1, s-1] + alpha[t-1, s-2] if it may be passed) * p[t, label of s]
+    alpha[t, s] = p[t, label of s] * (alpha[t-1, s] + alpha[t-1, s-1]
+                                      + alpha[t-1, s-2], if it may be passed)
 
-is the probability of all beginnings that are in state s at step t, and beta[t, s] that of all ends (Graves et al. 2006, equations
-5 to 11). Both are computed in logarithms, step after step for the whole batch. The gradient (equation 16) takes for granted that
-the inputs of a step are logarithms of probabilities with sum 1: it is the derivative by what log_softmax was given.
+is the probability of all beginnings that are in state s at step t, and beta[t, s] that of all ends
+(Graves et al. 2006, equations 5 to 11). Both are computed in logarithms, step after step for the
+whole batch. The gradient (equation 16) takes for granted that the inputs of a step are logarithms
+of probabilities with sum 1: it is the derivative by what log_softmax was given.
 
-How the real one differs: it walks through the states of one sequence after another; cuDNN has a kernel, too.
+How the real one differs: it walks through the states of one sequence after another; cuDNN has a
+kernel, too.
 """
 
 from __future__ import annotations
@@ -40,12 +44,16 @@ def ctc_loss_int_list(
     reduction: int = MEAN,
     zero_infinity: bool = False,
 ) -> Any:
-    """The loss of log-probabilities (T, N, C) or (T, C); a mean is one of losses that were divided by their target's length.
+    """The loss of log-probabilities (T, N, C) or (T, C); a mean is one of losses that were divided
+    by their target's length.
 
-    `targets` are (N, S), or (the sum of their lengths). `zero_infinity` makes a loss 0 whose target is too long for its input.
+    `targets` are (N, S), or (the sum of their lengths). `zero_infinity` makes a loss 0 whose target
+    is too long for its input.
     """
     batch = log_probs if log_probs.dim() == 3 else log_probs.unsqueeze(1)
-    losses = ops._ctc_loss(batch, targets.to(dt.int64), input_lengths, target_lengths, blank, zero_infinity)[0]
+    losses = ops._ctc_loss(
+        batch, targets.to(dt.int64), input_lengths, target_lengths, blank, zero_infinity
+    )[0]
     if zero_infinity:
         losses = ops.where_self(losses == np.inf, losses.new_zeros([]), losses)
     if reduction == MEAN:
@@ -64,8 +72,13 @@ def ctc_loss_tensor(
     reduction: int = MEAN,
     zero_infinity: bool = False,
 ) -> Any:
-    """`ctc_loss_int_list`, the lengths being tensors. Raises RuntimeError unless these hold integers."""
-    lengths = _numbers(input_lengths.cpu(), "input_lengths"), _numbers(target_lengths.cpu(), "target_lengths")
+    """`ctc_loss_int_list`, the lengths being tensors. Raises RuntimeError unless these hold
+    integers.
+    """
+    lengths = (
+        _numbers(input_lengths.cpu(), "input_lengths"),
+        _numbers(target_lengths.cpu(), "target_lengths"),
+    )
     return ops.ctc_loss_IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity)
 
 
@@ -80,7 +93,8 @@ def _ctc_loss(
 ) -> tuple[Any, Any]:
     """(the loss of each sequence (N), log(alpha) (N, T, states)) for log-probabilities (T, N, C).
 
-    Raises RuntimeError for lengths, targets or a `blank` that do not fit, NotImplementedError unless float or double.
+    Raises RuntimeError for lengths, targets or a `blank` that do not fit, NotImplementedError
+    unless float or double.
     """
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented("ctc_loss_cpu", log_probs.dtype)
@@ -100,8 +114,13 @@ def _ctc_loss(
         running = t < inputs
         alpha[running, t] = here[running] + log_p[running, t]
     each, last = np.arange(len(inputs)), np.maximum(inputs - 1, 0)
-    total = np.where(ends > 0, np.logaddexp(alpha[each, last, ends], alpha[each, last, ends - 1]), alpha[each, last, 0])
-    total = np.where(inputs == 0, np.where(ends == 0, 0, -np.inf), total)  # nothing is the one path of no steps
+    total = np.where(
+        ends > 0,
+        np.logaddexp(alpha[each, last, ends], alpha[each, last, ends - 1]),
+        alpha[each, last, 0],
+    )
+    # nothing is the one path of no steps
+    total = np.where(inputs == 0, np.where(ends == 0, 0, -np.inf), total)
     loss = empty_contiguous((len(inputs),), log_probs.dtype)
     array(loss)[...] = -total
     return loss, log_alpha
@@ -131,7 +150,9 @@ def _ctc_loss_backward(
     blank: int,
     zero_infinity: bool = False,
 ) -> Any:
-    """p - (the probability that the label is emitted at the step, given the target), times `grad` (N); 0 beyond the input."""
+    """p - (the probability that the label is emitted at the step, given the target), times `grad`
+    (N); 0 beyond the input.
+    """
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented("ctc_loss_backward_cpu", log_probs.dtype)
     states = _states(log_probs, targets, input_lengths, target_lengths, blank)
@@ -140,7 +161,9 @@ def _ctc_loss_backward(
     out.fill(-np.inf)
     paths = array(log_alpha) + _log_beta(states, states.log_probabilities(array(log_probs)))
     steps, sequences = np.ogrid[: out.shape[0], : out.shape[1]]
-    np.logaddexp.at(out, (steps[..., None], sequences[..., None], states.labels), paths.swapaxes(0, 1))
+    np.logaddexp.at(
+        out, (steps[..., None], sequences[..., None], states.labels), paths.swapaxes(0, 1)
+    )
     p = array(log_probs)
     np.multiply(np.exp(p) - np.exp(out + loss[:, None] - p), array(grad)[:, None], out=out)
     nothing = steps >= states.input_lengths
@@ -160,7 +183,9 @@ def _ctc_loss_backward_tensor(
     zero_infinity: bool = False,
 ) -> Any:
     lengths = _numbers(input_lengths, "input_lengths"), _numbers(target_lengths, "target_lengths")
-    return _ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    return _ctc_loss_backward(
+        grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity
+    )
 
 
 def _log_beta(states: _States, log_p: Any) -> Any:
@@ -174,7 +199,9 @@ def _log_beta(states: _States, log_p: Any) -> Any:
             step = beta[:, t + 1]
             here = step.copy()
             here[:, :-1] = np.logaddexp(here[:, :-1], step[:, 1:])
-            here[:, :-2] = np.logaddexp(here[:, :-2], np.where(states.passable, step[:, 2:], -np.inf))
+            here[:, :-2] = np.logaddexp(
+                here[:, :-2], np.where(states.passable, step[:, 2:], -np.inf)
+            )
             beta[:, t] = here + log_p[:, t]
         for where, state in ((each[last], ends), (each[last & before], ends - 1)):
             beta[where, t, state[where]] = log_p[where, t, state[where]]
@@ -183,7 +210,9 @@ def _log_beta(states: _States, log_p: Any) -> Any:
 
 @dataclass
 class _States:
-    """What the recursions go through: every target with blanks around its labels, filled up with blanks to (N, states)."""
+    """What the recursions go through: every target with blanks around its labels, filled up with
+    blanks to (N, states).
+    """
 
     labels: Any
     passable: Any  # (N, states - 2): whether a path may go from state s to s + 2
@@ -191,12 +220,18 @@ class _States:
     target_lengths: Any
 
     def log_probabilities(self, log_probs: Any) -> Any:
-        """(N, T, states): at each step the log-probability of each state's label, from those of all labels (T, N, C)."""
+        """(N, T, states): at each step the log-probability of each state's label, from those of all
+        labels (T, N, C).
+        """
         return np.take_along_axis(log_probs.swapaxes(0, 1), self.labels[:, None], axis=2)
 
 
 def _states(
-    log_probs: TensorImpl, targets: TensorImpl, input_lengths: list[int], target_lengths: list[int], blank: int
+    log_probs: TensorImpl,
+    targets: TensorImpl,
+    input_lengths: list[int],
+    target_lengths: list[int],
+    blank: int,
 ) -> _States:
     _check(log_probs, targets, input_lengths, target_lengths, blank)
     rows, classes = array(targets), log_probs.shape[2]
@@ -207,11 +242,17 @@ def _states(
         states[1 : 2 * length : 2] = row[:length]
     if ((labels < 0) | (labels >= classes)).any():
         raise RuntimeError(f"ctc_loss: targets have to be labels from 0 to {classes - 1}")
-    return _States(labels, labels[:, 2:] != labels[:, :-2], np.array(input_lengths), np.array(target_lengths))
+    return _States(
+        labels, labels[:, 2:] != labels[:, :-2], np.array(input_lengths), np.array(target_lengths)
+    )
 
 
 def _check(
-    log_probs: TensorImpl, targets: TensorImpl, input_lengths: list[int], target_lengths: list[int], blank: int
+    log_probs: TensorImpl,
+    targets: TensorImpl,
+    input_lengths: list[int],
+    target_lengths: list[int],
+    blank: int,
 ) -> None:
     if not log_probs.numel():
         raise RuntimeError("log_probs tensor must not be empty")
@@ -223,29 +264,41 @@ def _check(
         )
     if log_probs.dim() != 3:
         raise RuntimeError(
-            f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for argument #1 'log_probs' {_CHECKS}"
+            f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for "
+            f"argument #1 'log_probs' {_CHECKS}"
         )
     if targets.dim() not in (1, 2):
-        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor {about}")
+        raise RuntimeError(
+            f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor {about}"
+        )
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         if len(lengths) != batch:
             raise RuntimeError(f"{name} must be of size batch_size")
-    for name, length in [*_named("target_lengths", target_lengths), *_named("input_lengths", input_lengths)]:
+    for name, length in [
+        *_named("target_lengths", target_lengths),
+        *_named("input_lengths", input_lengths),
+    ]:
         if length < 0:
-            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {length} {_CHECKS}")
+            raise RuntimeError(
+                f"Expected {name} to have value at least 0, but got value {length} {_CHECKS}"
+            )
         if name == "input_lengths" and length > steps:
-            raise RuntimeError(f"Expected {name} to have value at most {steps}, but got value {length} {_CHECKS}")
+            raise RuntimeError(
+                f"Expected {name} to have value at most {steps}, but got value {length} {_CHECKS}"
+            )
     wanted = batch if targets.dim() == 2 else sum(target_lengths)
     if targets.shape[0] != wanted:
         raise RuntimeError(
-            f"Expected tensor to have size {wanted} at dimension 0, but got size {targets.shape[0]} {about}"
+            f"Expected tensor to have size {wanted} at dimension 0, but got size "
+            f"{targets.shape[0]} {about}"
         )
     if targets.dim() == 2 and targets.shape[1] < max(target_lengths):
         raise RuntimeError(
-            f"Expected tensor to have size at least {max(target_lengths)} at dimension 1, but got size {targets.shape[1]} {about}"
+            f"Expected tensor to have size at least {max(target_lengths)} at dimension 1, but got "
+            f"size {targets.shape[1]} {about}"
         )
 
 

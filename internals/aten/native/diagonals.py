@@ -1,8 +1,11 @@
-"""Tensors with something on a diagonal: `diag_embed`, `diag`, `diagflat`, `fill_diagonal_`, `block_diag` (`TensorShape.cpp`).
+"""Tensors with something on a diagonal: `diag_embed`, `diag`, `diagflat`, `fill_diagonal_`,
+`block_diag` (`TensorShape.cpp`).
 
-A diagonal is a view (`views.diagonal`): its stride is the sum of two. To put values on one is to write through that view.
+A diagonal is a view (`views.diagonal`): its stride is the sum of two. To put values on one is to
+write through that view.
 
-How the real one differs: `diag_embed` takes its zeros from the dispatcher; the results are the same.
+How the real one differs: `diag_embed` takes its zeros from the dispatcher; the results are the
+same.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from .views import diagonal, slice
 
 
 def diag_embed(self: TensorImpl, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Zeros with the last dimension of `self` on a diagonal of two new dimensions, `dim1` and `dim2`.
+    """Zeros with the last dimension of `self` on a diagonal of two new dimensions, `dim1` and
+    `dim2`.
 
-    Raises RuntimeError when these are the same, IndexError when there is nothing to put there or no such dimension.
+    Raises RuntimeError when these are the same, IndexError when there is nothing to put there or no
+    such dimension.
     """
     ndim = self.dim() + 1
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
@@ -37,10 +42,16 @@ def diag_embed(self: TensorImpl, offset: int = 0, dim1: int = -2, dim2: int = -1
 
 
 def diag(self: Any, diagonal: int = 0) -> Any:
-    """A vector as the diagonal of a matrix; a copy of a matrix's diagonal. Raises RuntimeError for other tensors."""
+    """A vector as the diagonal of a matrix; a copy of a matrix's diagonal. Raises RuntimeError for
+    other tensors.
+    """
     if self.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.dim()}D")
-    return ops.diag_embed(self, diagonal, -2, -1) if self.dim() == 1 else ops.diagonal_copy(self, diagonal, 0, 1)
+    return (
+        ops.diag_embed(self, diagonal, -2, -1)
+        if self.dim() == 1
+        else ops.diagonal_copy(self, diagonal, 0, 1)
+    )
 
 
 def diagflat(self: Any, offset: int = 0) -> Any:
@@ -51,8 +62,8 @@ def diagflat(self: Any, offset: int = 0) -> Any:
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write a number to the main diagonal of a matrix, or of a cube of more dimensions.
 
-    With `wrap`, below a tall matrix's diagonal another begins, after one free row. Raises RuntimeError for a vector, or
-    dimensions that differ where there are more than two.
+    With `wrap`, below a tall matrix's diagonal another begins, after one free row. Raises
+    RuntimeError for a vector, or dimensions that differ where there are more than two.
     """
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -70,11 +81,14 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 def block_diag(tensors: Sequence[TensorImpl]) -> Any:
-    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row. Raises RuntimeError for 3-d ones."""
+    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row. Raises
+    RuntimeError for 3-d ones.
+    """
     for i, t in enumerate(tensors):
         if t.dim() > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.dim()} dimensions"
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                f"{t.dim()} dimensions"
             )
     blocks = [block_sizes(t.shape) for t in tensors]
     rows, columns = (sum(sizes) for sizes in zip(*blocks)) if blocks else (1, 0)
@@ -96,5 +110,7 @@ def block_sizes(sizes: Sequence[int]) -> tuple[int, int]:
 
 def _zeros(sizes: Sequence[int], dtype: Any, like: TensorImpl | None) -> Any:
     device = None if like is None else like.device
-    result = empty_contiguous(sizes, dtype) if device is None else empty_contiguous(sizes, dtype, device)
+    result = (
+        empty_contiguous(sizes, dtype) if device is None else empty_contiguous(sizes, dtype, device)
+    )
     return write_uncounted(ops.zero__op, result)

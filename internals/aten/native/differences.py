@@ -1,8 +1,9 @@
-"""Differences of neighbours, and slopes from them: `diff`, `gradient` (`aten/src/ATen/native/ReduceOps.cpp`).
+"""Differences of neighbours, and slopes from them: `diff`, `gradient`
+(`aten/src/ATen/native/ReduceOps.cpp`).
 
-`gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from one (`edge_order=1`) or two
-(`edge_order=2`) on the one side there is. Where samples lie at unequal distances a and b, the slopes to both sides are weighted
-so that a parabola comes out exactly.
+`gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from
+one (`edge_order=1`) or two (`edge_order=2`) on the one side there is. Where samples lie at unequal
+distances a and b, the slopes to both sides are weighted so that a parabola comes out exactly.
 
 How the real one differs: it does not; there, too, all is composed of other operators.
 """
@@ -21,9 +22,11 @@ Dims = int | Sequence[int] | None
 
 
 def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """The `n`-th differences along `dim`, of bools the changes; `prepend` and `append` are joined on first.
+    """The `n`-th differences along `dim`, of bools the changes; `prepend` and `append` are joined
+    on first.
 
-    Raises RuntimeError for a 0-d tensor, for a negative `n`, and where what is joined on does not fit.
+    Raises RuntimeError for a 0-d tensor, for a negative `n`, and where what is joined on does not
+    fit.
     """
     if not self.dim():
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -39,17 +42,26 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
     result = cat(parts, d) if len(parts) > 1 else self
     for _ in range(min(n, result.shape[d])):
         left, right = _slice(result, d, 0, -1), _slice(result, d, 1)
-        result = ops.logical_xor(right, left) if result.dtype is dt.bool_ else ops.sub_Tensor(right, left, 1)
+        result = (
+            ops.logical_xor(right, left)
+            if result.dtype is dt.bool_
+            else ops.sub_Tensor(right, left, 1)
+        )
     return result
 
 
-def gradient_scalarint(self: Any, spacing: Any = None, dim: int | None = None, edge_order: int = 1) -> Any:
-    """The slopes along `dim`, or along every dimension, of samples at the same distance, 1 if `spacing` is not given.
+def gradient_scalarint(
+    self: Any, spacing: Any = None, dim: int | None = None, edge_order: int = 1
+) -> Any:
+    """The slopes along `dim`, or along every dimension, of samples at the same distance, 1 if
+    `spacing` is not given.
 
     Raises RuntimeError for uint8, and for fewer than edge_order + 1 samples.
     """
     dims = _dims(self, None, dim, edge_order)
-    return _of_equal_steps(self, [1.0 if spacing is None else spacing] * len(dims), dims, edge_order)
+    return _of_equal_steps(
+        self, [1.0 if spacing is None else spacing] * len(dims), dims, edge_order
+    )
 
 
 def gradient_scalararray(self: Any, spacing: Any, dim: Sequence[int], edge_order: int = 1) -> Any:
@@ -64,27 +76,37 @@ def gradient_array(self: Any, dim: Sequence[int], edge_order: int = 1) -> Any:
     return _of_equal_steps(self, [1.0] * len(dims), dims, edge_order)
 
 
-def gradient_scalarrayint(self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1) -> Any:
+def gradient_scalarrayint(
+    self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
+) -> Any:
     """A distance for each dimension."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
-def gradient_scalarrayarray(self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1) -> Any:
+def gradient_scalarrayarray(
+    self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
+) -> Any:
     """A distance for each of several dimensions."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
-def gradient_tensorarrayint(self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1) -> Any:
+def gradient_tensorarrayint(
+    self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
+) -> Any:
     """The places of the samples in each dimension."""
     return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
-def gradient_tensorarray(self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1) -> Any:
+def gradient_tensorarray(
+    self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
+) -> Any:
     """The places of the samples in each of several dimensions."""
     return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
-def _of_equal_steps(self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int) -> tuple[Any, ...]:
+def _of_equal_steps(
+    self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
+) -> tuple[Any, ...]:
     slopes = []
     for step, d in zip(spacing, dims):
         f = [_slice(self, d, i, i + 1) for i in range(edge_order + 1)]
@@ -99,13 +121,20 @@ def _of_equal_steps(self: Any, spacing: Sequence[Any], dims: Sequence[int], edge
     return tuple(slopes)
 
 
-def _of_places(self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int) -> tuple[Any, ...]:
+def _of_places(
+    self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
+) -> tuple[Any, ...]:
     slopes = []
     for places, d in zip(spacing, dims):
         steps = places.diff()
-        a, b = (t.view([-1 if i == d else 1 for i in range(self.dim())]) for t in (steps[:-1], steps[1:]))
+        a, b = (
+            t.view([-1 if i == d else 1 for i in range(self.dim())])
+            for t in (steps[:-1], steps[1:])
+        )
         before, here, after = _slice(self, d, 0, -2), _slice(self, d, 1, -1), _slice(self, d, 2)
-        middle = before * (-b / (a * (a + b))) + here * ((b - a) / (a * b)) + after * (a / (b * (a + b)))
+        middle = (
+            before * (-b / (a * (a + b))) + here * ((b - a) / (a * b)) + after * (a / (b * (a + b)))
+        )
         f = [_slice(self, d, i, i + 1) for i in range(edge_order + 1)]
         g = [_slice(self, d, -i - 1, -i if i else None) for i in range(edge_order + 1)]
         if edge_order == 1:
@@ -120,8 +149,14 @@ def _of_places(self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_orde
 
 
 def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """What adds up to the slope at the first of three samples, at the distances a and b from each other."""
-    return f[0] * (-(2.0 * a + b) / (a * (a + b))), f[1] * ((a + b) / (a * b)), f[2] * (-a / (b * (a + b)))
+    """What adds up to the slope at the first of three samples, at the distances a and b from each
+    other.
+    """
+    return (
+        f[0] * (-(2.0 * a + b) / (a * (a + b))),
+        f[1] * ((a + b) / (a * b)),
+        f[2] * (-a / (b * (a + b))),
+    )
 
 
 def _slice(t: Any, dim: int, start: int, end: int | None = None) -> Any:
@@ -135,19 +170,25 @@ def _dims(self: Any, n_spacings: int | None, dim: Dims, edge_order: int) -> tupl
     given = [dim] if isinstance(dim, int) else dim
     if n_spacings is not None and given is None and n_spacings != self.dim():
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
-            f"{self.dim()}', since dim argument was not given, but got a list of length {n_spacings}"
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"equal to 'self.dim() = {self.dim()}', since dim argument was not given, but got a "
+            f"list of length {n_spacings}"
         )
     if n_spacings is not None and given is not None and n_spacings != len(given):
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same "
-            f"length, but got a spacing argument of length {n_spacings} and a dim argument of length {len(given)}."
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+            f"arguments to have the same length, but got a spacing argument of length {n_spacings} "
+            f"and a dim argument of length {len(given)}."
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = tuple(range(self.dim())) if given is None else wrap_dims(given, self.dim()) if given else ()
+    dims = (
+        tuple(range(self.dim())) if given is None else wrap_dims(given, self.dim()) if given else ()
+    )
     if any(self.shape[d] <= edge_order for d in dims if self.dim()):
-        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+        raise RuntimeError(
+            "torch.gradient expected each dimension size to be at least edge_order+1"
+        )
     return dims
 
 
@@ -157,6 +198,7 @@ def _check_joined(self: Any, other: Any, dim: int) -> None:
     for i, (n, m) in enumerate(zip(self.shape, other.shape)):
         if i != dim and n != m:
             raise RuntimeError(
-                "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
-                f"dimension; input.size({i}) = {n}, but got tensor.size({i}) = {m}"
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({i}) = {n}, but got "
+                f"tensor.size({i}) = {m}"
             )

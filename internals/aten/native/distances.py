@@ -1,10 +1,12 @@
-"""Distances between rows: `cdist`, `pdist`, `dist` (`aten/src/ATen/native/Distance.cpp`, `cpu/DistanceOpsKernel.cpp`).
+"""Distances between rows: `cdist`, `pdist`, `dist` (`aten/src/ATen/native/Distance.cpp`,
+`cpu/DistanceOpsKernel.cpp`).
 
-The distance of two rows is the p-norm of their difference. For many rows Euclidean ones come from a matrix product, as
-|x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly cancel lose digits. The others scipy computes, pair
-by pair, in double precision.
+The distance of two rows is the p-norm of their difference. For many rows Euclidean ones come from a
+matrix product, as |x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly
+cancel lose digits. The others scipy computes, pair by pair, in double precision.
 
-How the real one differs: vectorised loops over the pairs, for each p one, in the dtype of the input.
+How the real one differs: vectorised loops over the pairs, for each p one, in the dtype of the
+input.
 """
 
 from __future__ import annotations
@@ -32,10 +34,12 @@ _METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}
 
 
 def cdist(x1: Any, x2: Any, p: float = 2, compute_mode: int | None = None) -> Any:
-    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P, R); * broadcasts.
+    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P,
+    R); * broadcasts.
 
-    `compute_mode` says whether Euclidean ones come from a matrix product: 0, if there are more than 25 rows; 1, yes; 2, no.
-    Raises RuntimeError for integers, for negative `p`, and where rows have different lengths.
+    `compute_mode` says whether Euclidean ones come from a matrix product: 0, if there are more than
+    25 rows; 1, yes; 2, no. Raises RuntimeError for integers, for negative `p`, and where rows have
+    different lengths.
     """
     _check(x1, x2)
     mode = compute_mode or 0
@@ -44,7 +48,10 @@ def cdist(x1: Any, x2: Any, p: float = 2, compute_mode: int | None = None) -> An
         return ops._cdist_forward(x1, x2, p, compute_mode)
     _check_floating(x1, x2, p, mode)
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    flat = [ops.expand(x, [*batch, *x.shape[-2:]], False).reshape([prod(batch), *x.shape[-2:]]) for x in (x1, x2)]
+    flat = [
+        ops.expand(x, [*batch, *x.shape[-2:]], False).reshape([prod(batch), *x.shape[-2:]])
+        for x in (x1, x2)
+    ]
     first, second = (x1, x2) if prod(batch) == 1 and x1.dim() == x2.dim() == 2 else flat
     return ops._euclidean_dist(first, second).view([*batch, x1.shape[-2], x2.shape[-2]])
 
@@ -55,7 +62,10 @@ def _euclidean_dist(x1: Any, x2: Any) -> Any:
         raise RuntimeError("clamp is not supported for complex types")
     for x in (x1, x2):
         if x.dim() < 2:
-            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.dim()}-D tensor.")
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {x.dim()}-D "
+                "tensor."
+            )
     _check(x1, x2)
     a, b = array(x1), array(x2)
     squares = np.square(a).sum(-1)[..., :, None] + np.square(b).sum(-1)[..., None, :]
@@ -99,7 +109,9 @@ def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
 
 
 def pdist(self: Any, p: float = 2) -> Any:
-    """The p-norm distances of each row of a matrix from all rows after it, N(N-1)/2 numbers. Raises RuntimeError as `cdist`."""
+    """The p-norm distances of each row of a matrix from all rows after it, N(N-1)/2 numbers. Raises
+    RuntimeError as `cdist`.
+    """
     _check_matrix(self)
     if self.dtype.category != FLOATING:
         raise RuntimeError("pdist only supports floating-point dtypes")
@@ -149,7 +161,9 @@ def dist(self: Any, other: Any, p: Any = 2) -> Any:
     difference = sub(self, other, 1)
     if difference.dtype.category < FLOATING:
         name = SCALAR_TYPE_NAME[difference.dtype]
-        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {name} instead.")
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {name} instead."
+        )
     return norm_Scalar(difference, p)
 
 
@@ -162,7 +176,9 @@ def _distances(a: Any, b: Any, p: float) -> Any:
 
 
 def _row_gradient(difference: Any, grad: Any, distances: Any, p: float) -> Any:
-    """The gradient of a row, from its differences to n others and its distances from them; 0 at distance 0."""
+    """The gradient of a row, from its differences to n others and its distances from them; 0 at
+    distance 0.
+    """
     if p == 0:
         return 0
     g, d = grad[:, None], distances[:, None]
@@ -178,7 +194,9 @@ def _row_gradient(difference: Any, grad: Any, distances: Any, p: float) -> Any:
 def _batches(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Both as arrays, with the dimensions before the matrices broadcast."""
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    return np.broadcast_to(array(x1), (*batch, *x1.shape[-2:])), np.broadcast_to(array(x2), (*batch, *x2.shape[-2:]))
+    return np.broadcast_to(array(x1), (*batch, *x1.shape[-2:])), np.broadcast_to(
+        array(x2), (*batch, *x2.shape[-2:])
+    )
 
 
 def _check(x1: Any, x2: Any) -> None:
@@ -186,13 +204,18 @@ def _check(x1: Any, x2: Any) -> None:
         if x.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
     if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
 
 
 def _check_floating(x1: Any, x2: Any, p: float, mode: int) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dtype.category != FLOATING:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {SCALAR_TYPE_NAME[x.dtype]}")
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: "
+                f"{SCALAR_TYPE_NAME[x.dtype]}"
+            )
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if mode not in (0, 1, 2):

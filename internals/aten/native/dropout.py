@@ -1,9 +1,11 @@
-"""Dropout: zero each element with probability p, scale the others up (`aten/src/ATen/native/Dropout.cpp`).
+"""Dropout: zero each element with probability p, scale the others up
+(`aten/src/ATen/native/Dropout.cpp`).
 
-The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of zeros and 1 / (1 - p) is made
-and multiplied in, so the derivative is that of the product. On a GPU that would be many passes over memory: there `dropout` is
-`native_dropout`, one kernel that makes mask and product at once (`internals/cuda/native/dropout.py`). The random numbers come
-from the default generator (`manual_seed`).
+The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of
+zeros and 1 / (1 - p) is made and multiplied in, so the derivative is that of the product. On a GPU
+that would be many passes over memory: there `dropout` is `native_dropout`, one kernel that makes
+mask and product at once (`internals/cuda/native/dropout.py`). The random numbers come from the
+default generator (`manual_seed`).
 
 How the real one differs: it is the same there; `native_dropout` also serves nested tensors.
 """
@@ -25,7 +27,9 @@ from .random import discrete
 
 
 def dropout(input: Any, p: float, train: bool) -> Any:
-    """`input` with each element zeroed with probability `p` and the rest divided by 1 - p; unchanged unless `train`."""
+    """`input` with each element zeroed with probability `p` and the rest divided by 1 - p;
+    unchanged unless `train`.
+    """
     if input.is_cuda and train and 0 < p < 1 and input.is_floating_point() and input.numel():
         return ops.native_dropout(input, p, train)[0]
     noise = _noise(input, p, train)
@@ -44,7 +48,13 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     scale = 1 / keep if keep else 0.0
     mask = ops.empty_like(input, bool_, None, None, None, None)
     if not mask._geometry.stored:
-        return on_device("dropout.dropout", (ops.empty_like(input, None, None, None, None, None), mask), input, p, train)
+        return on_device(
+            "dropout.dropout",
+            (ops.empty_like(input, None, None, None, None, None), mask),
+            input,
+            p,
+            train,
+        )
     output = copying.clone(input, None)
     if train is False:
         array(mask).fill(True)
@@ -74,7 +84,9 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
 
 
 def alpha_dropout(input: Any, p: float, train: bool) -> Any:
-    """Dropout after selu: not 0, but selu's lowest value, and the rest scaled so that mean and variance stay 0 and 1."""
+    """Dropout after selu: not 0, but selu's lowest value, and the rest scaled so that mean and
+    variance stay 0 and 1.
+    """
     return _alpha(input, p, train, False)
 
 
@@ -92,7 +104,9 @@ def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 
 
 def _alpha(input: Any, p: float, train: bool, whole_channels: bool, in_place: bool = False) -> Any:
-    """input * (a * kept) + b, where b brings what is dropped to -1.758, selu's limit, and a makes the variance 1 again."""
+    """input * (a * kept) + b, where b brings what is dropped to -1.758, selu's limit, and a makes
+    the variance 1 again.
+    """
     _check(p)
     if p == 0 or not train or input.numel() == 0:
         return input

@@ -1,15 +1,17 @@
-"""`einsum`: sums of products, written with one letter per dimension (`aten/src/ATen/native/Linear.cpp`).
+"""`einsum`: sums of products, written with one letter per dimension
+(`aten/src/ATen/native/Linear.cpp`).
 
-`einsum("bij,bjk->bik", a, b)`: letters that appear in the output are kept, all others are summed over. Three steps. Every
-operand gets one dimension for every letter there is, in the same order, output letters first (a repeated letter takes the
-diagonal, a missing one has size 1). Then two operands at a time are contracted, and a contraction is always one batched
-matrix product: letters of both that stay are the batch, letters of one side are rows or columns, letters that end here are
+`einsum("bij,bjk->bik", a, b)`: letters that appear in the output are kept, all others are summed
+over. Three steps. Every operand gets one dimension for every letter there is, in the same order,
+output letters first (a repeated letter takes the diagonal, a missing one has size 1). Then two
+operands at a time are contracted, and a contraction is always one batched matrix product: letters
+of both that stay are the batch, letters of one side are rows or columns, letters that end here are
 the inner dimension. What is left at the end is the output.
 
 Everything is done by views, `bmm` and `sum`, so that autograd sees through it.
 
-How the real one differs: the order of contractions comes from the Python package opt_einsum where that is installed; here it
-is left to right unless `path` says otherwise.
+How the real one differs: the order of contractions comes from the Python package opt_einsum where
+that is installed; here it is left to right unless `path` says otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ ELLIPSIS = "."
 
 
 def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = None) -> Any:
-    """Contract `tensors` as `equation` says. `path` lists the positions of the operands to contract next, in pairs.
+    """Contract `tensors` as `equation` says. `path` lists the positions of the operands to contract
+    next, in pairs.
 
     Raises RuntimeError that says what is wrong with the equation, or which sizes do not fit.
     """
@@ -33,7 +36,9 @@ def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = N
         raise RuntimeError("einsum(): must provide at least one operand")
     left, arrow, right = equation.partition("->")
     labels = _parse_operands(left, tensors)
-    ellipsis_dims = max([t.dim() - len(_letters(s)) for s, t in zip(labels, tensors) if ELLIPSIS in s], default=0)
+    ellipsis_dims = max(
+        [t.dim() - len(_letters(s)) for s, t in zip(labels, tensors) if ELLIPSIS in s], default=0
+    )
     output = _parse_output(right, len(left) + 2, labels) if arrow else _implicit_output(labels)
     used = "".join(labels)
     contracted = [c for c in LETTERS if c in used and c not in output]
@@ -47,11 +52,13 @@ def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = N
 
 
 def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
-    """Multiply the aligned operands, pair by pair; dimensions from `kept` on are summed as soon as only the pair has them."""
+    """Multiply the aligned operands, pair by pair; dimensions from `kept` on are summed as soon as
+    only the pair has them.
+    """
     if path is not None and len(path) != 2 * (len(operands) - 1):
         raise RuntimeError(
-            "einsum(): expected contraction path given in path parameter to have the same length as the number "
-            "of operands"
+            "einsum(): expected contraction path given in path parameter to have the same length "
+            "as the number of operands"
         )
     while len(operands) > 1:
         i, j = (path.pop(0), path.pop(0)) if path else (0, 1)
@@ -70,7 +77,9 @@ def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
 
 
 def _multiply_and_sum(left: Any, right: Any, ending: list[int]) -> Any:
-    """The product of two aligned operands, summed over the dimensions `ending`, which stay with size 1 (`sumproduct_pair`)."""
+    """The product of two aligned operands, summed over the dimensions `ending`, which stay with
+    size 1 (`sumproduct_pair`).
+    """
     for d in ending:  # what only one side has can be summed before
         if left.shape[d] != 1 and right.shape[d] == 1:
             left = left.sum(d, keepdim=True)
@@ -91,16 +100,26 @@ def _multiply_and_sum(left: Any, right: Any, ending: list[int]) -> Any:
         size(right, batch), size(right, ending), size(right, columns)
     )
     order = [*batch, *rows, *columns, *ending]
-    sizes = [left.shape[d] for d in batch + rows] + [right.shape[d] for d in columns] + [1] * len(ending)
+    sizes = (
+        [left.shape[d] for d in batch + rows]
+        + [right.shape[d] for d in columns]
+        + [1] * len(ending)
+    )
     return ops.bmm(a, b).reshape(sizes).permute([order.index(d) for d in range(len(order))])
 
 
 def _aligned(t: Any, labels: str, order: list[str], ellipsis_dims: int) -> Any:
-    """`t` with one dimension for each letter of `order` (`ellipsis_dims` for the ellipsis), of size 1 where it has none."""
+    """`t` with one dimension for each letter of `order` (`ellipsis_dims` for the ellipsis), of size
+    1 where it has none.
+    """
     own = t.dim() - len(_letters(labels))  # dimensions its ellipsis stands for, if it has one
     names: list[Any] = []
     for c in labels:
-        names += [(ELLIPSIS, d) for d in range(ellipsis_dims - own, ellipsis_dims)] if c == ELLIPSIS else [c]
+        names += (
+            [(ELLIPSIS, d) for d in range(ellipsis_dims - own, ellipsis_dims)]
+            if c == ELLIPSIS
+            else [c]
+        )
     for c in dict.fromkeys(_letters(labels)):
         while names.count(c) > 1:
             first = names.index(c)
@@ -118,7 +137,9 @@ def _aligned(t: Any, labels: str, order: list[str], ellipsis_dims: int) -> Any:
 
 
 def _parse_operands(text: str, tensors: Sequence[Any]) -> list[str]:
-    """The letters of each operand, an ellipsis as one '.'. Indices in the messages count characters of the equation."""
+    """The letters of each operand, an ellipsis as one '.'. Indices in the messages count characters
+    of the equation.
+    """
     labels, current, i = [], "", 0
     while i < len(text):
         c = text[i]
@@ -126,14 +147,20 @@ def _parse_operands(text: str, tensors: Sequence[Any]) -> list[str]:
             labels.append(current)
             current = ""
             if len(labels) >= len(tensors):
-                raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+                raise RuntimeError(
+                    "einsum(): fewer operands were provided than specified in the equation"
+                )
         elif c == ".":
             if ELLIPSIS in current:
                 raise RuntimeError(
-                    f"einsum(): found '.' for operand {len(labels)} for which an ellipsis was already found"
+                    f"einsum(): found '.' for operand {len(labels)} for which an ellipsis was "
+                    "already found"
                 )
             if text[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' for operand {len(labels)} that is not part of any ellipsis")
+                raise RuntimeError(
+                    f"einsum(): found '.' for operand {len(labels)} that is not part of any "
+                    "ellipsis"
+                )
             current += ELLIPSIS
             i += 2
         elif c in LETTERS:
@@ -150,8 +177,8 @@ def _parse_operands(text: str, tensors: Sequence[Any]) -> list[str]:
             without = "" if ELLIPSIS in s else " and no ellipsis was given"
             verb = "is more than" if ELLIPSIS in s else "does not match"
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({n}) {verb} the number of dimensions ({t.dim()}) "
-                f"for operand {i}{without}"
+                f"einsum(): the number of subscripts in the equation ({n}) {verb} the number of "
+                f"dimensions ({t.dim()}) for operand {i}{without}"
             )
     return labels
 
@@ -162,17 +189,24 @@ def _parse_output(text: str, start: int, labels: list[str]) -> str:
         c = text[i]
         if c == ".":
             if ELLIPSIS in output:
-                raise RuntimeError("einsum(): found '.' for output but an ellipsis (...) was already found")
+                raise RuntimeError(
+                    "einsum(): found '.' for output but an ellipsis (...) was already found"
+                )
             if text[i : i + 3] != "...":
-                raise RuntimeError("einsum(): found '.' for output that is not part of any ellipsis (...)")
+                raise RuntimeError(
+                    "einsum(): found '.' for output that is not part of any ellipsis (...)"
+                )
             output += ELLIPSIS
             i += 2
         elif c in LETTERS:
             if c in output:
-                raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
+                raise RuntimeError(
+                    f"einsum(): output subscript {c} appears more than once in the output"
+                )
             if not any(c in s for s in labels):
                 raise RuntimeError(
-                    f"einsum(): output subscript {c} does not appear in the equation for any input operand"
+                    f"einsum(): output subscript {c} does not appear in the equation for any input "
+                    "operand"
                 )
             output += c
         elif c != " ":
@@ -182,9 +216,13 @@ def _parse_output(text: str, start: int, labels: list[str]) -> str:
 
 
 def _implicit_output(labels: list[str]) -> str:
-    """Without an arrow: the ellipsis, then every letter that appears exactly once, in the order of `LETTERS`."""
+    """Without an arrow: the ellipsis, then every letter that appears exactly once, in the order of
+    `LETTERS`.
+    """
     used = "".join(labels)
-    return (ELLIPSIS if ELLIPSIS in used else "") + "".join(c for c in LETTERS if used.count(c) == 1)
+    return (ELLIPSIS if ELLIPSIS in used else "") + "".join(
+        c for c in LETTERS if used.count(c) == 1
+    )
 
 
 def _check_sizes(labels: list[str], tensors: Sequence[Any], ellipsis_dims: int) -> None:
@@ -199,7 +237,8 @@ def _check_sizes(labels: list[str], tensors: Sequence[Any], ellipsis_dims: int) 
                 n, known = t.shape[d], seen.setdefault((c, e), 1)
                 if c != ELLIPSIS and n != here.setdefault(c, n):
                     raise RuntimeError(
-                        f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {here[c]}"
+                        f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't "
+                        f"match, {n} != {here[c]}"
                     )
                 if known == 1:
                     seen[c, e] = n
@@ -211,12 +250,13 @@ def _check_sizes(labels: list[str], tensors: Sequence[Any], ellipsis_dims: int) 
 def _mismatch(letter: str, ellipsis_dim: int, operand: int, size: int, known: int) -> str:
     if letter == ELLIPSIS:  # (PyTorch's message lacks the space, too)
         return (
-            f"einsum(): dimension {ellipsis_dim} covered by ellipsis in operand {operand}has size {size} which does not "
-            f"broadcast with previously seen ellipsis with size {known} for the respective dimension"
+            f"einsum(): dimension {ellipsis_dim} covered by ellipsis in operand {operand}has size "
+            f"{size} which does not broadcast with previously seen ellipsis with size {known} for "
+            "the respective dimension"
         )
     return (
-        f"einsum(): subscript {letter} has size {size} for operand {operand} which does not broadcast with previously seen "
-        f"size {known}"
+        f"einsum(): subscript {letter} has size {size} for operand {operand} which does not "
+        f"broadcast with previously seen size {known}"
     )
 
 
@@ -226,5 +266,6 @@ def _letters(labels: str) -> str:
 
 def _bad_subscript(index: int) -> RuntimeError:
     return RuntimeError(
-        f"einsum(): invalid subscript given at index {index} in the equation string, subscripts must be in [a-zA-Z]"
+        f"einsum(): invalid subscript given at index {index} in the equation string, subscripts "
+        "must be in [a-zA-Z]"
     )

@@ -24,9 +24,11 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """weight[indices], shape (*indices.shape, dim). `padding_idx` and the flags only matter to the derivative.
+    """weight[indices], shape (*indices.shape, dim). `padding_idx` and the flags only matter to the
+    derivative.
 
-    Raises IndexError for an index that is negative or too large, RuntimeError for a table that is not a matrix.
+    Raises IndexError for an index that is negative or too large, RuntimeError for a table that is
+    not a matrix.
     """
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -41,19 +43,31 @@ def embedding(
 
 
 def embedding_dense_backward(
-    grad_output: TensorImpl, indices: TensorImpl, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+    grad_output: TensorImpl,
+    indices: TensorImpl,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
 ) -> Any:
-    """The gradient of the table (num_weights, dim): for each row, the sum of the gradients of the places it was copied to.
+    """The gradient of the table (num_weights, dim): for each row, the sum of the gradients of the
+    places it was copied to.
 
-    The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
+    The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums
+    become averages.
     """
     check_indices("embedding_backward", indices, 2)
     if grad_output.device is not CPU:
-        table = empty_contiguous((num_weights, grad_output.size(-1)), grad_output.dtype, grad_output.device)
-        return on_device("embedding.dense_backward", table, grad_output, indices, padding_idx, scale_grad_by_freq)
+        table = empty_contiguous(
+            (num_weights, grad_output.size(-1)), grad_output.dtype, grad_output.device
+        )
+        return on_device(
+            "embedding.dense_backward", table, grad_output, indices, padding_idx, scale_grad_by_freq
+        )
     rows, columns = snapshot(indices).reshape(-1), grad_output.size(-1)
     if grad_output.numel() != rows.size * columns:
-        raise RuntimeError(f"shape '[{rows.size}, {columns}]' is invalid for input of size {grad_output.numel()}")
+        raise RuntimeError(
+            f"shape '[{rows.size}, {columns}]' is invalid for input of size {grad_output.numel()}"
+        )
     g = array(grad_output).reshape(rows.size, columns)
     if padding_idx >= 0 and (rows == padding_idx).any():
         rows, g = rows[rows != padding_idx], g[rows != padding_idx]
@@ -61,7 +75,9 @@ def embedding_dense_backward(
     return sums_by_row(rows, g, num_weights, grad_output.dtype, scale_grad_by_freq)
 
 
-def sums_by_row(rows: Any, g: Any, num_weights: int, dtype: Any, average: bool = False) -> TensorImpl:
+def sums_by_row(
+    rows: Any, g: Any, num_weights: int, dtype: Any, average: bool = False
+) -> TensorImpl:
     """A table whose row i is the sum, or the average, of those `g[k]` where `rows[k]` is i."""
     result = empty_contiguous((num_weights, g.shape[1]), dtype)
     table = array(result)
@@ -73,7 +89,9 @@ def sums_by_row(rows: Any, g: Any, num_weights: int, dtype: Any, average: bool =
     starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
     lengths, names = np.diff(starts, append=rows.size), names[starts]
     sums = segment_sums(
-        g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False), starts, lengths
+        g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False),
+        starts,
+        lengths,
     )
     if average:
         sums = (sums / lengths[:, None]).astype(sums.dtype, copy=False)
@@ -82,9 +100,11 @@ def sums_by_row(rows: Any, g: Any, num_weights: int, dtype: Any, average: bool =
 
 
 def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
-    """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then second rows, and so on.
+    """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then
+    second rows, and so on.
 
-    Most words of a text are rare, so this soon ends; the few segments that are longer are added up one by one.
+    Most words of a text are rare, so this soon ends; the few segments that are longer are added up
+    one by one.
     """
     sums = a.take(starts, 0)
     for k in range(1, min(lengths.max(), 8)):
@@ -95,11 +115,16 @@ def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
     return sums
 
 
-def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
-    """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
+def embedding_renorm_(
+    self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float
+) -> TensorImpl:
+    """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond
+    `max_norm` down to it, in place.
+    """
     if self.dim() != 2:
         raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self'"
+            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument "
+            "#1 'self'"
         )
     check_no_internal_overlap(self)
     check_indices("embedding_renorm_", indices)
@@ -129,6 +154,8 @@ def check_rows(rows: Any, n: int) -> None:
 def check_indices(name: str, indices: TensorImpl, position: int = 1) -> None:
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
-            f"Expected tensor for argument #{position} 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"internals.{SCALAR_TYPE_NAME[indices.dtype]}Tensor instead (while checking arguments for {name})"
+            f"Expected tensor for argument #{position} 'indices' to have one of the following "
+            "scalar types: Long, Int; but got "
+            f"internals.{SCALAR_TYPE_NAME[indices.dtype]}Tensor instead (while checking arguments "
+            f"for {name})"
         )

@@ -1,12 +1,14 @@
-"""Bags of embeddings: the sum, mean or maximum of the rows that each bag names (`aten/src/ATen/native/EmbeddingBag.cpp`).
+"""Bags of embeddings: the sum, mean or maximum of the rows that each bag names
+(`aten/src/ATen/native/EmbeddingBag.cpp`).
 
-`offsets` says where in `indices` each bag begins. The last bag ends with the indices, also with `include_last_offset`, whose one
-offset more is not looked at. A bag of nothing is 0. Rows called `padding_idx` do not count. The leaf kernel notes for its
-backward pass which bag each index is in, how many rows count in each bag, and for a maximum which row it came from.
+`offsets` says where in `indices` each bag begins. The last bag ends with the indices, also with
+`include_last_offset`, whose one offset more is not looked at. A bag of nothing is 0. Rows called
+`padding_idx` do not count. The leaf kernel notes for its backward pass which bag each index is in,
+how many rows count in each bag, and for a maximum which row it came from.
 
-How the real one differs: FBGEMM's compiled loops for sums and means of single precision, which leave the notes out. They do end
-the last bag at the last offset; where that is not the number of indices, the gradients are of memory that was never written.
-And sparse gradients.
+How the real one differs: FBGEMM's compiled loops for sums and means of single precision, which
+leave the notes out. They do end the last bag at the last offset; where that is not the number of
+indices, the gradients are of memory that was never written. And sparse gradients.
 """
 
 from __future__ import annotations
@@ -37,7 +39,15 @@ def embedding_bag(
 ) -> Any:
     """(bags, and three notes for the backward pass). Only a sum can be weighted."""
     return embedding_bag_padding_idx(
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, None
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        None,
     )
 
 
@@ -52,17 +62,22 @@ def embedding_bag_padding_idx(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
-    """`embedding_bag` without the rows called `padding_idx`, which may be negative. Raises RuntimeError if it is no row."""
+    """`embedding_bag` without the rows called `padding_idx`, which may be negative. Raises
+    RuntimeError if it is no row.
+    """
     if padding_idx is None:
         padding_idx = -1
     else:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, "
+                f"but got {padding_idx}"
             )
         padding_idx %= rows
-    learns = weight.requires_grad or per_sample_weights is not None and per_sample_weights.requires_grad
+    learns = (
+        weight.requires_grad or per_sample_weights is not None and per_sample_weights.requires_grad
+    )
     bag = ops._embedding_bag if learns else ops._embedding_bag_forward_only
     return bag(
         weight,
@@ -89,10 +104,11 @@ def _embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Any, Any, Any, Any]:
-    """(bags, the bag of each index, the number of rows that count in each bag, the rows of the maxima).
+    """(bags, the bag of each index, the number of rows that count in each bag, the rows of the
+    maxima).
 
-    Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go beyond the indices, and for
-    indices that are no rows.
+    Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go
+    beyond the indices, and for indices that are no rows.
     """
     rows, begins = snapshot(indices), snapshot(offsets)
     check_bags(weight, indices, offsets, begins, mode, per_sample_weights, include_last_offset)
@@ -107,7 +123,9 @@ def _embedding_bag(
     if mode == MAX:
         _maxima(found, rows[: bags.size][counted], lengths, array(out), largest)
     else:
-        weights = None if per_sample_weights is None else array(per_sample_weights)[: bags.size][counted]
+        weights = (
+            None if per_sample_weights is None else array(per_sample_weights)[: bags.size][counted]
+        )
         _sums(found, weights, lengths, mode, array(out))
     return out, _integers(bags, indices), _integers(lengths, indices), _integers(largest, indices)
 
@@ -121,16 +139,26 @@ def check_bags(
     per_sample_weights: Any,
     include_last_offset: bool,
 ) -> None:
-    """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets that do not begin with 0 or decrease."""
+    """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets that do not begin
+    with 0 or decrease.
+    """
     if weight.dim() != 2:
-        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise RuntimeError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
     if indices.dim() not in (1, 2):
-        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.dim()}")
+        raise RuntimeError(
+            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.dim()}"
+        )
     if offsets.dim() != 1:
-        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.dim()}")
+        raise RuntimeError(
+            f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.dim()}"
+        )
     _check_dtype("indices", indices, (dt.int64, dt.int32), "Long, Int")
     _check_dtype("indices", offsets, (dt.int64, dt.int32), "Long, Int")
-    _check_dtype("weight", weight, (dt.float16, dt.float32, dt.float64), "Half, BFloat16, Float, Double")
+    _check_dtype(
+        "weight", weight, (dt.float16, dt.float32, dt.float64), "Half, BFloat16, Float, Double"
+    )
     if mode not in (SUM, MEAN, MAX):
         raise RuntimeError("`mode` must be sum, mean, or max.")
     if include_last_offset and not offsets.shape[0]:
@@ -139,12 +167,14 @@ def check_bags(
         first, last = begins[[0, -1]]
         if first:
             raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                "from position 0. "
                 f"However, got {first}"
             )
         if last > indices.shape[0]:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
+                f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got "
+                f"offsets[-1] of {last}"
             )
         if (np.diff(begins) < 0).any():
             raise RuntimeError("embedding_bag: offsets have to increase")
@@ -152,27 +182,33 @@ def check_bags(
         _check_weights(per_sample_weights, weight, indices, mode)
 
 
-def _check_weights(per_sample_weights: TensorImpl, weight: TensorImpl, indices: TensorImpl, mode: int) -> None:
+def _check_weights(
+    per_sample_weights: TensorImpl, weight: TensorImpl, indices: TensorImpl, mode: int
+) -> None:
     if mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     if per_sample_weights.dtype is not weight.dtype:
-        names = [f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor" for t in (weight, per_sample_weights)]
+        names = [
+            f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor" for t in (weight, per_sample_weights)
+        ]
         raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but "
-            f"type {names[0]} does not equal {names[1]} (while checking arguments for embedding_bag)"
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for "
+            f"argument #1 'per_sample_weights'; but type {names[0]} does not equal {names[1]} "
+            "(while checking arguments for embedding_bag)"
         )
     if per_sample_weights.dim() != 1 or per_sample_weights.numel() != indices.numel():
         raise RuntimeError(
-            f"per_sample_weights has to have shape [{indices.numel()}], one weight for each index, but has "
-            f"{list(per_sample_weights.shape)}"
+            f"per_sample_weights has to have shape [{indices.numel()}], one weight for each index, "
+            f"but has {list(per_sample_weights.shape)}"
         )
 
 
 def _check_dtype(name: str, t: TensorImpl, allowed: tuple[Any, ...], names: str) -> None:
     if t.dtype not in allowed:
         raise RuntimeError(
-            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: {names}; but got "
-            f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor instead (while checking arguments for embedding_bag)"
+            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: "
+            f"{names}; but got internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor instead (while checking "
+            "arguments for embedding_bag)"
         )
 
 
@@ -180,7 +216,8 @@ def _check_rows(rows: Any, bags: Any, num_weights: int) -> None:
     wrong = np.flatnonzero((rows < 0) | (rows >= num_weights))
     if wrong.size:
         raise RuntimeError(
-            f"Index {bags[wrong[0]]} of input takes value {rows[wrong[0]]} which is not in the valid range [0, {num_weights})"
+            f"Index {bags[wrong[0]]} of input takes value {rows[wrong[0]]} which is not in the "
+            f"valid range [0, {num_weights})"
         )
 
 

@@ -1,10 +1,12 @@
 """The gradients of bags of embeddings (`aten/src/ATen/native/EmbeddingBag.cpp`).
 
-A bag's gradient goes to every row that counted in it; a mean divides it, a weight multiplies it. Of a maximum each column goes to
-the row that it came from. What the arguments besides the gradient hold is in `embedding_bag.py`.
+A bag's gradient goes to every row that counted in it; a mean divides it, a weight multiplies it. Of
+a maximum each column goes to the row that it came from. What the arguments besides the gradient
+hold is in `embedding_bag.py`.
 
-How the real one differs: there is a sparse gradient, too. With `scale_grad_by_freq` its CPU kernel looks the frequency up at the
-wrong place (`counts[indices_data[i]]`, where `i` counts rows, not indices), and so may divide by another row's.
+How the real one differs: there is a sparse gradient, too. With `scale_grad_by_freq` its CPU kernel
+looks the frequency up at the wrong place (`counts[indices_data[i]]`, where `i` counts rows, not
+indices), and so may divide by another row's.
 """
 
 from __future__ import annotations
@@ -37,10 +39,12 @@ def _embedding_bag_backward(
 ) -> Any:
     """The gradient of the table (num_weights, dim). Raises NotImplementedError for a sparse one."""
     if sparse:
-        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not implemented; leave sparse out")
+        raise NotImplementedError(
+            "embedding_bag(sparse=True): sparse gradients are not implemented; leave sparse out"
+        )
     return _embedding_bag_dense_backward(
-        grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
-        padding_idx,
+        grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode,
+        per_sample_weights, padding_idx,
     )  # fmt: skip
 
 
@@ -57,17 +61,30 @@ def _embedding_bag_dense_backward(
     per_sample_weights: Any,
     padding_idx: int = -1,
 ) -> Any:
-    """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often `indices` has it."""
+    """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often
+    `indices` has it.
+    """
     bags, rows = _checked(grad, indices, offset2bag, padding_idx, num_weights)
     g = array(grad)
-    check_elements("embedding_bag_backward", "bag_size", bag_size if mode in (MAX, MEAN) else None, len(g))
-    check_sizes("embedding_bag_backward", "maximum_indices", maximum_indices if mode == MAX else None, grad.shape)
+    check_elements(
+        "embedding_bag_backward", "bag_size", bag_size if mode in (MAX, MEAN) else None, len(g)
+    )
+    check_sizes(
+        "embedding_bag_backward",
+        "maximum_indices",
+        maximum_indices if mode == MAX else None,
+        grad.shape,
+    )
     check_sizes("embedding_bag_backward", "per_sample_weights", per_sample_weights, indices.shape)
     if mode not in (SUM, MEAN, MAX):
-        raise RuntimeError(f"embedding_bag_backward: mode has to be 0 (sum), 1 (mean) or 2 (max), but got {mode}")
+        raise RuntimeError(
+            f"embedding_bag_backward: mode has to be 0 (sum), 1 (mean) or 2 (max), but got {mode}"
+        )
     if mode == MAX:
         check_indices("embedding_bag", maximum_indices)
-        return _to_the_largest(g, snapshot(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype)
+        return _to_the_largest(
+            g, snapshot(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype
+        )
     counted = np.flatnonzero(rows != padding_idx)
     shares = g[bags[counted]]
     if mode == MEAN:
@@ -86,9 +103,13 @@ def _embedding_bag_per_sample_weights_backward(
     mode: int,
     padding_idx: int = -1,
 ) -> Any:
-    """For each index the product of its row and its bag's gradient; 0 for padding. Raises RuntimeError unless it was a sum."""
+    """For each index the product of its row and its bag's gradient; 0 for padding. Raises
+    RuntimeError unless it was a sum.
+    """
     if mode != SUM:
-        raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
+        raise RuntimeError(
+            "embedding_bag_backward: per_sample_weights only supported for mode='sum'"
+        )
     bags, rows = _checked(grad, indices, offset2bag, padding_idx, weight.size(0))
     check_sizes("embedding_bag_backward", "weight", weight, (weight.shape[0], grad.shape[1]))
     result = empty_contiguous((indices.shape[0],), grad.dtype)
@@ -100,22 +121,36 @@ def _embedding_bag_per_sample_weights_backward(
 
 
 def _checked(
-    grad: TensorImpl, indices: TensorImpl, offset2bag: TensorImpl, padding_idx: int, num_weights: int
+    grad: TensorImpl,
+    indices: TensorImpl,
+    offset2bag: TensorImpl,
+    padding_idx: int,
+    num_weights: int,
 ) -> tuple[Any, Any]:
     """The bag and the row of each index that is in a bag.
 
-    Raises RuntimeError for what is no gradient of bags, IndexError for a bag or a row that there is not.
+    Raises RuntimeError for what is no gradient of bags, IndexError for a bag or a row that there is
+    not.
     """
     if not grad.dtype.is_floating_point:
         raise RuntimeError(
-            "Expected tensor for argument #1 'grad_' to have one of the following scalar types: Half, BFloat16, Float, Double; "
-            f"but got internals.{SCALAR_TYPE_NAME[grad.dtype]}Tensor instead (while checking arguments for embedding_bag)"
+            "Expected tensor for argument #1 'grad_' to have one of the following scalar types: "
+            "Half, BFloat16, Float, Double; "
+            f"but got internals.{SCALAR_TYPE_NAME[grad.dtype]}Tensor instead (while checking "
+            "arguments for embedding_bag)"
         )
     check_indices("embedding_bag", indices)
     check_indices("embedding_bag", offset2bag)
-    for t, dims, what in ((grad, 2, "grad"), (indices, 1, "indices"), (offset2bag, 1, "offset2bag")):
+    for t, dims, what in (
+        (grad, 2, "grad"),
+        (indices, 1, "indices"),
+        (offset2bag, 1, "offset2bag"),
+    ):
         if t.dim() != dims:
-            raise RuntimeError(f"embedding_bag_backward: {what} has to be a {dims}D Tensor, but got dimension {t.dim()}")
+            raise RuntimeError(
+                f"embedding_bag_backward: {what} has to be a {dims}D Tensor, but got dimension "
+                f"{t.dim()}"
+            )
     bags = snapshot(offset2bag)
     rows = snapshot(indices)[: bags.size]
     check_rows(bags, grad.shape[0])

@@ -1,8 +1,11 @@
-"""The largest and smallest elements, and where they are (`aten/src/ATen/native/TensorCompare.cpp`, `ReduceOps.cpp`).
+"""The largest and smallest elements, and where they are (`aten/src/ATen/native/TensorCompare.cpp`,
+`ReduceOps.cpp`).
 
-NaN counts as larger and as smaller than everything. Among equals, the first wins. Bool has false < true; complex has no order.
+NaN counts as larger and as smaller than everything. Among equals, the first wins. Bool has false <
+true; complex has no order.
 
-Values of large tensors, and indices along columns, are left to machine code (`aten/compiled/extrema.py`).
+Values of large tensors, and indices along columns, are left to machine code
+(`aten/compiled/extrema.py`).
 
 How the real one differs: `max` and `min` along a dimension find value and index in one loop,
 `aminmax` both extrema.
@@ -46,10 +49,15 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any =
     if dim is not None:
         check_not_empty("aminmax", self, wrap_dim(dim, self.dim()), "")
     elif not self.numel():
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
     dims = reduced_dims(self, dim)
     sizes = reduced_sizes(self.shape, dims, keepdim)
-    smallest, largest = (set_output(sizes, self.dtype, o, device=self.device) for o in out or (None, None))
+    smallest, largest = (
+        set_output(sizes, self.dtype, o, device=self.device) for o in out or (None, None)
+    )
     if self.dtype.category == COMPLEX:
         if dim is not None and not self.dim():
             raise RuntimeError(f"aminmax not implemented for {SCALAR_TYPE_NAME[self.dtype]}")
@@ -60,24 +68,30 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any =
     return (return_types.aminmax if out is None else return_types.aminmax_out)(smallest, largest)
 
 
-def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
+def _extreme(
+    name: str, loop: Any, self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None
+) -> Any:
     if not self.numel():
         if not dim:
-            raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+            raise RuntimeError(
+                _NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument."
+            )
         for d in dim:
             check_not_empty(name, self, d)
     dims = reduced_dims(self, dim)
     if out is not None and out.dtype is not self.dtype:
         names = dt.SCALAR_TYPE_NAME
         raise RuntimeError(
-            f"Expected the dtype for input and out to match, but got {names[self.dtype]} for input's dtype and "
-            f"{names[out.dtype]} for out's dtype."
+            f"Expected the dtype for input and out to match, but got {names[self.dtype]} for "
+            f"input's dtype and {names[out.dtype]} for out's dtype."
         )
     if not self.numel():
         return store(self, tuple, dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
-    return store(self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out, f"extrema.{name}")
+    return store(
+        self, lambda: _reduced(loop, self, dims), dims, keepdim, self.dtype, out, f"extrema.{name}"
+    )
 
 
 # The maximum over `dim`; [] means all. Raises IndexError over a dimension of size 0.
@@ -88,11 +102,15 @@ amin = partial(_extreme, "amin", np.minimum)
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
     if not self.numel():
-        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            _NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument."
+        )
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
     dims = tuple(range(self.dim()))
-    return store(self, lambda: _reduced(loop, self, dims), dims, False, self.dtype, None, f"extrema.a{name}")
+    return store(
+        self, lambda: _reduced(loop, self, dims), dims, False, self.dtype, None, f"extrema.a{name}"
+    )
 
 
 # The largest element. Raises RuntimeError when there is none.
@@ -106,12 +124,17 @@ def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
     if self._geometry.numel >= settings.least:
         from internals.aten.compiled.extrema import THRESHOLD, extremes
 
-        if use_compiled(self.numel(), THRESHOLD) and (found := extremes(self, dims, loop is np.maximum)) is not None:
+        if (
+            use_compiled(self.numel(), THRESHOLD)
+            and (found := extremes(self, dims, loop is np.maximum)) is not None
+        ):
             return found
     return quietly(loop.reduce, array(self), dims)
 
 
-def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
+def _with_indices(
+    name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any
+) -> tuple[Any, Any]:
     (d,) = wrap_dims(dim, self.dim())
     check_not_empty(name, self, d)
     if self.dtype.category == COMPLEX:
@@ -133,9 +156,13 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
     return on_device(f"extrema.{name}", (values, indices), self, dims)
 
 
-def _index(name: str, where: Any, self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def _index(
+    name: str, where: Any, self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
     if self.dtype.category in (BOOL, COMPLEX):
-        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
+        raise RuntimeError(
+            f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input"
+        )
     dims = reduced_dims(self, dim)
     if dim is None and not self.numel():
         raise IndexError(_NO_DIM.format(name))
@@ -158,13 +185,19 @@ argmin = partial(_index, "argmin", np.argmin)
 
 
 def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
-    """(values, indices) over one dimension by machine code, as arrays without it; None where numpy finds them."""
+    """(values, indices) over one dimension by machine code, as arrays without it; None where numpy
+    finds them.
+    """
     numel = self._geometry.numel
     if numel < settings.least or not numel or len(dims) != 1:
         return None
     from internals.aten.compiled.extrema import THRESHOLD, extremes_with_indices
 
-    return extremes_with_indices(self, dims[0], where is np.argmax) if use_compiled(numel, THRESHOLD) else None
+    return (
+        extremes_with_indices(self, dims[0], where is np.argmax)
+        if use_compiled(numel, THRESHOLD)
+        else None
+    )
 
 
 def check_not_empty(name: str, self: Any, d: int, parentheses: str = "()") -> None:

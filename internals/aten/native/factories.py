@@ -1,11 +1,13 @@
-"""Tensors from nothing: sizes, strides, a value (`aten/src/ATen/native/TensorFactories.cpp`, `RangeFactories.cpp`).
+"""Tensors from nothing: sizes, strides, a value (`aten/src/ATen/native/TensorFactories.cpp`,
+`RangeFactories.cpp`).
 
-`empty` asks the device's allocator for memory and is done; everything else is `empty` and a fill. Each factory takes the four
-tensor options at its end: `dtype` (the default dtype when None), `layout`, `device` and `pin_memory`. `*_like` and `new_*` take
-what is not given from a tensor.
+`empty` asks the device's allocator for memory and is done; everything else is `empty` and a fill.
+Each factory takes the four tensor options at its end: `dtype` (the default dtype when None),
+`layout`, `device` and `pin_memory`. `*_like` and `new_*` take what is not given from a tensor.
 
-How the real one differs: PyTorch's factories call each other through the dispatcher (`zeros` is `empty` and then `zero_`), so
-that a backend need only provide `empty`; here they fill the memory themselves, and tensors on `meta` have none to fill.
+How the real one differs: PyTorch's factories call each other through the dispatcher (`zeros` is
+`empty` and then `zero_`), so that a backend need only provide `empty`; here they fill the memory
+themselves, and tensors on `meta` have none to fill.
 """
 
 from __future__ import annotations
@@ -31,44 +33,82 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty as allocate, empty_pinned
 
 
-def empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any = None) -> Any:
+def empty(
+    size: Sequence[int],
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    memory_format: Any = None,
+) -> Any:
     """Uninitialised memory in the shape `size`. Raises RuntimeError for a negative size."""
     check_sizes(size)
     where, kind = devices.resolve(device), dtype or dt.get_default_dtype()
     if memory_format is None:
         return _allocate(contiguous_geometry(size, kind, where), layout, pin_memory)
-    return _allocate(geometry(size, strides_for(size, memory_format), kind, where), layout, pin_memory)
+    return _allocate(
+        geometry(size, strides_for(size, memory_format), kind, where), layout, pin_memory
+    )
 
 
 def empty_strided(
-    size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
 ) -> Any:
-    """Uninitialised memory seen through the given strides. Raises RuntimeError for negative ones."""
+    """Uninitialised memory seen through the given strides. Raises RuntimeError for negative
+    ones.
+    """
     check_sizes(size)
     if len(size) != len(stride):
         raise RuntimeError(
-            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
         )
     g = geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device))
     return _allocate(g, layout, pin_memory)
 
 
-def empty_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
-    """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless `memory_format` says otherwise."""
-    if dtype is layout is device is pin_memory is memory_format is None and (g := self._geometry.without_grad).plain:
+def empty_like(
+    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+) -> Any:
+    """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless
+    `memory_format` says otherwise.
+    """
+    if (
+        dtype is layout is device is pin_memory is memory_format is None
+        and (g := self._geometry.without_grad).plain
+    ):
         return allocate(g)
     strides = strides_like(self, memory_format)
-    return _allocate(geometry(self.shape, strides, dtype or self.dtype, _device(device, self)), layout, pin_memory)
+    return _allocate(
+        geometry(self.shape, strides, dtype or self.dtype, _device(device, self)),
+        layout,
+        pin_memory,
+    )
 
 
-def new_empty(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def new_empty(
+    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
     return empty(size, dtype or self.dtype, layout, _device(device, self), pin_memory)
 
 
 def new_empty_strided(
-    self: TensorImpl, size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+    self: TensorImpl,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
 ) -> Any:
-    return empty_strided(size, stride, dtype or self.dtype, layout, _device(device, self), pin_memory)
+    return empty_strided(
+        size, stride, dtype or self.dtype, layout, _device(device, self), pin_memory
+    )
 
 
 def zeros(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
@@ -82,41 +122,69 @@ def ones(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: 
     return _filled(empty(size, dtype, layout, device, pin_memory), 1)
 
 
-def full(size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    """`fill_value` everywhere; its own dtype decides when none is given. Raises RuntimeError if it does not fit."""
-    return _filled(empty(size, dtype or dt.of_number(fill_value), layout, device, pin_memory), fill_value)
+def full(
+    size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    """`fill_value` everywhere; its own dtype decides when none is given. Raises RuntimeError if it
+    does not fit.
+    """
+    return _filled(
+        empty(size, dtype or dt.of_number(fill_value), layout, device, pin_memory), fill_value
+    )
 
 
-def zeros_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+def zeros_like(
+    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0)
 
 
-def ones_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+def ones_like(
+    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 1)
 
 
 def full_like(
-    self: TensorImpl, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+    self: TensorImpl,
+    fill_value: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    memory_format: Any,
 ) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value)
 
 
-def new_zeros(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def new_zeros(
+    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 0)
 
 
-def new_ones(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def new_ones(
+    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 1)
 
 
 def new_full(
-    self: TensorImpl, size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    self: TensorImpl,
+    size: Sequence[int],
+    fill_value: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
 ) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), fill_value)
 
 
 def scalar_tensor(s: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    """A number as a 0-d tensor of the default dtype: `tensor(s)` is the one that looks at the number's own type."""
+    """A number as a 0-d tensor of the default dtype: `tensor(s)` is the one that looks at the
+    number's own type.
+    """
     return _filled(empty((), dtype, layout, device, pin_memory), s)
 
 
@@ -141,23 +209,37 @@ def arange(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, out:
     return arange_start_step(0, end, 1, dtype, layout, device, pin_memory, out)
 
 
-def arange_start(start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def arange_start(
+    start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
     return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
 def arange_start_step(
-    start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    start: Any,
+    end: Any,
+    step: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
 ) -> Any:
-    """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else the default dtype.
+    """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else
+    the default dtype.
 
     An `out` of just so many elements keeps its shape.
 
     Raises RuntimeError for a step of 0 or of the wrong sign, or a range without end.
     """
     if out is not None:
-        return range_out(out, arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
+        return range_out(
+            out, arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory)
+        )
     numbers = (start, end, step)
-    kind = dtype or (dt.int64 if all(isinstance(x, int) for x in numbers) else dt.get_default_dtype())
+    kind = dtype or (
+        dt.int64 if all(isinstance(x, int) for x in numbers) else dt.get_default_dtype()
+    )
     if any(isinstance(x, complex) for x in numbers):
         raise RuntimeError("value cannot be converted to type double without overflow")
     if kind.category not in (dt.INTEGRAL, dt.FLOATING):
@@ -185,12 +267,20 @@ def arange_start_step(
 
 
 def linspace(
-    start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    start: Any,
+    end: Any,
+    steps: int,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
 ) -> Any:
-    """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a negative `steps`.
+    """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a
+    negative `steps`.
 
-    The second half is counted back from `end`, so that the last value is exactly `end`. An `out` of just so many elements keeps
-    its shape.
+    The second half is counted back from `end`, so that the last value is exactly `end`. An `out` of
+    just so many elements keeps its shape.
     """
     if out is not None:
         values = linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory)
@@ -225,14 +315,17 @@ def linspace(
 
 
 def kind_between(op: str, start: Any, end: Any, dtype: Any) -> Any:
-    """The dtype of a range: complex if one of its ends is. Raises RuntimeError if another was asked for then."""
+    """The dtype of a range: complex if one of its ends is. Raises RuntimeError if another was asked
+    for then.
+    """
     default = dt.get_default_dtype()
     if not (isinstance(start, complex) or isinstance(end, complex)):
         return dtype or default
     if dtype is not None and not dtype.is_complex:
         inferred = TYPE_META_NAME[default.to_complex()]
         raise RuntimeError(
-            f"torch.{op}(): inferred dtype {inferred} can't be safely cast to passed dtype {SCALAR_TYPE_NAME[dtype]}"
+            f"torch.{op}(): inferred dtype {inferred} can't be safely cast to passed dtype "
+            f"{SCALAR_TYPE_NAME[dtype]}"
         )
     return dtype or default.to_complex()
 
@@ -241,7 +334,9 @@ def check_sizes(sizes: Sequence[int]) -> None:
     """Raises RuntimeError for a negative size."""
     for n in sizes:
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(sizes)}")
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {list(sizes)}"
+            )
 
 
 def _filled(t: Any, value: Any) -> Any:
@@ -258,7 +353,9 @@ def _device(given: Any, t: TensorImpl) -> Any:
 
 
 def _allocate(g: Geometry, layout: Any, pin_memory: Any) -> Any:
-    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and where nothing can be pinned."""
+    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and where
+    nothing can be pinned.
+    """
     if layout is not None and layout.name != "strided":
         raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
     if not pin_memory or g.device is devices.META:
@@ -273,8 +370,8 @@ def check_can_pin() -> None:
     """Raises RuntimeError where there is no GPU that memory could be page-locked for."""
     if not hooks("cuda").device_count():
         raise RuntimeError(
-            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
-            "system."
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+            "allocator is available on this system."
         )
 
 

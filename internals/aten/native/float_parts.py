@@ -1,4 +1,5 @@
-"""What a floating-point number is made of: sign, exponent, infinities, NaN; its neighbours (`aten/src/ATen/native/UnaryOps.cpp`).
+"""What a floating-point number is made of: sign, exponent, infinities, NaN; its neighbours
+(`aten/src/ATen/native/UnaryOps.cpp`).
 
 How the real one differs: `frexp` of half precision is computed bit by bit.
 """
@@ -26,7 +27,9 @@ def signbit(self: Any, out: Any = None) -> Any:
     """
     if self.dtype.category == COMPLEX:
         raise NotImplementedError("signbit is not implemented for complex tensors.")
-    return _to_bool("signbit", np.signbit if self.dtype.category == FLOATING else negative, self, out)
+    return _to_bool(
+        "signbit", np.signbit if self.dtype.category == FLOATING else negative, self, out
+    )
 
 
 # |self| with the sign of `other`, -0.0 included. Raises NotImplementedError for complex.
@@ -38,25 +41,33 @@ nextafter = partial(real, "nextafter_cpu", np.nextafter, promote="common")
 
 
 def frexp(self: Any, out: Any = None) -> Any:
-    """(mantissa, exponent): self = mantissa · 2**exponent with 0.5 <= |mantissa| < 1; the exponent is int32.
+    """(mantissa, exponent): self = mantissa · 2**exponent with 0.5 <= |mantissa| < 1; the exponent
+    is int32.
 
-    0, infinities and NaN are their own mantissa. Raises RuntimeError unless floating, and for an `out` of other dtypes.
+    0, infinities and NaN are their own mantissa. Raises RuntimeError unless floating, and for an
+    `out` of other dtypes.
     """
     if self.dtype.category != FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = out or (None, None)
     if mantissa is not None and mantissa.dtype is not self.dtype:
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[mantissa.dtype]
-        raise RuntimeError(f"torch.frexp() expects mantissa to have dtype {names[0]} but got {names[1]}")
+        raise RuntimeError(
+            f"torch.frexp() expects mantissa to have dtype {names[0]} but got {names[1]}"
+        )
     if exponent is not None and exponent.dtype is not dt.int32:
-        raise RuntimeError(f"torch.frexp() expects exponent to have int dtype but got {TYPE_META_NAME[exponent.dtype]}")
+        raise RuntimeError(
+            "torch.frexp() expects exponent to have int dtype but got "
+            f"{TYPE_META_NAME[exponent.dtype]}"
+        )
     exponent = TensorIterator((self,), exponent, result=dt.int32).run(exponent_of)
     mantissa = TensorIterator((self,), mantissa).run(mantissa_of)
     return (return_types.frexp if out is None else return_types.frexp_out)(mantissa, exponent)
 
 
 def ldexp(self: Any, other: Any, out: Any = None) -> Any:
-    """self · 2**other, the inverse of `frexp`: exact if self is floating and `other` of integers. Else `other` may be anything.
+    """self · 2**other, the inverse of `frexp`: exact if self is floating and `other` of integers.
+    Else `other` may be anything.
 
     Raises NotImplementedError for a floating self and bool.
     """
@@ -67,16 +78,23 @@ def ldexp(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def nan_to_num(
-    self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, out: Any = None
+    self: Any,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    out: Any = None,
 ) -> Any:
-    """self with numbers in place of NaN (0) and of the infinities (the largest and the smallest numbers of the dtype).
+    """self with numbers in place of NaN (0) and of the infinities (the largest and the smallest
+    numbers of the dtype).
 
-    Integers are copied. Real and imaginary part of complex numbers are replaced separately. Raises RuntimeError for an `out` of
-    another dtype.
+    Integers are copied. Real and imaginary part of complex numbers are replaced separately. Raises
+    RuntimeError for an `out` of another dtype.
     """
     if out is not None and out.dtype is not self.dtype:
         names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[self.dtype]
-        raise RuntimeError(f"nan_to_num: dtype of out: {names[0]} should be same as input: {names[1]}")
+        raise RuntimeError(
+            f"nan_to_num: dtype of out: {names[0]} should be same as input: {names[1]}"
+        )
     return TensorIterator((self,), out, "same").run(
         partial(to_num, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
     )

@@ -25,7 +25,8 @@ def float_power_(self: Any, exponent: Any) -> Any:
     if self.dtype is not needed:
         names = SCALAR_TYPE_NAME[self.dtype], SCALAR_TYPE_NAME[needed]
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {names[0]} but the operation's result requires dtype {names[1]}"
+            f"the base given to float_power_ has dtype {names[0]} but the operation's result "
+            f"requires dtype {names[1]}"
         )
     if isinstance(exponent, TensorImpl):
         return ops.pow__Tensor(self, _converted(exponent, needed))
@@ -35,7 +36,9 @@ def float_power_(self: Any, exponent: Any) -> Any:
 def _pow(self: Any, exponent: Any) -> Any:
     if not isinstance(self, TensorImpl):
         return ops.pow_Scalar(self, exponent)
-    return (ops.pow_Tensor_Tensor if isinstance(exponent, TensorImpl) else ops.pow_Tensor_Scalar)(self, exponent)
+    return (ops.pow_Tensor_Tensor if isinstance(exponent, TensorImpl) else ops.pow_Tensor_Scalar)(
+        self, exponent
+    )
 
 
 def _widened(*operands: Any) -> list[Any]:

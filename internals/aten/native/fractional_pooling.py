@@ -1,8 +1,9 @@
-"""Max pooling with windows at pseudo-random places (`aten/src/ATen/native/FractionalMaxPool{2d,3d}.cpp`).
+"""Max pooling with windows at pseudo-random places
+(`aten/src/ATen/native/FractionalMaxPool{2d,3d}.cpp`).
 
-Of m windows over n places the starts are floor((i + u) * alpha) - floor(u * alpha), alpha = (n - kernel) / (m - 1): steps of two
-neighbouring sizes in an order that `u` decides, one random number for each channel and dimension. So an image shrinks by
-a factor that is no integer (Graham 2014).
+Of m windows over n places the starts are floor((i + u) * alpha) - floor(u * alpha), alpha = (n -
+kernel) / (m - 1): steps of two neighbouring sizes in an order that `u` decides, one random number
+for each channel and dimension. So an image shrinks by a factor that is no integer (Graham 2014).
 
 How the real one differs: a kernel each for two and three dimensions.
 """
@@ -26,20 +27,30 @@ _SIDES = ("time", "height", "width")
 
 
 def fractional_max_pool2d_backward(
-    grad_output: Any, self: Any, kernel_size: Sequence[int], output_size: Sequence[int], indices: Any
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    indices: Any,
 ) -> Any:
     """Each gradient at the place its maximum was, which `indices` tells."""
     return scatter_to_places(grad_output, indices, self.shape, 2)
 
 
 def fractional_max_pool3d_backward(
-    grad_output: Any, self: Any, kernel_size: Sequence[int], output_size: Sequence[int], indices: Any
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    indices: Any,
 ) -> Any:
     """Each gradient at the place its maximum was, which `indices` tells."""
     return scatter_to_places(grad_output, indices, self.shape, 3)
 
 
-def _pool(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any) -> tuple[Any, Any]:
+def _pool(
+    dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any
+) -> tuple[Any, Any]:
     _check(dims, name, t, kernel, size, samples)
     inside, planes = t.shape[-dims:], prod(t.shape[:-dims])
     x = array(t).reshape(planes, *inside)
@@ -57,17 +68,23 @@ def _pool(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[in
         if not any(offset):
             better[...] = True  # a window's first element counts until a larger one is found
         np.copyto(best, value, where=better)
-        np.copyto(place, np.ravel_multi_index(np.broadcast_arrays(*at), inside) if place.size else place, where=better)
+        np.copyto(
+            place,
+            np.ravel_multi_index(np.broadcast_arrays(*at), inside) if place.size else place,
+            where=better,
+        )
     values, indices = (empty_contiguous([*t.shape[:-dims], *size], d) for d in (t.dtype, dt.int64))
     array(values)[...] = best.reshape(values.shape)
     array(indices)[...] = place.reshape(indices.shape)
     return values, indices
 
 
-# The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`: (N, C, 2), of [0, 1).
-# Raises RuntimeError for sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
+# The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`:
+# (N, C, 2), of [0, 1). Raises RuntimeError for sizes that do not fit, NotImplementedError for a
+# dtype that is not of floating point.
 fractional_max_pool2d = partial(_pool, 2, "fractional_max_pool2d")
-# The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume. `random_samples`: (N, C, 3).
+# The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume.
+# `random_samples`: (N, C, 3).
 fractional_max_pool3d = partial(_pool, 3, "fractional_max_pool3d")
 
 
@@ -84,26 +101,34 @@ def _starts(u: Any, n: int, m: int, kernel: int) -> Any:
 
 def _along(starts: Any, dim: int, dims: int) -> Any:
     """(planes, m) as (planes, 1, m, 1): broadcastable with the starts of the other dimensions."""
-    return starts.reshape(len(starts), *[1] * dim, -1 if starts.size else starts.shape[1], *[1] * (dims - 1 - dim))
+    return starts.reshape(
+        len(starts), *[1] * dim, -1 if starts.size else starts.shape[1], *[1] * (dims - 1 - dim)
+    )
 
 
-def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any) -> None:
+def _check(
+    dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any
+) -> None:
     for value, what in ((kernel, "kernel_size"), (size, "output_size")):
         if len(value) != dims:
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
         if min(value) < (what == "kernel_size"):
             raise RuntimeError(f"{name}: {what} must be positive, but got {list(value)}")
     if t.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(t.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(t.shape)}"
+        )
     name = name if dims == 2 else f"{name}_out"
     if 0 in t.shape[1:]:
         raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(t.shape)} with dimension "
-            f"{t.shape.index(0, 1)} being empty."
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+            f"got{list(t.shape)} with dimension {t.shape.index(0, 1)} being empty."
         )
     for side, n, m, k in zip(_SIDES[-dims:], t.shape[-dims:], size, kernel):
         if k < 0:
-            raise RuntimeError(f"{name}(): kernel_size must not be negative, but got {list(kernel)}")
+            raise RuntimeError(
+                f"{name}(): kernel_size must not be negative, but got {list(kernel)}"
+            )
         if m + k - 1 > n - (dims == 3):  # a volume must have one place more than it needs
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if samples.dtype is not t.dtype:
@@ -115,6 +140,8 @@ def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[i
     if samples.shape[1] != t.shape[-dims - 1]:
         raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
     if samples.shape[2] != dims:
-        raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {samples.shape[2]}.")
+        raise RuntimeError(
+            f"Expect _random_samples.size(2) equals to {dims} got {samples.shape[2]}."
+        )
     if not t.dtype.is_floating_point:
         raise not_implemented(f"fractional_max_pool{dims}d_out_frame", t.dtype)

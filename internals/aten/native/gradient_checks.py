@@ -1,8 +1,11 @@
-"""What the kernel of a gradient asks of the tensors that it is given (`aten/src/ATen/TensorUtils.cpp`: `check_dim_size`).
+"""What the kernel of a gradient asks of the tensors that it is given
+(`aten/src/ATen/TensorUtils.cpp`: `check_dim_size`).
 
-Autograd gives it what fits. Whoever calls `X_backward` by hand may give anything, and PyTorch's kernels believe most of it.
+Autograd gives it what fits. Whoever calls `X_backward` by hand may give anything, and PyTorch's
+kernels believe most of it.
 
-How the real one differs: where PyTorch has a check, its words are at the kernel; these are for the others.
+How the real one differs: where PyTorch has a check, its words are at the kernel; these are for the
+others.
 """
 
 from __future__ import annotations
@@ -12,20 +15,31 @@ from typing import Any
 
 
 def check_result(t: Any, sizes: Sequence[int]) -> None:
-    """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the forward pass gave."""
+    """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the
+    forward pass gave.
+    """
     for dim, n in enumerate(sizes):
         if t.dim() != len(sizes) or t.shape[dim] != n:
-            got = f"dimension {t.dim()} and " + (f"tensor.size[{dim}] = {t.shape[dim]}" if dim < t.dim() else "no such size")
-            raise RuntimeError(f"Expected a tensor of dimension {len(sizes)} and tensor.size[{dim}] == {n} but got: {got}")
+            got = f"dimension {t.dim()} and " + (
+                f"tensor.size[{dim}] = {t.shape[dim]}" if dim < t.dim() else "no such size"
+            )
+            raise RuntimeError(
+                f"Expected a tensor of dimension {len(sizes)} and tensor.size[{dim}] == {n} but "
+                f"got: {got}"
+            )
 
 
 def check_sizes(name: str, what: str, t: Any, sizes: Sequence[int]) -> None:
     """Raises RuntimeError unless `t`, which `name` calls `what`, is None or has these sizes."""
     if t is not None and tuple(t.shape) != tuple(sizes):
-        raise RuntimeError(f"{name}(): expected {what} to have sizes {list(sizes)}, but got {list(t.shape)}")
+        raise RuntimeError(
+            f"{name}(): expected {what} to have sizes {list(sizes)}, but got {list(t.shape)}"
+        )
 
 
 def check_elements(name: str, what: str, t: Any, n: int) -> None:
     """Raises RuntimeError unless `t` is None or has `n` elements."""
     if t is not None and t.numel() != n:
-        raise RuntimeError(f"{name}(): expected {what} to have {n} elements, but got sizes {list(t.shape)}")
+        raise RuntimeError(
+            f"{name}(): expected {what} to have {n} elements, but got sizes {list(t.shape)}"
+        )

@@ -1,10 +1,12 @@
-"""Values of an image or a volume at the points of a grid, and the grids of affine maps (`aten/src/ATen/native/GridSampler.cpp`,
-`AffineGridGenerator.cpp`): what a spatial transformer is made of.
+"""Values of an image or a volume at the points of a grid, and the grids of affine maps
+(`aten/src/ATen/native/GridSampler.cpp`, `AffineGridGenerator.cpp`): what a spatial transformer is
+made of.
 
-A point's value is the sum over the elements around it, times weights (`grid_taps.py`). It is linear in the image and, between two
-elements, smooth in the grid, so both have gradients.
+A point's value is the sum over the elements around it, times weights (`grid_taps.py`). It is linear
+in the image and, between two elements, smooth in the grid, so both have gradients.
 
-How the real one differs: a kernel each for two and for three dimensions, the first vectorised over points, and one of cuDNN.
+How the real one differs: a kernel each for two and for three dimensions, the first vectorised over
+points, and one of cuDNN.
 """
 
 from __future__ import annotations
@@ -26,23 +28,31 @@ from .gradient_checks import check_sizes
 from .grid_taps import CUBIC, Tap, taps
 
 
-def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """`grid_sampler_2d` or `grid_sampler_3d`, by the number of dimensions. Raises RuntimeError for others."""
+def grid_sampler(
+    input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """`grid_sampler_2d` or `grid_sampler_3d`, by the number of dimensions. Raises RuntimeError for
+    others.
+    """
     if input.dim() not in (4, 5) or grid.dim() != input.dim():
         _check_sizes(input, grid)
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
+            f"got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     sample = ops.grid_sampler_2d if input.dim() == 4 else ops.grid_sampler_3d
     return sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, padding: int, align: bool) -> Any:
+def _sample(
+    dims: int, name: str, input: Any, grid: Any, interpolation: int, padding: int, align: bool
+) -> Any:
     _check(dims, name, input, grid, interpolation)
     x = array(input).reshape(*input.shape[:2], prod(input.shape[2:]))
     total = np.zeros((*input.shape[:2], prod(grid.shape[1:-1])), _wide(x.dtype))
-    for place, inside, combination in _combinations(dims, input, grid, interpolation, padding, align):
+    for place, inside, combination in _combinations(
+        dims, input, grid, interpolation, padding, align
+    ):
         weight = prod(tap.weight for tap in combination)
         total += _elements(x, place, inside) * weight[:, None]
     out = empty_contiguous([*input.shape[:2], *grid.shape[1:-1]], input.dtype)
@@ -50,27 +60,40 @@ def _sample(dims: int, name: str, input: Any, grid: Any, interpolation: int, pad
     return out
 
 
-# (N, C, H, W) at the points (x, y) of (N, H', W', 2): (N, C, H', W'). -1 and 1 are the edges; x runs along W.
-# `interpolation_mode` 0 bilinear, 1 nearest, 2 bicubic; `padding_mode` 0 zeros, 1 border, 2 reflection. Raises RuntimeError for
-# sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
+# (N, C, H, W) at the points (x, y) of (N, H', W', 2): (N, C, H', W'). -1 and 1 are the edges; x
+# runs along W. `interpolation_mode` 0 bilinear, 1 nearest, 2 bicubic; `padding_mode` 0 zeros, 1
+# border, 2 reflection. Raises RuntimeError for sizes that do not fit, NotImplementedError for a
+# dtype that is not of floating point.
 grid_sampler_2d = partial(_sample, 2, "grid_sampler_2d_cpu_kernel_impl")
-# (N, C, D, H, W) at the points (x, y, z) of (N, D', H', W', 3): (N, C, D', H', W'). There is no bicubic mode.
+# (N, C, D, H, W) at the points (x, y, z) of (N, D', H', W', 3): (N, C, D', H', W'). There is no
+# bicubic mode.
 grid_sampler_3d = partial(_sample, 3, "grid_sampler3d_cpu")
 
 
 def _gradients(
-    dims: int, grad_output: Any, input: Any, grid: Any, interpolation: int, padding: int, align: bool, output_mask: Any
+    dims: int,
+    grad_output: Any,
+    input: Any,
+    grid: Any,
+    interpolation: int,
+    padding: int,
+    align: bool,
+    output_mask: Any,
 ) -> tuple[Any, Any]:
     _check(dims, f"grid_sampler_{dims}d_backward", input, grid, interpolation)
     n, c = input.shape[:2]
-    check_sizes(f"grid_sampler_{dims}d_backward", "grad_output", grad_output, (n, c, *grid.shape[1:-1]))
+    check_sizes(
+        f"grid_sampler_{dims}d_backward", "grad_output", grad_output, (n, c, *grid.shape[1:-1])
+    )
     check_same_dtype(input, grad_output)
     x = array(input).reshape(n, c, prod(input.shape[2:]))
     g = array(grad_output).reshape(n, c, prod(grid.shape[1:-1]))
     dx = np.zeros((n, x.shape[2], c), _wide(x.dtype))
     dgrid = np.zeros((n, g.shape[2], dims), _wide(x.dtype))
     sample = np.arange(n)[:, None]
-    for place, inside, combination in _combinations(dims, input, grid, interpolation, padding, align):
+    for place, inside, combination in _combinations(
+        dims, input, grid, interpolation, padding, align
+    ):
         if output_mask[0]:
             weight = prod(tap.weight for tap in combination)
             part = np.where(inside[:, None], g * weight[:, None], 0)
@@ -78,10 +101,15 @@ def _gradients(
         if output_mask[1]:
             product_with_gradient = (_elements(x, place, inside) * g).sum(1)
             for d in range(dims):
-                slope = prod(tap.slope if i == d else tap.weight for i, tap in enumerate(combination))
+                slope = prod(
+                    tap.slope if i == d else tap.weight for i, tap in enumerate(combination)
+                )
                 dgrid[:, :, d] += product_with_gradient * slope
     gradients = []
-    for like, gradient, wanted in ((input, dx.transpose(0, 2, 1), output_mask[0]), (grid, dgrid, output_mask[1])):
+    for like, gradient, wanted in (
+        (input, dx.transpose(0, 2, 1), output_mask[0]),
+        (grid, dgrid, output_mask[1]),
+    ):
         out = empty_contiguous(like.shape, like.dtype) if wanted else None
         if out is not None:
             array(out)[...] = gradient.reshape(out.shape)
@@ -103,7 +131,9 @@ def _elements(x: Any, place: Any, inside: Any) -> Any:
 def _combinations(
     dims: int, input: Any, grid: Any, interpolation: int, padding: int, align: bool
 ) -> Iterator[tuple[Any, Any, tuple[Tap, ...]]]:
-    """For every combination of taps: the element's number in the image, whether it is inside, and the taps of x, y (and z)."""
+    """For every combination of taps: the element's number in the image, whether it is inside, and
+    the taps of x, y (and z).
+    """
     points = array(grid).reshape(grid.shape[0], prod(grid.shape[1:-1]), dims)
     points = points.astype(_wide(points.dtype), copy=False)
     sizes = input.shape[:1:-1]  # x belongs to the last dimension
@@ -118,7 +148,8 @@ def _combinations(
 
 
 def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
-    """The points of an image of `size` (N, C, H, W), or a volume (N, C, D, H, W), mapped by `theta` (N, 2, 3), or (N, 3, 4).
+    """The points of an image of `size` (N, C, H, W), or a volume (N, C, D, H, W), mapped by `theta`
+    (N, 2, 3), or (N, 3, 4).
 
     Gives (N, H, W, 2), or (N, D, H, W, 3). Raises RuntimeError for other sizes.
     """
@@ -128,17 +159,22 @@ def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) 
     points = array(theta) if theta.dim() == 3 else None
     if points is None or points.shape != (n, len(space), len(space) + 1):
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{n}, {len(space) + 1}] but got: {list(theta.shape)}"
+            f"Expected size for first two dimensions of batch2 tensor to be: [{n}, "
+            f"{len(space) + 1}] but got: {list(theta.shape)}"
         )
     check_dtype("linspace_cpu", theta.dtype, FLOATING)
     base = _base_grid(space, align_corners, _wide(points.dtype))
     out = empty_contiguous([n, *space, points.shape[1]], theta.dtype)
-    array(out)[...] = (base.reshape(-1, base.shape[-1]) @ points.transpose(0, 2, 1)).reshape(out.shape)
+    array(out)[...] = (base.reshape(-1, base.shape[-1]) @ points.transpose(0, 2, 1)).reshape(
+        out.shape
+    )
     return out
 
 
 def affine_grid_generator_backward(grad: Any, size: Sequence[int], align_corners: bool) -> Any:
-    """The gradient of `theta`: for each map the sum over the points. Raises RuntimeError for another size."""
+    """The gradient of `theta`: for each map the sum over the points. Raises RuntimeError for
+    another size.
+    """
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     check_sizes("affine_grid_generator_backward", "grad", grad, (size[0], *size[2:], len(size) - 2))
@@ -168,8 +204,8 @@ def _check(dims: int, name: str, input: Any, grid: Any, interpolation: int) -> N
     _check_sizes(input, grid)
     if input.dim() != dims + 2 or grid.dim() != dims + 2:
         raise RuntimeError(
-            f"grid_sampler(): expected {dims + 2}D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sampler(): expected {dims + 2}D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if dims == 3 and interpolation == CUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -180,17 +216,17 @@ def _check(dims: int, name: str, input: Any, grid: Any, interpolation: int) -> N
 def _check_sizes(input: Any, grid: Any) -> None:
     if not input.dim() or not grid.dim() or input.shape[0] != grid.shape[0]:
         raise RuntimeError(
-            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and "
-            f"grid with sizes {list(grid.shape)}"
+            "grid_sampler(): expected grid and input to have same batch size, but got input with "
+            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if grid.shape[-1] != input.dim() - 2:
         raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {input.dim() - 2} in last dimension, but got grid with sizes "
-            f"{list(grid.shape)}"
+            f"grid_sampler(): expected grid to have size {input.dim() - 2} in last dimension, but "
+            f"got grid with sizes {list(grid.shape)}"
         )
     for i in range(2, input.dim()):
         if input.shape[i] == 0:
             raise RuntimeError(
-                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                f"{list(input.shape)} with dimension {i} being empty"
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(input.shape)} with dimension {i} being empty"
             )

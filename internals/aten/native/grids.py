@@ -1,10 +1,12 @@
-"""Coordinates and combinations: `meshgrid`, `cartesian_prod`, `combinations`, `tril_indices`, `vander`
-(`TensorShape.cpp`, `Itertools.cpp`, `TensorFactories.cpp`).
+"""Coordinates and combinations: `meshgrid`, `cartesian_prod`, `combinations`, `tril_indices`,
+`vander` (`TensorShape.cpp`, `Itertools.cpp`, `TensorFactories.cpp`).
 
-A grid of coordinates costs no memory: `meshgrid` expands each vector along the dimensions of the others. `cartesian_prod` writes
-such a grid down row by row, and `combinations` keeps the rows whose positions rise.
+A grid of coordinates costs no memory: `meshgrid` expands each vector along the dimensions of the
+others. `cartesian_prod` writes such a grid down row by row, and `combinations` keeps the rows whose
+positions rise.
 
-How the real one differs: the gradient of `vander` fails there, because a saved tensor is written to.
+How the real one differs: the gradient of `vander` fails there, because a saved tensor is written
+to.
 """
 
 from __future__ import annotations
@@ -26,22 +28,30 @@ from internals.core.warn import warn_once
 from .factories import empty
 
 MOST_DIMENSIONS = 64  # of an array of numpy's
-INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+INDEXING = (
+    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+)
 
 
 def meshgrid(tensors: Sequence[Any]) -> Any:
-    """The grid of vectors and numbers, one view for each: `result[i][p] == tensors[i][p[i]]` for every position p.
+    """The grid of vectors and numbers, one view for each: `result[i][p] == tensors[i][p[i]]` for
+    every position p.
 
-    Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several dtypes or devices.
+    Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several
+    dtypes or devices.
     """
     warn_once(INDEXING)
     return _grid(tensors)
 
 
 def meshgrid_indexing(tensors: Sequence[Any], indexing: str) -> Any:
-    """`meshgrid` with the first dimension for the first tensor ("ij"), or with the first two exchanged ("xy", as in pictures)."""
+    """`meshgrid` with the first dimension for the first tensor ("ij"), or with the first two
+    exchanged ("xy", as in pictures).
+    """
     if indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
     if indexing == "ij" or len(tensors) < 2:
         return _grid(tensors)
     first, second, *rest = tensors
@@ -50,7 +60,9 @@ def meshgrid_indexing(tensors: Sequence[Any], indexing: str) -> Any:
 
 
 def cartesian_prod(tensors: Sequence[Any]) -> Any:
-    """Every choice of one element of each vector, one a row; a single vector as it is. Raises RuntimeError as `meshgrid` does."""
+    """Every choice of one element of each vector, one a row; a single vector as it is. Raises
+    RuntimeError as `meshgrid` does.
+    """
     for t in tensors:
         _check_vector(t)
     if len(tensors) == 1:
@@ -59,7 +71,8 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
 
 
 def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """Every choice of `r` elements of a vector in their order, one a row; with replacement an element may come again.
+    """Every choice of `r` elements of a vector in their order, one a row; with replacement an
+    element may come again.
 
     Raises RuntimeError for a negative `r`, and for what is no vector.
     """
@@ -68,8 +81,8 @@ def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r > MOST_DIMENSIONS:
         raise RuntimeError(
-            f"combinations: expected r, the number of dimensions of a grid of all choices, to be at "
-            f"most {MOST_DIMENSIONS}, but got {r}"
+            "combinations: expected r, the number of dimensions of a grid of all choices, to be "
+            f"at most {MOST_DIMENSIONS}, but got {r}"
         )
     if r == 0:
         return ops.new_empty(self, [0], self.dtype, None, self.device, None)
@@ -78,12 +91,15 @@ def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
     grids = _grid([positions] * r)
     kept = ops.full([n] * r, True, dt.bool_, None, self.device, None)
     for a, b in zip(grids, grids[1:]):
-        kept = ops.logical_and(kept, ops.le_Tensor(a, b) if with_replacement else ops.lt_Tensor(a, b))
+        kept = ops.logical_and(
+            kept, ops.le_Tensor(a, b) if with_replacement else ops.lt_Tensor(a, b)
+        )
     return ops.stack([ops.masked_select(g, kept) for g in _grid([self] * r)], 1)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The matrix of the powers of each element, the highest first unless `increasing`; N columns, as many as rows when None.
+    """The matrix of the powers of each element, the highest first unless `increasing`; N columns,
+    as many as rows when None.
 
     Raises RuntimeError for what is no vector, and a negative N.
     """
@@ -112,11 +128,14 @@ def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
     for t in tensors:
         if t.dim() > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}"
+            )
     sizes = [t.numel() for t in tensors]
     n = len(sizes)
     return tuple(
-        ops.expand(ops.view(t, [-1 if d == i else 1 for d in range(n)]), sizes, False) for i, t in enumerate(tensors)
+        ops.expand(ops.view(t, [-1 if d == i else 1 for d in range(n)]), sizes, False)
+        for i, t in enumerate(tensors)
     )
 
 
@@ -150,12 +169,15 @@ def _indices(
         starts = np.zeros_like(rows) if lower else np.maximum(rows + max(offset, -row), 0)
         lengths = (np.minimum(rows + min(offset, col) + 1, col) if lower else col) - starts
         skipped = np.cumsum(lengths) - lengths - starts
-        array(t)[0], array(t)[1] = np.repeat(rows, lengths), np.arange(count) - np.repeat(skipped, lengths)
+        array(t)[0], array(t)[1] = (
+            np.repeat(rows, lengths),
+            np.arange(count) - np.repeat(skipped, lengths),
+        )
     return t if device is None else t.to(devices.resolve(device))
 
 
-# The positions of the lower triangle of a (row, col) matrix, row by row: shape (2, count).
-# Raises RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
+# The positions of the lower triangle of a (row, col) matrix, row by row: shape (2, count). Raises
+# RuntimeError for a negative size, NotImplementedError for another dtype than int64 and int32.
 tril_indices = partial(_indices, "tril_indices", True)
 # The same for the upper triangle.
 triu_indices = partial(_indices, "triu_indices", False)

@@ -1,6 +1,8 @@
-"""The bins of histograms: equal ones, and what is refused (`aten/src/ATen/native/Histogram.cpp`: `histogramdd_check_inputs`).
+"""The bins of histograms: equal ones, and what is refused (`aten/src/ATen/native/Histogram.cpp`:
+`histogramdd_check_inputs`).
 
-How the real one differs: the messages are the same; the checks of `out` come with those of the inputs.
+How the real one differs: the messages are the same; the checks of `out` come with those of the
+inputs.
 """
 
 from __future__ import annotations
@@ -22,14 +24,20 @@ Range = Sequence[float] | None
 
 
 def equal_bins(rows: Any, bins: Sequence[int], range: Range, d: dtype) -> list[Any]:
-    """Equal bins from the smallest to the largest element of each dimension, or over its two numbers of `range`."""
+    """Equal bins from the smallest to the largest element of each dimension, or over its two
+    numbers of `range`.
+    """
     n = rows.shape[1]
     if range is not None and len(range) != 2 * n:
         raise RuntimeError(
-            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}"
+            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} "
+            f"elements, but got {len(range)}"
         )
     if range is not None:
-        lows, highs = (np.array([checked(bound, d) for bound in bounds], d.np) for bounds in (range[::2], range[1::2]))
+        lows, highs = (
+            np.array([checked(bound, d) for bound in bounds], d.np)
+            for bounds in (range[::2], range[1::2])
+        )
     elif not len(rows):
         lows, highs = np.zeros(n, d.np), np.ones(n, d.np)
     elif d in (dt.float32, dt.float64):
@@ -42,10 +50,13 @@ def equal_bins(rows: Any, bins: Sequence[int], range: Range, d: dtype) -> list[A
 def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
     check_real(d)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
+        raise RuntimeError(
+            f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite"
+        )
     if low > high:
         raise RuntimeError(
-            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
+            f"dimension {dim}"
         )
     half = low.dtype.type(0.5 if low == high else 0)
     edges = linspace(float(low - half), float(high + half), bins + 1, d, None, None, None)
@@ -53,7 +64,9 @@ def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
 
 
 def check_real(d: dtype) -> None:
-    """Raises NotImplementedError for bools and complex numbers, which have no distances to divide evenly."""
+    """Raises NotImplementedError for bools and complex numbers, which have no distances to divide
+    evenly.
+    """
     check_dtype("linspace_cpu", d, dt.INTEGRAL, dt.FLOATING)
 
 
@@ -61,30 +74,34 @@ def check_bin_counts(bins: Sequence[int]) -> None:
     """Raises RuntimeError where there would be no bin."""
     for dim, n in enumerate(bins):
         if n <= 0:
-            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {dim}")
+            raise RuntimeError(
+                f"torch.histogram(): bins must be > 0, but got {n} for dimension {dim}"
+            )
 
 
 def check_edges(self: Any, bins: Sequence[Any], n: int) -> None:
     """Raises RuntimeError unless `bins` are `n` vectors of the dtype of `self`."""
     if len(bins) != n:
         raise RuntimeError(
-            f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}"
+            f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional "
+            f"histogram but got {len(bins)}"
         )
     for dim, edges in enumerate(bins):
         if edges.dtype is not self.dtype:
             raise RuntimeError(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{TYPE_META_NAME[self.dtype]} and bins for dimension {dim} with dtype {TYPE_META_NAME[edges.dtype]}"
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
+                f"got input with dtype {TYPE_META_NAME[self.dtype]} and bins for dimension {dim} "
+                f"with dtype {TYPE_META_NAME[edges.dtype]}"
             )
         if edges.dim() != 1:
             raise RuntimeError(
-                f"torch.histogramdd: bins tensor should have one dimension, but got {edges.dim()} dimensions in the bins "
-                f"tensor for dimension {dim}"
+                f"torch.histogramdd: bins tensor should have one dimension, but got {edges.dim()} "
+                f"dimensions in the bins tensor for dimension {dim}"
             )
         if not edges.numel():
             raise RuntimeError(
-                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for "
-                f"dimension {dim}"
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 "
+                f"elements in the bins tensor for dimension {dim}"
             )
 
 
@@ -92,14 +109,16 @@ def check_weight(self: Any, rows: Any, weight: Any) -> None:
     """Raises RuntimeError unless there is a weight for every row, of the dtype of `self`."""
     if weight.dtype is not self.dtype:
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
-            f"got input({TYPE_META_NAME[self.dtype]}), and weight({TYPE_META_NAME[weight.dtype]})"
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({TYPE_META_NAME[self.dtype]}), and "
+            f"weight({TYPE_META_NAME[weight.dtype]})"
         )
     shape = self.shape if self.dim() > 1 else rows.shape
     if weight.numel() != len(rows):
         raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its "
-            f"innermost dimension, but got input with shape {list(shape)} and weight with shape {list(weight.shape)}"
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            "input tensor excluding its innermost dimension, but got input with shape "
+            f"{list(shape)} and weight with shape {list(weight.shape)}"
         )
 
 
@@ -107,6 +126,6 @@ def check_same_dtype(name: str, self: Any, out: Any, what: str, where: str = "")
     """Raises RuntimeError for an `out`, called `what`, of another dtype."""
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(
-            f"{name}: input tensor and {what} tensor should have the same dtype, but got input {TYPE_META_NAME[self.dtype]} and "
-            f"{what} {TYPE_META_NAME[out.dtype]}{where}"
+            f"{name}: input tensor and {what} tensor should have the same dtype, but got input "
+            f"{TYPE_META_NAME[self.dtype]} and {what} {TYPE_META_NAME[out.dtype]}{where}"
         )

@@ -1,13 +1,17 @@
-"""How many elements fall where (`aten/src/ATen/native/Histogram.cpp`, `SummaryOps.cpp`: `bincount`).
+"""How many elements fall where (`aten/src/ATen/native/Histogram.cpp`, `SummaryOps.cpp`:
+`bincount`).
 
-Bins stand side by side: n of them have n + 1 edges. An element belongs to the bin whose left edge is not above it and whose
-right edge is; what equals the last edge belongs to the last bin. What lies outside, and NaN, is not counted. In several
-dimensions a bin is a box, and an element a row of the input: it is looked up dimension by dimension.
+Bins stand side by side: n of them have n + 1 edges. An element belongs to the bin whose left edge
+is not above it and whose right edge is; what equals the last edge belongs to the last bin. What
+lies outside, and NaN, is not counted. In several dimensions a bin is a box, and an element a row of
+the input: it is looked up dimension by dimension.
 
-`histc` computes the bin from the distance to the first edge, in the dtype of the input; `histogram` searches among the edges.
+`histc` computes the bin from the distance to the first edge, in the dtype of the input; `histogram`
+searches among the edges.
 
-How the real one differs: each thread fills a histogram of its own, and these are added up; for equal bins it computes the place
-first and searches only next to it. Counts are kept in the dtype of the input there, here in double precision.
+How the real one differs: each thread fills a histogram of its own, and these are added up; for
+equal bins it computes the place first and searches only next to it. Counts are kept in the dtype of
+the input there, here in double precision.
 """
 
 from __future__ import annotations
@@ -42,9 +46,11 @@ Place = Callable[[Any, Any], Any]
 
 
 def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = None) -> Any:
-    """Counts in `bins` equal bins from `min` to `max`; if these are equal, from the smallest to the largest element.
+    """Counts in `bins` equal bins from `min` to `max`; if these are equal, from the smallest to the
+    largest element.
 
-    Raises RuntimeError for fewer than one bin, for infinite bounds and for `max` below `min`; NotImplementedError for integers.
+    Raises RuntimeError for fewer than one bin, for infinite bounds and for `max` below `min`;
+    NotImplementedError for integers.
     """
     check_bin_counts([bins])
     check_same_dtype("torch.histogram", self, out, "hist")
@@ -62,38 +68,65 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
         raise RuntimeError("torch.histc: max must be larger than min")
     check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     counts = _count(
-        a, [np.array([low, high], kind)], None, False, lambda x, _: _computed_place(x, low, high, bins), [bins]
+        a,
+        [np.array([low, high], kind)],
+        None,
+        False,
+        lambda x, _: _computed_place(x, low, high, bins),
+        [bins],
     )
     target = set_output((bins,), self.dtype, out)
     array(target)[...] = counts
     return target
 
 
-def histogram_bins_tensor(self: Any, bins: Any, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+def histogram_bins_tensor(
+    self: Any, bins: Any, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
     """(counts, edges) for the edges in `bins`, which ascend; each element counts `weight`, or 1.
 
-    With `density` counts are divided so that they integrate to 1. Raises RuntimeError where shapes or dtypes do not fit.
+    With `density` counts are divided so that they integrate to 1. Raises RuntimeError where shapes
+    or dtypes do not fit.
     """
     check_edges(self, [bins], 1)
     return _histogram(self, snapshot(bins), weight, density, out)
 
 
 def histogram_bin_ct(
-    self: Any, bins: int = 100, range: Range = None, weight: Any = None, density: bool = False, out: Any = None
+    self: Any,
+    bins: int = 100,
+    range: Range = None,
+    weight: Any = None,
+    density: bool = False,
+    out: Any = None,
 ) -> Any:
-    """(counts, edges) for so many equal bins over `range`, or from the smallest to the largest element."""
+    """(counts, edges) for so many equal bins over `range`, or from the smallest to the largest
+    element.
+    """
     check_bin_counts([bins])
-    return _histogram(self, equal_bins(array(self).reshape(-1, 1), [bins], range, self.dtype)[0], weight, density, out)
+    return _histogram(
+        self,
+        equal_bins(array(self).reshape(-1, 1), [bins], range, self.dtype)[0],
+        weight,
+        density,
+        out,
+    )
 
 
-def histogramdd(self: Any, bins: Any, range: Range = None, weight: Any = None, density: bool = False) -> Any:
-    """(counts, list of edges) of the rows of the input, in as many dimensions as a row has elements. `bins` for each of them."""
+def histogramdd(
+    self: Any, bins: Any, range: Range = None, weight: Any = None, density: bool = False
+) -> Any:
+    """(counts, list of edges) of the rows of the input, in as many dimensions as a row has
+    elements. `bins` for each of them.
+    """
     edges = ops._histogramdd_bin_edges(self, bins, range, weight, density)
     counts = ops._histogramdd_from_bin_cts(self, bins, range, weight, density)
     return return_types.histogramdd(counts, tuple(edges))
 
 
-def histogramdd_int_bins(self: Any, bins: int, range: Range = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd_int_bins(
+    self: Any, bins: int, range: Range = None, weight: Any = None, density: bool = False
+) -> Any:
     """The same number of bins in all dimensions."""
     return histogramdd(self, [bins] * self.shape[-1], range, weight, density)
 
@@ -102,7 +135,9 @@ def histogramdd_TensorList_bins(
     self: Any, bins: Sequence[Any], range: Range = None, weight: Any = None, density: bool = False
 ) -> Any:
     """The edges of each dimension are given."""
-    return return_types.histogramdd(ops._histogramdd_from_bin_tensors(self, list(bins), weight, density), tuple(bins))
+    return return_types.histogramdd(
+        ops._histogramdd_from_bin_tensors(self, list(bins), weight, density), tuple(bins)
+    )
 
 
 def _histogramdd_bin_edges(
@@ -118,10 +153,14 @@ def _histogramdd_from_bin_cts(
 ) -> Any:
     """The counts in so many equal bins in each dimension."""
     rows = _rows(self, bins)
-    return from_array(_counts(self, rows, equal_bins(rows, bins, range, self.dtype), weight, density))
+    return from_array(
+        _counts(self, rows, equal_bins(rows, bins, range, self.dtype), weight, density)
+    )
 
 
-def _histogramdd_from_bin_tensors(self: Any, bins: Sequence[Any], weight: Any = None, density: bool = False) -> Any:
+def _histogramdd_from_bin_tensors(
+    self: Any, bins: Sequence[Any], weight: Any = None, density: bool = False
+) -> Any:
     """The counts between the given edges."""
     if self.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
@@ -131,9 +170,11 @@ def _histogramdd_from_bin_tensors(self: Any, bins: Sequence[Any], weight: Any = 
 
 
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often 0, 1, 2, ... occur, up to the largest element and at least up to `minlength` - 1; or the sums of their weights.
+    """How often 0, 1, 2, ... occur, up to the largest element and at least up to `minlength` - 1;
+    or the sums of their weights.
 
-    Raises RuntimeError for negative elements and for more than one dimension, NotImplementedError for other than integers.
+    Raises RuntimeError for negative elements and for more than one dimension, NotImplementedError
+    for other than integers.
     """
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -146,7 +187,9 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     last = int(a.max())
     if last >= 2**63 - 1:
-        raise RuntimeError(f"maximum value of input overflowed, it should be < {2**63 - 1} but got {last}")
+        raise RuntimeError(
+            f"maximum value of input overflowed, it should be < {2**63 - 1} but got {last}"
+        )
     size = (max(last + 1, minlength),)
     if weights is None:
         return _tally([a], None, size)
@@ -168,16 +211,22 @@ def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> A
 
 
 def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) -> Any:
-    """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError unless floating."""
+    """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError unless
+    floating.
+    """
     check_bin_counts([len(e) - 1 for e in edges])
     if weight is not None:
         check_weight(self, rows, weight)
     check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     w = None if weight is None else array(weight).reshape(-1)
-    return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(self.dtype.np)
+    return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(
+        self.dtype.np
+    )
 
 
-def _count(rows: Any, edges: list[Any], weight: Any, density: bool, place: Place, bins: Sequence[int]) -> Any:
+def _count(
+    rows: Any, edges: list[Any], weight: Any, density: bool, place: Place, bins: Sequence[int]
+) -> Any:
     """Counts of rows by the `place` of each of their elements among the edges of its dimension."""
     inside = np.ones(len(rows), bool)
     for x, e in zip(rows.T, edges):
@@ -220,10 +269,14 @@ def _found_place(x: Any, edges: Any) -> Any:
 
 
 def _rows(self: Any, bins: Sequence[int]) -> Any:
-    """The input as a matrix. Raises RuntimeError if it is a vector, or if its rows have another length than `bins`."""
+    """The input as a matrix. Raises RuntimeError if it is a vector, or if its rows have another
+    length than `bins`.
+    """
     if self.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     if len(bins) != self.shape[-1]:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
     check_bin_counts(bins)
     return snapshot(self).reshape(prod(self.shape[:-1]), self.shape[-1])

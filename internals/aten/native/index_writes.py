@@ -1,5 +1,5 @@
-"""Writing by one index: `index_copy`, `index_fill`, `put`, `masked_scatter`; and `take`, which reads as `put` writes
-(`TensorAdvancedIndexing.cpp`).
+"""Writing by one index: `index_copy`, `index_fill`, `put`, `masked_scatter`; and `take`, which
+reads as `put` writes (`TensorAdvancedIndexing.cpp`).
 
     index_copy      self[:, index] = source      whole slices of a dimension
     index_fill      self[:, index] = value
@@ -10,7 +10,8 @@
 
 Only `index_fill`, `put`, `take` and `take_along_dim` count negative indices from the end.
 
-How the real one differs: which of several values for one place wins is open there; here the last one does.
+How the real one differs: which of several values for one place wins is open there; here the last
+one does.
 """
 
 from __future__ import annotations
@@ -35,10 +36,14 @@ from .indexing import warn_if_expanded
 from .scatter_gather import copy_of, sizes_of
 
 
-def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, out: Any = None) -> Any:
-    """A copy of `self` where the slices at `index` (0-d or 1-d, int64) along `dim` are those of `source`.
+def index_copy(
+    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, out: Any = None
+) -> Any:
+    """A copy of `self` where the slices at `index` (0-d or 1-d, int64) along `dim` are those of
+    `source`.
 
-    Raises IndexError for an index out of range or of the wrong length, RuntimeError for other dtypes or slices of another shape.
+    Raises IndexError for an index out of range or of the wrong length, RuntimeError for other
+    dtypes or slices of another shape.
     """
     d = _check_index_copy(self, dim, index, source)
     positions, n = np.atleast_1d(snapshot(index)), sizes_of(self)[d]
@@ -46,19 +51,27 @@ def index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl
     if positions.size and target.numel():
         wrong = positions[(positions < 0) | (positions >= n)]
         if wrong.size:
-            raise IndexError(f"index_copy_(): index {wrong[0]} is out of bounds for dimension {d} with size {n}")
+            raise IndexError(
+                f"index_copy_(): index {wrong[0]} is out of bounds for dimension {d} with size {n}"
+            )
         memory = np.moveaxis(np.atleast_1d(array(target)), d, 0)
-        memory[positions] = np.moveaxis(np.atleast_1d(array(source)), min(d, max(source.dim() - 1, 0)), 0)
+        memory[positions] = np.moveaxis(
+            np.atleast_1d(array(source)), min(d, max(source.dim() - 1, 0)), 0
+        )
     return target
 
 
 def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None) -> Any:
-    """A copy of `self` with `value` in the slices at `index` (0-d or 1-d, int64) along `dim`; negative ones count from the end.
+    """A copy of `self` with `value` in the slices at `index` (0-d or 1-d, int64) along `dim`;
+    negative ones count from the end.
 
-    Raises IndexError for an index out of range or of another dtype, RuntimeError for a value that does not fit the dtype.
+    Raises IndexError for an index out of range or of another dtype, RuntimeError for a value that
+    does not fit the dtype.
     """
     if isinstance(value, complex) and not self.is_complex():
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     if index.dtype is not dt.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.dim() > 1:
@@ -80,31 +93,41 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
     return target
 
 
-def index_fill_Tensor(self: TensorImpl, dim: int, index: TensorImpl, value: TensorImpl, out: Any = None) -> Any:
+def index_fill_Tensor(
+    self: TensorImpl, dim: int, index: TensorImpl, value: TensorImpl, out: Any = None
+) -> Any:
     """`index_fill` with the value in a 0-d tensor."""
     if value.dim():
         raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.dim()} dimension(s)."
         )
     return index_fill(self, dim, index, array(value).item(), out)
 
 
-def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: bool = False, out: Any = None) -> Any:
-    """A copy of `self` where the elements at `index`, counted in row-major order, are those of `source`, or have them added.
+def put(
+    self: TensorImpl,
+    index: TensorImpl,
+    source: TensorImpl,
+    accumulate: bool = False,
+    out: Any = None,
+) -> Any:
+    """A copy of `self` where the elements at `index`, counted in row-major order, are those of
+    `source`, or have them added.
 
-    Raises RuntimeError for an index that is not int64 or a source of another dtype, IndexError for an index out of range or of
-    another number of elements.
+    Raises RuntimeError for an index that is not int64 or a source of another dtype, IndexError for
+    an index out of range or of another number of elements.
     """
     _check_long(index, "put_")
     if source.dtype is not self.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {SCALAR_TYPE_NAME[self.dtype]} and "
-            f"source.dtype = {SCALAR_TYPE_NAME[source.dtype]}"
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{SCALAR_TYPE_NAME[self.dtype]} and source.dtype = {SCALAR_TYPE_NAME[source.dtype]}"
         )
     if source.numel() != index.numel():
         raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, index.numel() = {index.numel()}"
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.numel()}, index.numel() = {index.numel()}"
         )
     if index.numel() and not self.numel():
         raise IndexError("put_(): Tried to put elements into an empty tensor")
@@ -125,13 +148,14 @@ def put(self: TensorImpl, index: TensorImpl, source: TensorImpl, accumulate: boo
 def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
     """The elements at `index`, counted in row-major order, in the shape of `index`.
 
-    Raises RuntimeError for an index that is not int64 or an `out` of another dtype, IndexError for an index out of range.
+    Raises RuntimeError for an index that is not int64 or an `out` of another dtype, IndexError for
+    an index out of range.
     """
     _check_long(index, "take")
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(
-            f"take(): self and out expected to have the same dtype, but got self.dtype = {SCALAR_TYPE_NAME[self.dtype]} and "
-            f"out.dtype = {SCALAR_TYPE_NAME[out.dtype]}"
+            "take(): self and out expected to have the same dtype, but got self.dtype = "
+            f"{SCALAR_TYPE_NAME[self.dtype]} and out.dtype = {SCALAR_TYPE_NAME[out.dtype]}"
         )
     if index.numel() and not self.numel():
         raise IndexError("take(): tried to take from an empty tensor")
@@ -143,19 +167,22 @@ def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
 
 
 def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
-    """`gather` along `dim`, after all other dimensions of both are broadcast; without `dim`, of the flattened tensors.
+    """`gather` along `dim`, after all other dimensions of both are broadcast; without `dim`, of the
+    flattened tensors.
 
-    With `dim` an index is taken modulo its size: -1 is the last position, and none is out of range. Without, both tensors have to
-    be contiguous. Raises RuntimeError for indices that are not int64, or of another number of dimensions.
+    With `dim` an index is taken modulo its size: -1 is the last position, and none is out of range.
+    Without, both tensors have to be contiguous. Raises RuntimeError for indices that are not int64,
+    or of another number of dimensions.
     """
     if dim is not None and self.dim() != indices.dim():
         raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
         )
     if indices.dtype is not dt.int64:
         raise RuntimeError(
-            f"torch.take_along_dim(): dtype of indices should be Long but got {SCALAR_TYPE_NAME[indices.dtype]}"
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{SCALAR_TYPE_NAME[indices.dtype]}"
         )
     if dim is None:
         return ops.gather(ops.view(self, [-1]), 0, ops.view(indices, [-1]), False)
@@ -169,7 +196,8 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
 
 
 def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: Any = None) -> Any:
-    """A copy of `self`, broadcast with the mask, where the true places get the first elements of `source`, one after the other.
+    """A copy of `self`, broadcast with the mask, where the true places get the first elements of
+    `source`, one after the other.
 
     Raises RuntimeError for a mask that is not bool, a source of another dtype, or too few elements.
     """
@@ -183,12 +211,13 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
         )
     if mask.dtype is dt.uint8:
         warn(
-            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with "
-            "dtype torch.bool instead."
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+            "deprecated,please use a mask with dtype torch.bool instead."
         )
     if mask.dtype is not dt.bool_:
         raise RuntimeError(
-            f"masked_scatter_ only supports boolean masks, but got mask with dtype {SCALAR_TYPE_NAME[mask.dtype]}"
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{SCALAR_TYPE_NAME[mask.dtype]}"
         )
     target = set_output(shape, self.dtype, out, out is self)
     check_no_internal_overlap(target)
@@ -204,7 +233,9 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
 
 
 def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Sequence[int]) -> Any:
-    """What arrived where the mask is true, in the shape of the source; zeros for the elements that were not needed."""
+    """What arrived where the mask is true, in the shape of the source; zeros for the elements that
+    were not needed.
+    """
     used, n = ops.masked_select(grad_output, mask), int(np.prod(sizes, dtype=np.int64))
     if used.numel() < n:
         used = ops.constant_pad_nd(used, [0, n - used.numel()], 0)
@@ -215,17 +246,23 @@ def _in_flat(positions: Any, n: int) -> Any:
     """The positions counted from the front. Raises IndexError for one that is not among `n`."""
     wrong = positions[(positions < -n) | (positions >= n)]
     if wrong.size:
-        raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {n} elements.")
+        raise IndexError(
+            f"out of range: tried to access index {wrong[0]} on a tensor of {n} elements."
+        )
     return np.where(positions < 0, positions + n, positions)
 
 
 def _check_long(index: TensorImpl, op: str) -> None:
     if index.dtype is not dt.int64:
-        raise RuntimeError(f"{op}(): Expected a long tensor for index, but got {SCALAR_TYPE_NAME[index.dtype]}")
+        raise RuntimeError(
+            f"{op}(): Expected a long tensor for index, but got {SCALAR_TYPE_NAME[index.dtype]}"
+        )
 
 
 def _check_index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl) -> int:
-    """The dimension, counted from the front. Raises IndexError or RuntimeError for what does not fit."""
+    """The dimension, counted from the front. Raises IndexError or RuntimeError for what does not
+    fit.
+    """
     d = wrap_dim(dim, self.dim())
     _check_long(index, "index_copy_")
     if self.dtype is not source.dtype:
@@ -237,22 +274,27 @@ def _check_index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: Ten
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
     count = index.numel()
     if not source.dim() and count != 1:
-        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
+        raise IndexError(
+            f"index_copy_(): When source is scalar, index should have one element (got {count})"
+        )
     if source.dim() and self.dim() and source.dim() != self.dim():
         raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
-            f"({source.dim()}), destination dimensionality ({self.dim()})"
+            "index_copy_(): When source and destination are not scalars, their dimensionality "
+            f"must match. Source dimensionality ({source.dim()}), destination dimensionality "
+            f"({self.dim()})"
         )
     ours, theirs = list(self.shape), list(source.shape)
     slices = ours[:d] + ours[d + 1 :], theirs[:d] + theirs[d + 1 :]
     if slices[0] != slices[1]:
         sizes = [" ".join(map(str, s)) for s in slices]
         raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            "slice shape: "
             f"{sizes[0]} at dimension {d} and source slice shape: {sizes[1]} at dimension 0."
         )
     if source.dim() and count != source.shape[d]:
         raise IndexError(
-            f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({source.shape[d]})"
+            f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) "
+            f"({source.shape[d]})"
         )
     return d

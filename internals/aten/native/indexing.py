@@ -1,10 +1,12 @@
-"""Reading and writing by index tensors and masks (`aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
+"""Reading and writing by index tensors and masks
+(`aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
 
-`internals._tensor.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor, tensor])`; what that means is
-worked out by `AdvancedIndex`, and here the elements move. Their relatives with a `dim` argument are in `scatter_gather`.
+`internals._tensor.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor,
+tensor])`; what that means is worked out by `AdvancedIndex`, and here the elements move. Their
+relatives with a `dim` argument are in `scatter_gather`.
 
-How the real one differs: loops per dtype over threads; `index_put_` with `accumulate=True` is serial there too, so that sums
-come out the same every time.
+How the real one differs: loops per dtype over threads; `index_put_` with `accumulate=True` is
+serial there too, so that sums come out the same every time.
 """
 
 from __future__ import annotations
@@ -35,14 +37,20 @@ from .copying import clone
 
 
 def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
-    """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not fit."""
+    """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not
+    fit.
+    """
     if not any(i is not None for i in indices):
         raise IndexError("at least one index must be provided")
     wanted = AdvancedIndex(self, indices)
     out = index_output(wanted, out)
     if not self._geometry.stored:
         return on_device("indexing.index", out, wanted)
-    if out.numel() >= settings.least and len(wanted.dims) == 1 and _selected_by_machine_code(wanted, indices, out):
+    if (
+        out.numel() >= settings.least
+        and len(wanted.dims) == 1
+        and _selected_by_machine_code(wanted, indices, out)
+    ):
         return out
     if out.numel():
         try:
@@ -53,11 +61,16 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
 
 
 def index_put_(
-    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
+    self: TensorImpl,
+    indices: Sequence[TensorImpl | None],
+    values: TensorImpl,
+    accumulate: bool = False,
 ) -> Any:
-    """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often as they occur.
+    """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often
+    as they occur.
 
-    Raises IndexError as `index` does, RuntimeError when `values` has another dtype or does not broadcast.
+    Raises IndexError as `index` does, RuntimeError when `values` has another dtype or does not
+    broadcast.
     """
     return _index_put_impl_(self, indices, values, accumulate, False)
 
@@ -70,7 +83,9 @@ def _index_put_impl_(
     unsafe: bool = False,
 ) -> Any:
     if len(indices) > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+        raise IndexError(
+            f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})"
+        )
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
     masked = None if accumulate or values.numel() != 1 else single_mask(self, indices)
     if masked is not None:
@@ -78,7 +93,9 @@ def _index_put_impl_(
         warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
         if self.device is not CPU:
             return on_device("indexing.fill_masked", self, first, mask, values)
-        array(self)[(slice(None),) * first + (snapshot(mask),)] = checked(array(values).item(), self.dtype)
+        array(self)[(slice(None),) * first + (snapshot(mask),)] = checked(
+            array(values).item(), self.dtype
+        )
         return self
     if values.device is not self.device:  # one number, which `device_check` lets through
         values = ops._to_copy(values, None, None, self.device, None, False, None)
@@ -93,7 +110,9 @@ def _index_put_impl_(
     try:
         if accumulate:
             with np.errstate(all="ignore"):
-                done = source.size >= settings.least and _added_by_machine_code(wanted, indices, values)
+                done = source.size >= settings.least and _added_by_machine_code(
+                    wanted, indices, values
+                )
                 if done is None:
                     raise IndexError
                 if done:
@@ -110,14 +129,19 @@ def _index_put_impl_(
 
 
 def index_put(
-    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
+    self: TensorImpl,
+    indices: Sequence[TensorImpl | None],
+    values: TensorImpl,
+    accumulate: bool = False,
 ) -> Any:
     """`index_put_` on a copy."""
     return _index_put_impl_(clone(self, None), indices, values, accumulate)
 
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
-    """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a mask that is not bool."""
+    """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a
+    mask that is not bool.
+    """
     shape = check_masked_select(self, mask, out)
     selected = np.broadcast_to(array(self), shape)[np.broadcast_to(snapshot(mask), shape)]
     out = set_output(selected.shape, self.dtype, out, device=self.device)
@@ -149,7 +173,9 @@ def nonzero_static(self: TensorImpl, size: int, fill_value: int = -1, out: Any =
 
 
 def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
-    """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is contiguous."""
+    """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is
+    contiguous.
+    """
     by_columns = geometry((count, self.dim()), (1, count), dt.int64, self.device)
     if out is None:
         return empty(by_columns)
@@ -171,13 +197,15 @@ def index_output(wanted: AdvancedIndex, out: Any) -> Any:
         return empty(geometry(wanted.shape, wanted.strides(), self.dtype, self.device))
     if out.dtype is not self.dtype:
         raise RuntimeError(
-            f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result ({SCALAR_TYPE_NAME[out.dtype]}) must have the same "
-            "scalar type"
+            f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result "
+            f"({SCALAR_TYPE_NAME[out.dtype]}) must have the same scalar type"
         )
     return set_output(wanted.shape, self.dtype, out, device=self.device)
 
 
-def _selected_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], out: TensorImpl) -> bool:
+def _selected_by_machine_code(
+    wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], out: TensorImpl
+) -> bool:
     """Whether machine code took the slices that a single index tensor names."""
     (index,) = (i for i in indices if i is not None)
     if index.dtype in MASKS:
@@ -190,9 +218,16 @@ def _selected_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImp
 def _added_by_machine_code(
     wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], values: TensorImpl
 ) -> bool | None:
-    """Whether machine code added rows where a single index tensor says; None if an index was wrong."""
+    """Whether machine code added rows where a single index tensor says; None if an index was
+    wrong.
+    """
     tensors = [i for i in indices if i is not None]
-    if len(tensors) != 1 or tensors[0].dim() != 1 or tensors[0].dtype in MASKS or tuple(values.shape) != tuple(wanted.shape):
+    if (
+        len(tensors) != 1
+        or tensors[0].dim() != 1
+        or tensors[0].dtype in MASKS
+        or tuple(values.shape) != tuple(wanted.shape)
+    ):
         return False
     from internals.aten.compiled.gathering import index_add
 
@@ -203,22 +238,28 @@ def _added_by_machine_code(
 
 
 def _check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
-    """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to that of the places."""
+    """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to
+    that of the places.
+    """
     self, theirs, ours = wanted.source, tuple(values.shape), tuple(wanted.shape)
     padded = (1,) * (len(ours) - len(theirs)) + theirs
     if len(theirs) > len(ours) or any(n not in (1, m) for n, m in zip(padded, ours)):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(theirs)} cannot be broadcast to indexing result of shape {list(ours)}"
+            f"shape mismatch: value tensor of shape {list(theirs)} cannot be broadcast to indexing "
+            f"result of shape {list(ours)}"
         )
     if values.dtype is not self.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
-            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
+            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and "
+            f"{SCALAR_TYPE_NAME[values.dtype]} for the source."
         )
 
 
 def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[int, ...]:
-    """The shape that both broadcast to. Raises RuntimeError for a mask that is not bool, or an `out` of another dtype."""
+    """The shape that both broadcast to. Raises RuntimeError for a mask that is not bool, or an
+    `out` of another dtype.
+    """
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if out is not None and out.dtype is not self.dtype:
@@ -229,19 +270,26 @@ def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[i
 def check_nonzero_out(out: Any, name: str = "nonzero") -> None:
     if out is not None and out.dtype is not dt.int64:
         raise RuntimeError(
-            f"{name}: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
+            f"{name}: Expected out tensor to have scalar type Long but got scalar "
+            f"type{SCALAR_TYPE_NAME[out.dtype]}"
         )
 
 
-def single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> tuple[int, TensorImpl] | None:
-    """A lone mask among the indices, and its first dimension: one value where a mask says so needs no positions."""
+def single_mask(
+    self: TensorImpl, indices: Sequence[TensorImpl | None]
+) -> tuple[int, TensorImpl] | None:
+    """A lone mask among the indices, and its first dimension: one value where a mask says so needs
+    no positions.
+    """
     masks = [(d, i) for d, i in enumerate(indices) if i is not None]
     if len(masks) != 1 or masks[0][1].dtype not in MASKS:
         return None
     first, mask = masks[0]
     check_mask(mask, self.shape, first)
     if mask.dtype is not dt.bool_:
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+        )
     return first, mask
 
 
@@ -251,6 +299,6 @@ def warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
         check_no_internal_overlap(self)
     except RuntimeError:
         warn(
-            f"Use of {op} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This "
-            f"also applies to advanced indexing e.g. {syntax}"
+            f"Use of {op} on expanded tensors is deprecated. Please clone() the tensor before "
+            f"performing this operation. This also applies to advanced indexing e.g. {syntax}"
         )

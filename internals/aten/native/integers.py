@@ -11,9 +11,11 @@ import numpy as np
 
 from .real import integral
 
-# The greatest common divisor, never negative; gcd(0, 0) is 0. Raises NotImplementedError unless integers.
+# The greatest common divisor, never negative; gcd(0, 0) is 0. Raises NotImplementedError unless
+# integers.
 gcd = partial(integral, "gcd_cpu", np.gcd)
 
 
-# The least common multiple, never negative; 0 if either is 0. Raises NotImplementedError unless integers.
+# The least common multiple, never negative; 0 if either is 0. Raises NotImplementedError unless
+# integers.
 lcm = partial(integral, "lcm_cpu", np.lcm)

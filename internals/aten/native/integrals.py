@@ -1,7 +1,7 @@
 """Integrals by the trapezoidal rule (`aten/src/ATen/native/Integration.cpp`).
 
-Between two samples the function is taken to be a straight line: the area is the distance times the mean of both. The distance is
-`dx` everywhere, or that of the places `x`.
+Between two samples the function is taken to be a straight line: the area is the distance times the
+mean of both. The distance is `dx` everywhere, or that of the places `x`.
 
 How the real one differs: it does not; there, too, all is composed of other operators.
 """
@@ -16,11 +16,13 @@ from internals.core.geometry import wrap_dim
 
 
 def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
-    """The integral of the samples `y` along `dim`, taken at the places `x`: one for each sample, or a tensor that broadcasts.
+    """The integral of the samples `y` along `dim`, taken at the places `x`: one for each sample, or
+    a tensor that broadcasts.
 
     Raises RuntimeError for bools, and where places and samples do not fit.
     """
-    d = _dimension(y, wrap_dim(dim, y.dim()))  # wrapped for the error, too: PyTorch's names 0 where -1 was asked for
+    # wrapped for the error, too: PyTorch's names 0 where -1 was asked for
+    d = _dimension(y, wrap_dim(dim, y.dim()))
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
     width = _widths("trapezoid", y, x, d)

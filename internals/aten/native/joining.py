@@ -1,8 +1,10 @@
 """Putting tensors together: `cat` and `stack` (`aten/src/ATen/native/TensorShape.cpp`).
 
-The result has the dtype that all inputs promote to, and is channels-last in memory if all inputs are.
+The result has the dtype that all inputs promote to, and is channels-last in memory if all inputs
+are.
 
-How the real one differs: `cat` has loops of its own for inputs of one dtype that are contiguous, and runs over threads.
+How the real one differs: `cat` has loops of its own for inputs of one dtype that are contiguous,
+and runs over threads.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ from .views import unsqueeze
 
 
 def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
-    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped, whatever the others look like.
+    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped,
+    whatever the others look like.
 
-    Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
+    Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when
+    `out` cannot hold the dtype.
     """
     out, used, d = prepare_cat(tensors, dim, out)
     if out._geometry.stored >= settings.least and _joined_by_machine_code(out, used, d):
@@ -48,7 +52,9 @@ def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
 
 
 def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
-    """Tensors of one shape along a new dimension. Raises RuntimeError for an empty list or different shapes."""
+    """Tensors of one shape along a new dimension. Raises RuntimeError for an empty list or
+    different shapes.
+    """
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     sizes = tensors[0].shape
@@ -57,7 +63,8 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     for i, t in enumerate(tensors):
         if t.shape != sizes:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
+                f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and "
+                f"{list(t.shape)} at entry {i}"
             )
         if t._geometry.device is not CPU:
             on_gpu = True
@@ -65,7 +72,9 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
         rows = [unsqueeze(t, d) for t in tensors]
         return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
-    if out._geometry.stored >= settings.least and _joined_by_machine_code(out, [unsqueeze(t, d) for t in tensors], d):
+    if out._geometry.stored >= settings.least and _joined_by_machine_code(
+        out, [unsqueeze(t, d) for t in tensors], d
+    ):
         return out
     if out._geometry.stored:
         with np.errstate(all="ignore"):
@@ -73,8 +82,12 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     return out
 
 
-def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any, list[TensorImpl], int]:
-    """The tensor to fill, what to fill it with, and the dimension; the errors are those of `cat`."""
+def prepare_cat(
+    tensors: Sequence[TensorImpl], dim: int, out: Any
+) -> tuple[Any, list[TensorImpl], int]:
+    """The tensor to fill, what to fill it with, and the dimension; the errors are those of
+    `cat`.
+    """
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
@@ -87,7 +100,9 @@ def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any,
         _check_fits(first, t, d, i)
     sizes = list(first.shape)
     sizes[d] = sum(t.shape[d] for _, t in used)
-    out = _output(tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors))
+    out = _output(
+        tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors)
+    )
     return out, [t for _, t in used], d
 
 
@@ -99,23 +114,30 @@ def _joined_by_machine_code(out: TensorImpl, tensors: Sequence[TensorImpl], dim:
 
 def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:
     if t.dim() != first.dim():
-        raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}")
+        raise RuntimeError(
+            f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}"
+        )
     for d, (n, m) in enumerate(zip(first.shape, t.shape)):
         if d != dim and n != m:
             raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {m} for tensor number "
-                f"{position} in the list."
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got "
+                f"size {m} for tensor number {position} in the list."
             )
 
 
-def _output(tensors: Sequence[TensorImpl], sizes: Sequence[int], out: Any, channels_last: bool = False) -> Any:
+def _output(
+    tensors: Sequence[TensorImpl], sizes: Sequence[int], out: Any, channels_last: bool = False
+) -> Any:
     """A new tensor of the common dtype, or `out`, checked and resized."""
     common = result_type(tensors)
     if out is None:
         strides = channels_last_strides(sizes) if channels_last else contiguous_strides(sizes)
         return empty(geometry(sizes, strides, common, tensors[0].device))
     if not can_cast(common, out.dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {SCALAR_TYPE_NAME[out.dtype]}")
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
+            f"{SCALAR_TYPE_NAME[out.dtype]}"
+        )
     resize_output(out, sizes)
     check_no_internal_overlap(out)
     for t in tensors:

@@ -1,11 +1,14 @@
-"""Products of matrices and vectors, on BLAS through numpy (`aten/src/ATen/native/LinearAlgebra.cpp`, `Blas.cpp`).
+"""Products of matrices and vectors, on BLAS through numpy
+(`aten/src/ATen/native/LinearAlgebra.cpp`, `Blas.cpp`).
 
-All of them are `beta * self + alpha * (a @ b)` in some shape. With `beta=0` the old contents of `self` do not count, not even
-NaN. Integers are multiplied exactly (and wrap around), half precision is summed in float32. Unlike the pointwise operators,
-these do not promote: both factors must have one dtype.
+All of them are `beta * self + alpha * (a @ b)` in some shape. With `beta=0` the old contents of
+`self` do not count, not even NaN. Integers are multiplied exactly (and wrap around), half precision
+is summed in float32. Unlike the pointwise operators, these do not promote: both factors must have
+one dtype.
 
-How the real one differs: `addmm` is the one kernel there, `mm` calls it with beta 0; it hands the strides to BLAS as they are,
-where numpy may copy a factor first, and it uses oneDNN for half and bfloat16.
+How the real one differs: `addmm` is the one kernel there, `mm` calls it with beta 0; it hands the
+strides to BLAS as they are, where numpy may copy a factor first, and it uses oneDNN for half and
+bfloat16.
 """
 
 from __future__ import annotations
@@ -84,26 +87,36 @@ def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
 def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
     """The sum of the products of two vectors, as a 0-d tensor."""
     _check(
-        self.dim() == 1 and tensor.dim() == 1, f"1D tensors expected, but got {self.dim()}D and {tensor.dim()}D tensors"
+        self.dim() == 1 and tensor.dim() == 1,
+        f"1D tensors expected, but got {self.dim()}D and {tensor.dim()}D tensors",
     )
     a, b = SCALAR_TYPE_NAME[self.dtype], SCALAR_TYPE_NAME[tensor.dtype]
     _check(a == b, f"dot : expected both vectors to have same dtype, but found {a} and {b}")
     n, m = self.numel(), tensor.numel()
     _check(
         n == m,
-        f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
-        "elements respectively",
+        f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number "
+        f"of elements, but got {n} and {m} elements respectively",
     )
     _check_implemented("dot", self)
     if out is not None and out.dtype is not self.dtype:
-        raise RuntimeError(f"result dtype {SCALAR_TYPE_NAME[out.dtype]} does not match input dtype {a}")
+        raise RuntimeError(
+            f"result dtype {SCALAR_TYPE_NAME[out.dtype]} does not match input dtype {a}"
+        )
     result = set_output((), self.dtype, out, device=self.device)
     if result._geometry.stored:
         array(result)[...] = product(array(self), array(tensor))
     return on_device("linear_algebra.dot", result, self, tensor)
 
 
-def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmm(
+    self: TensorImpl,
+    mat1: TensorImpl,
+    mat2: TensorImpl,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
+) -> Any:
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
@@ -123,16 +136,27 @@ def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, a
     _check_inner(mat1, mat2)
     sizes = mat1.shape[0], mat2.shape[1]
     result = set_output(sizes, mat1.dtype, out, out is self, device=self.device)
-    is_a_row = self._geometry.sizes == sizes[1:] and self.device is CPU  # a bias, which numpy's addition broadcasts
+    # a bias, which numpy's addition broadcasts
+    is_a_row = self._geometry.sizes == sizes[1:] and self.device is CPU
     addend = self if is_a_row else expand(self, sizes)
     _check_implemented("addmm_impl_cpu_", self)
     return _scale_and_add(result, addend, mat1, mat2, beta, alpha, out)
 
 
-def addmv(self: TensorImpl, mat: TensorImpl, vec: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(
+    self: TensorImpl,
+    mat: TensorImpl,
+    vec: TensorImpl,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
+) -> Any:
     """beta * self + alpha * (mat @ vec)."""
     got = f"{self.dim()}, {mat.dim()}, {vec.dim()}"
-    _check(mat.dim() == 2 and vec.dim() == 1 and self.dim() <= 1, f"vector + matrix @ vector expected, got {got}")
+    _check(
+        mat.dim() == 2 and vec.dim() == 1 and self.dim() <= 1,
+        f"vector + matrix @ vector expected, got {got}",
+    )
     _check_matrix_vector(self.numel(), mat, vec)
     _check_one_dtype("addmv input tensors", self, mat, vec)
     result = set_output(mat.shape[:1], vec.dtype, out, out is self, device=self.device)
@@ -142,7 +166,12 @@ def addmv(self: TensorImpl, mat: TensorImpl, vec: TensorImpl, beta: Any = 1, alp
 
 
 def baddbmm(
-    self: TensorImpl, batch1: TensorImpl, batch2: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None
+    self: TensorImpl,
+    batch1: TensorImpl,
+    batch2: TensorImpl,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
     usual = _usual_batches(batch1._geometry, batch2._geometry)
@@ -157,7 +186,9 @@ def baddbmm(
     addend = self if out is self else expand(self, sizes)
     if self.dtype is not batch1.dtype:
         names = (TYPE_META_NAME[t.dtype] for t in (self, batch1, batch2))
-        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names))
+        raise RuntimeError(
+            "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*names)
+        )
     dtype = batch2.dtype if out is None else self.dtype
     result = set_output(sizes, dtype, out, out is self, device=self.device)
     check_same_dtype(batch1, batch2)
@@ -166,7 +197,12 @@ def baddbmm(
 
 
 def addbmm(
-    self: TensorImpl, batch1: TensorImpl, batch2: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None
+    self: TensorImpl,
+    batch1: TensorImpl,
+    batch2: TensorImpl,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
     """beta * self + alpha * (the sum over the batches of batch1 @ batch2)."""
     _check(batch1.dim() == 3, "batch1 must be a 3D tensor")
@@ -183,30 +219,55 @@ def addbmm(
 
 
 @lru_cache(maxsize=1 << 12)
-def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2) -> Geometry | None:
-    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with ndim 1, a vector) that fit,
-    as BLAS takes them.
+def _usual_product(
+    a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2
+) -> Geometry | None:
+    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with
+    ndim 1, a vector) that fit, as BLAS takes them.
 
-    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do then, which is for
-    matrices only and costs less than `np.matmul`.
+    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will
+    do then, which is for matrices only and costs less than `np.matmul`.
     """
     operands = (a, b) if addend is None else (a, b, addend)
-    if a.dtype not in (dt.float32, dt.float64) or any(g.dtype is not a.dtype or g.device is not CPU for g in operands):
+    if a.dtype not in (dt.float32, dt.float64) or any(
+        g.dtype is not a.dtype or g.device is not CPU for g in operands
+    ):
         return None
-    if len(a.sizes) != 2 or len(b.sizes) != ndim or a.sizes[1] != b.sizes[0] or 0 in (*a.sizes, *b.sizes):
+    if (
+        len(a.sizes) != 2
+        or len(b.sizes) != ndim
+        or a.sizes[1] != b.sizes[0]
+        or 0 in (*a.sizes, *b.sizes)
+    ):
         return None
     if 1 not in a.strides or 1 not in b.strides:
         return None
     sizes = (a.sizes[0], *b.sizes[1:])
-    return contiguous_geometry(sizes, a.dtype) if addend is None or addend.sizes in (sizes, sizes[1:]) else None
+    return (
+        contiguous_geometry(sizes, a.dtype)
+        if addend is None or addend.sizes in (sizes, sizes[1:])
+        else None
+    )
 
 
 @lru_cache(maxsize=1 << 12)
 def _usual_batches(a: Geometry, b: Geometry) -> Geometry | None:
-    """The geometry of `a @ b` if both are batches of matrices that fit, and nothing has to be checked or converted."""
-    if a.dtype not in (dt.float32, dt.float64) or a.dtype is not b.dtype or a.device is not CPU or b.device is not CPU:
+    """The geometry of `a @ b` if both are batches of matrices that fit, and nothing has to be
+    checked or converted.
+    """
+    if (
+        a.dtype not in (dt.float32, dt.float64)
+        or a.dtype is not b.dtype
+        or a.device is not CPU
+        or b.device is not CPU
+    ):
         return None
-    if len(a.sizes) != 3 or len(b.sizes) != 3 or a.sizes[0] != b.sizes[0] or a.sizes[2] != b.sizes[1]:
+    if (
+        len(a.sizes) != 3
+        or len(b.sizes) != 3
+        or a.sizes[0] != b.sizes[0]
+        or a.sizes[2] != b.sizes[1]
+    ):
         return None
     return contiguous_geometry((*a.sizes[:2], b.sizes[2]), a.dtype)
 
@@ -218,7 +279,9 @@ def _is_like(t: TensorImpl, g: Geometry) -> bool:
 
 
 def _multiply_batches(a: TensorImpl, b: TensorImpl, out: TensorImpl) -> None:
-    """Fill `out`, which is contiguous, with the products: many small ones by machine code, others by BLAS."""
+    """Fill `out`, which is contiguous, with the products: many small ones by machine code, others
+    by BLAS.
+    """
     if out._geometry.numel * a._geometry.sizes[2] >= settings.least:
         from internals.aten.compiled.gemm import bmm
 
@@ -238,14 +301,18 @@ def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
 
 
 def _dots(a: TensorImpl, b: TensorImpl, addend: Any, result: TensorImpl) -> bool:
-    """Whether machine code filled `result`, as it does for few rows times a large transposed matrix."""
+    """Whether machine code filled `result`, as it does for few rows times a large transposed
+    matrix.
+    """
     from internals.aten.compiled import gemm
 
     return len(b._geometry.sizes) == 2 and gemm.dot(a, b, addend, result)
 
 
 def product(a: Any, b: Any, out: Any = None) -> Any:
-    """`a @ b` for numpy arrays of one dtype, into `out` or new; without `out`, half precision gives its float32 sum."""
+    """`a @ b` for numpy arrays of one dtype, into `out` or new; without `out`, half precision gives
+    its float32 sum.
+    """
     token = quiet()
     try:
         if a.dtype.char == "e":
@@ -259,8 +326,12 @@ def product(a: Any, b: Any, out: Any = None) -> Any:
         restore(token)
 
 
-def _scale_and_add(result: Any, addend: Any, left: Any, right: Any, beta: Any, alpha: Any, out: Any) -> Any:
-    """result = beta * addend + alpha * (left @ right). `out` may share memory with all of them; the addend is read last."""
+def _scale_and_add(
+    result: Any, addend: Any, left: Any, right: Any, beta: Any, alpha: Any, out: Any
+) -> Any:
+    """result = beta * addend + alpha * (left @ right). `out` may share memory with all of them; the
+    addend is read last.
+    """
     wide = dt.float32 if result.dtype is dt.float16 else result.dtype
     if not result._geometry.stored:
         alpha, beta = checked(alpha, wide), checked(beta, wide)
@@ -292,7 +363,9 @@ def _scale_and_add(result: Any, addend: Any, left: Any, right: Any, beta: Any, a
 
 
 def _is_for_blas(a: Any, b: Any) -> bool:
-    """Whether PyTorch hands this product to BLAS: one matrix, not in half precision, and no vector that repeats one number."""
+    """Whether PyTorch hands this product to BLAS: one matrix, not in half precision, and no vector
+    that repeats one number.
+    """
     return a.ndim == 2 and a.dtype != np.float16 and (b.ndim == 2 or b.strides != (0,))
 
 
@@ -309,7 +382,11 @@ def _batched_sizes(batch1: TensorImpl, batch2: TensorImpl) -> tuple[int, int, in
     _check(batch2.dim() == 3, "batch2 must be a 3D tensor")
     b, n, k = batch1.shape
     got = list(batch2.shape[:2])
-    _check(got == [b, k], f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: {got}.")
+    _check(
+        got == [b, k],
+        f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: "
+        f"{got}.",
+    )
     return b, n, batch2.shape[2]
 
 
@@ -343,7 +420,9 @@ def _check_one_dtype(who: str, a: TensorImpl, b: TensorImpl, c: TensorImpl) -> N
 
 def _check_implemented(kernel: str, t: TensorImpl) -> None:
     if t.dtype is dt.bool_:
-        raise not_implemented(_ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype)
+        raise not_implemented(
+            _ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype
+        )
 
 
 _ON_CUDA = {  # where the kernel of the same operator has another name there

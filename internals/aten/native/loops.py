@@ -1,12 +1,15 @@
-"""Loops that numpy does not have: the error function, the logistic function, exact division (`aten/src/ATen/native/Math.h`).
+"""Loops that numpy does not have: the error function, the logistic function, exact division
+(`aten/src/ATen/native/Math.h`).
 
-A loop is what `TensorIterator.run` calls: `loop(*arrays, out=array)`, where `out` may be the very memory of an operand, so no
-operand may be read once `out` has been written (an operation in place on each element is fine). Half precision is computed
-in single and rounded once. Numbers that belong to the operation, like a slope or a bound, are arguments by name, bound by
-`functools.partial`: so a backend with loops of its own sees which loop it is, and with what numbers.
+A loop is what `TensorIterator.run` calls: `loop(*arrays, out=array)`, where `out` may be the very
+memory of an operand, so no operand may be read once `out` has been written (an operation in place
+on each element is fine). Half precision is computed in single and rounded once. Numbers that belong
+to the operation, like a slope or a bound, are arguments by name, bound by `functools.partial`: so a
+backend with loops of its own sees which loop it is, and with what numbers.
 
-How the real one differs: `erf` and its kind come from SLEEF and from Cephes; the formulas here for `erf` are those of
-FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in single precision the rational function of XLA.
+How the real one differs: `erf` and its kind come from SLEEF and from Cephes; the formulas here for
+`erf` are those of FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in single
+precision the rational function of XLA.
 """
 
 from __future__ import annotations
@@ -22,14 +25,20 @@ Loop = Callable[..., None]
 
 
 def in_single(loop: Loop) -> Loop:
-    """`loop` with half-precision operands computed in single precision and rounded once, at the end."""
+    """`loop` with half-precision operands computed in single precision and rounded once, at the
+    end.
+    """
 
     @wraps(loop)
     def run(*operands: Any, out: Any, **numbers: Any) -> None:
         if out.dtype != np.float16:
             return loop(*operands, out=out, **numbers)
         result = np.empty(out.shape, np.float32)
-        loop(*[np.asarray(x, np.float32) if x.dtype == np.float16 else x for x in operands], out=result, **numbers)
+        loop(
+            *[np.asarray(x, np.float32) if x.dtype == np.float16 else x for x in operands],
+            out=result,
+            **numbers,
+        )
         out[...] = result
 
     return run
@@ -41,7 +50,9 @@ def copy(a: Any, *rest: Any, out: Any) -> None:
 
 
 def negative(a: Any, out: Any) -> None:
-    """-a, as a times -1: numpy 2.4's `negative` writes real numbers to the wrong places when `out` has certain strides."""
+    """-a, as a times -1: numpy 2.4's `negative` writes real numbers to the wrong places when `out`
+    has certain strides.
+    """
     if a.dtype.kind == "c":
         np.negative(a, out=out)
     else:
@@ -50,7 +61,9 @@ def negative(a: Any, out: Any) -> None:
 
 @in_single
 def sigmoid(a: Any, out: Any) -> None:
-    """1 / (1 + exp(-a)). exp overflows to inf for very negative a, and 1 / inf is the right answer, 0."""
+    """1 / (1 + exp(-a)). exp overflows to inf for very negative a, and 1 / inf is the right answer,
+    0.
+    """
     negative(a, out)
     np.exp(out, out=out)
     np.add(out, 1, out=out)
@@ -69,7 +82,9 @@ def rsqrt(a: Any, out: Any) -> None:
 
 
 def exp2(a: Any, out: Any) -> None:
-    """2 to a complex power, for which numpy has no loop. Each part is scaled alone, so that an infinite one stays so."""
+    """2 to a complex power, for which numpy has no loop. Each part is scaled alone, so that an
+    infinite one stays so.
+    """
     log = np.empty_like(a)
     np.multiply(a.real, np.log(2), out=log.real, casting="same_kind")
     np.multiply(a.imag, np.log(2), out=log.imag, casting="same_kind")
@@ -127,7 +142,9 @@ def floor_divide(a: Any, b: Any, out: Any) -> None:
 
 
 def trunc_divide(a: Any, b: Any, out: Any) -> None:
-    """Division rounded towards zero, as C does it. Raises RuntimeError for an integer divided by zero."""
+    """Division rounded towards zero, as C does it. Raises RuntimeError for an integer divided by
+    zero.
+    """
     if np.result_type(a) == np.float16:
         return in_single(trunc_divide)(a, b, out=out)
     if a.dtype.kind in "iu":
@@ -140,7 +157,9 @@ def trunc_divide(a: Any, b: Any, out: Any) -> None:
 
 @in_single
 def remainder(a: Any, b: Any, out: Any) -> None:
-    """What is left of a after division rounded down: it has the sign of b. Raises RuntimeError for an integer modulo zero."""
+    """What is left of a after division rounded down: it has the sign of b. Raises RuntimeError for
+    an integer modulo zero.
+    """
     if a.dtype.kind in "iu":
         _check_divisor(a, b)
         np.remainder(a, b, out=out)
@@ -210,7 +229,11 @@ def erf(a: Any, out: Any) -> None:
         return _erf_single(a, out)
     x = np.abs(np.asarray(a, np.float64))
     result = np.ones_like(x)  # beyond 6 it is 1 to the last bit
-    for low, high, piece in ((0.0, 0.84375, _erf_near_0), (0.84375, 1.25, _erf_near_1), (1.25, 6.0, _erf_far)):
+    for low, high, piece in (
+        (0.0, 0.84375, _erf_near_0),
+        (0.84375, 1.25, _erf_near_1),
+        (1.25, 6.0, _erf_far),
+    ):
         inside = (x >= low) & (x < high)
         if inside.any():
             result[inside] = piece(x[inside])
@@ -218,19 +241,31 @@ def erf(a: Any, out: Any) -> None:
     np.copysign(result, a, out=out, casting="same_kind")
 
 
-# x times a quotient of polynomials in x², to 4e-8: enough for single precision if evaluated in double. Beyond the limit it is 1.
+# x times a quotient of polynomials in x², to 4e-8: enough for single precision if evaluated in
+# double. Beyond the limit it is 1.
 _ERF_LIMIT = 3.84
-_ERF_OVER = (1.128379143519084, 0.18520832239976145, 0.050955695062380861, 0.0034082910107109506, 0.00022905065861350646)
+_ERF_OVER = (
+    1.128379143519084,
+    0.18520832239976145,
+    0.050955695062380861,
+    0.0034082910107109506,
+    0.00022905065861350646,
+)
 _ERF_UNDER = (
-    1.0, 0.49746925110067538, 0.11098505178285362, 0.014070470171167667, 0.0010179625278914885, 0.000023547966471313185,
-    -1.1791602954361697e-7,
+    1.0, 0.49746925110067538, 0.11098505178285362, 0.014070470171167667, 0.0010179625278914885,
+    0.000023547966471313185, -1.1791602954361697e-7,
 )  # fmt: skip
 
 
 def _erf_single(a: Any, out: Any) -> None:
     x = np.asarray(a, np.float64).clip(-_ERF_LIMIT, _ERF_LIMIT)
     square = np.asarray(x * x)
-    np.divide(x * _polynomial(square, _ERF_OVER), _polynomial(square, _ERF_UNDER), out=out, casting="same_kind")
+    np.divide(
+        x * _polynomial(square, _ERF_OVER),
+        _polynomial(square, _ERF_UNDER),
+        out=out,
+        casting="same_kind",
+    )
 
 
 def _check_divisor(a: Any, b: Any) -> None:
@@ -259,7 +294,9 @@ def _erf_near_1(x: Any) -> Any:
 
 
 def _erf_far(x: Any) -> Any:
-    """1 - erfc, where erfc = exp(-x²) times a rational function of 1/x²; x² is split so that its rounding does no harm."""
+    """1 - erfc, where erfc = exp(-x²) times a rational function of 1/x²; x² is split so that its
+    rounding does no harm.
+    """
     s = 1.0 / (x * x)
     nearer = x < 1 / 0.35
     ratio = np.where(
@@ -272,20 +309,40 @@ def _erf_far(x: Any) -> Any:
 
 
 _ERX = 8.45062911510467529297e-01
-_PP = (1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02, -5.77027029648944159157e-03,
-       -2.37630166566501626084e-05)  # fmt: skip
-_QQ = (3.97917223959155352819e-01, 6.50222499887672944485e-02, 5.08130628187576562776e-03, 1.32494738004321644526e-04,
-       -3.96022827877536812320e-06)  # fmt: skip
-_PA = (-2.36211856075265944077e-03, 4.14856118683748331666e-01, -3.72207876035701323847e-01, 3.18346619901161753674e-01,
-       -1.10894694282396677476e-01, 3.54783043256182359371e-02, -2.16637559486879084300e-03)  # fmt: skip
-_QA = (1.06420880400844228286e-01, 5.40397917702171048937e-01, 7.18286544141962662868e-02, 1.26171219808761642112e-01,
-       1.36370839120290507362e-02, 1.19844998467991074170e-02)  # fmt: skip
-_RA = (-9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e01, -6.23753324503260060396e01,
-       -1.62396669462573470355e02, -1.84605092906711035994e02, -8.12874355063065934246e01,
-       -9.81432934416914548592e00)  # fmt: skip
-_SA = (1.96512716674392571292e01, 1.37657754143519042600e02, 4.34565877475229228821e02, 6.45387271733267880336e02,
-       4.29008140027567833386e02, 1.08635005541779435134e02, 6.57024977031928170135e00, -6.04244152148580987438e-02)  # fmt: skip
-_RB = (-9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e01, -1.60636384855821916062e02,
-       -6.37566443368389627722e02, -1.02509513161107724954e03, -4.83519191608651397019e02)  # fmt: skip
-_SB = (3.03380607434824582924e01, 3.25792512996573918826e02, 1.53672958608443695994e03, 3.19985821950859553908e03,
-       2.55305040643316442583e03, 4.74528541206955367215e02, -2.24409524465858183362e01)  # fmt: skip
+_PP = (
+    1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02,
+    -5.77027029648944159157e-03, -2.37630166566501626084e-05,
+)  # fmt: skip
+_QQ = (
+    3.97917223959155352819e-01, 6.50222499887672944485e-02, 5.08130628187576562776e-03,
+    1.32494738004321644526e-04, -3.96022827877536812320e-06,
+)  # fmt: skip
+_PA = (
+    -2.36211856075265944077e-03, 4.14856118683748331666e-01, -3.72207876035701323847e-01,
+    3.18346619901161753674e-01, -1.10894694282396677476e-01, 3.54783043256182359371e-02,
+    -2.16637559486879084300e-03,
+)  # fmt: skip
+_QA = (
+    1.06420880400844228286e-01, 5.40397917702171048937e-01, 7.18286544141962662868e-02,
+    1.26171219808761642112e-01, 1.36370839120290507362e-02, 1.19844998467991074170e-02,
+)  # fmt: skip
+_RA = (
+    -9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e01,
+    -6.23753324503260060396e01, -1.62396669462573470355e02, -1.84605092906711035994e02,
+    -8.12874355063065934246e01, -9.81432934416914548592e00,
+)  # fmt: skip
+_SA = (
+    1.96512716674392571292e01, 1.37657754143519042600e02, 4.34565877475229228821e02,
+    6.45387271733267880336e02, 4.29008140027567833386e02, 1.08635005541779435134e02,
+    6.57024977031928170135e00, -6.04244152148580987438e-02,
+)  # fmt: skip
+_RB = (
+    -9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e01,
+    -1.60636384855821916062e02, -6.37566443368389627722e02, -1.02509513161107724954e03,
+    -4.83519191608651397019e02,
+)  # fmt: skip
+_SB = (
+    3.03380607434824582924e01, 3.25792512996573918826e02, 1.53672958608443695994e03,
+    3.19985821950859553908e03, 2.55305040643316442583e03, 4.74528541206955367215e02,
+    -2.24409524465858183362e01,
+)  # fmt: skip

@@ -1,7 +1,8 @@
 """Losses that compare two tensors element by element (`aten/src/ATen/native/Loss.cpp`).
 
-`reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum (`aten/src/ATen/core/Reduction.h`). The leaf kernels
-compute the loss of each element and reduce it; the composites are written with operators.
+`reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum
+(`aten/src/ATen/core/Reduction.h`). The leaf kernels compute the loss of each element and reduce it;
+the composites are written with operators.
 
 How the real one differs: the element-wise loops are TensorIterator kernels; here they are too.
 """
@@ -36,30 +37,53 @@ def mse_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN) -> Any
     return _elementwise("mse_cpu", scalar.mse.loop, self, target, reduction)
 
 
-def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0) -> Any:
-    """|d| - beta / 2 for a difference beyond `beta`, d² / (2 beta) within. Raises RuntimeError for a negative beta."""
+def smooth_l1_loss(
+    self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0
+) -> Any:
+    """|d| - beta / 2 for a difference beyond `beta`, d² / (2 beta) within. Raises RuntimeError for
+    a negative beta.
+    """
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
-    return _elementwise("smooth_l1_cpu", partial(scalar.smooth_l1.loop, beta=beta), self, target, reduction)
+    return _elementwise(
+        "smooth_l1_cpu", partial(scalar.smooth_l1.loop, beta=beta), self, target, reduction
+    )
 
 
-def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0) -> Any:
-    """delta * (|d| - delta / 2) for a difference beyond `delta`, d² / 2 within. Raises RuntimeError unless delta > 0."""
+def huber_loss(
+    self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0
+) -> Any:
+    """delta * (|d| - delta / 2) for a difference beyond `delta`, d² / 2 within. Raises RuntimeError
+    unless delta > 0.
+    """
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
-    return _elementwise("huber_cpu", partial(scalar.huber.loop, delta=delta), self, target, reduction, result=self.dtype)
+    return _elementwise(
+        "huber_cpu",
+        partial(scalar.huber.loop, delta=delta),
+        self,
+        target,
+        reduction,
+        result=self.dtype,
+    )
 
 
-def binary_cross_entropy(self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN) -> Any:
-    """-(target * log(self) + (1 - target) * log(1 - self)), the logarithms not below -100 so that the loss stays finite.
+def binary_cross_entropy(
+    self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN
+) -> Any:
+    """-(target * log(self) + (1 - target) * log(1 - self)), the logarithms not below -100 so that
+    the loss stays finite.
 
     Raises RuntimeError unless all of `self` is between 0 and 1.
     """
     for t in (target, weight):
         if t is not None and t.dtype is not self.dtype:
-            raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[t.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
+            raise RuntimeError(
+                f"Found dtype {SCALAR_TYPE_NAME[t.dtype]} but expected "
+                f"{SCALAR_TYPE_NAME[self.dtype]}"
+            )
     losses = _elementwise("binary_cross_entropy", cross_entropy_loop, self, target, NONE)
     if weight is not None:
         TensorIterator([losses, weight], losses).run(np.multiply)
@@ -91,7 +115,9 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
-    """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if `log_target`."""
+    """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if
+    `log_target`.
+    """
     if self.dtype.category < dt.FLOATING or target.dtype.category < dt.FLOATING:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if dt.COMPLEX in (self.dtype.category, target.dtype.category):
@@ -108,18 +134,22 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         raise RuntimeError(f"eps must be non-negative, got: {eps}")
     if not common.is_floating_point:
         raise RuntimeError(
-            f"expected common dtype to be floating point, yet common dtype is {SCALAR_TYPE_NAME[common]}"
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{SCALAR_TYPE_NAME[common]}"
         )
     shape = broadcast_shapes(x1.shape, x2.shape)
     a, b = ((x if x.dtype.is_floating_point else x.to(common)).expand(shape) for x in (x1, x2))
     a_norm, b_norm = (x.norm(2, dim, True).clone() for x in (a, b))
     for norm in (a_norm, b_norm):
-        norm.detach().clamp_min_(eps)  # unseen by autograd: the gradient is that of the norm also where it is clamped
+        # unseen by autograd: the gradient is that of the norm also where it is clamped
+        norm.detach().clamp_min_(eps)
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 
 
 def one_hot(self: Any, num_classes: int = -1) -> Any:
-    """A new last dimension with a 1 at the index and 0 elsewhere. `num_classes` is the largest index + 1 if -1."""
+    """A new last dimension with a 1 at the index and 0 elsewhere. `num_classes` is the largest
+    index + 1 if -1.
+    """
     if self.dtype is not dt.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if self.numel() == 0:
@@ -137,7 +167,12 @@ def one_hot(self: Any, num_classes: int = -1) -> Any:
 
 
 def _elementwise(
-    kernel: str, loop: Callable[..., None], self: TensorImpl, target: TensorImpl, reduction: int, result: Any = None
+    kernel: str,
+    loop: Callable[..., None],
+    self: TensorImpl,
+    target: TensorImpl,
+    reduction: int,
+    result: Any = None,
 ) -> Any:
     it = TensorIterator([self, target], None, result=result)
     check_dtype(kernel, it.common_dtype, dt.FLOATING)
@@ -145,7 +180,9 @@ def _elementwise(
 
 
 def _reduce(losses: TensorImpl, reduction: int) -> Any:
-    """The losses themselves, or their mean or sum as a 0-d tensor; half precision is summed in single."""
+    """The losses themselves, or their mean or sum as a 0-d tensor; half precision is summed in
+    single.
+    """
     if reduction == NONE:
         return losses
     if losses.device is not CPU:

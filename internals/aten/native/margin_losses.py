@@ -1,7 +1,7 @@
 """Losses with a margin, and that of a Poisson distribution (`aten/src/ATen/native/Loss.cpp`).
 
-All are written with operators. `soft_margin_loss` alone has a formula for its gradient, as in PyTorch; of the others autograd
-sees the steps.
+All are written with operators. `soft_margin_loss` alone has a formula for its gradient, as in
+PyTorch; of the others autograd sees the steps.
 
 How the real one differs: it clamps in place what nobody else will see.
 """
@@ -19,11 +19,21 @@ from .losses import MEAN, _reduced
 _EPSILON = 1e-12
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
-    """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same number of dimensions."""
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+) -> Any:
+    """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same
+    number of dimensions.
+    """
     if not input1.dim() == input2.dim() == target.dim():
-        sizes = f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)} "
-        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: {sizes}")
+        sizes = (
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: "
+            f"{list(target.shape)} "
+        )
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"{sizes}"
+        )
     return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -34,8 +44,11 @@ def hinge_embedding_loss(self: Any, target: Any, margin: float = 1.0, reduction:
     return _reduced(apart + ops.where_self(target != -1, self, zeros), reduction)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
-    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs (N, D) or (D).
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+) -> Any:
+    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs
+    (N, D) or (D).
 
     Raises RuntimeError for other shapes.
     """
@@ -44,15 +57,17 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input1.dim() != dim + 1 or input2.dim() != dim + 1:
         raise RuntimeError(
-            f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes {list(input1.shape)} and "
-            f"{list(input2.shape)}."
+            f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
         )
     products = (input1 * input2).sum(dim)
     squares1, squares2 = ((x * x).sum(dim) + _EPSILON for x in (input1, input2))
     cosine = products / (squares1 * squares2).sqrt()
     zeros = ops.zeros_like(cosine, None, None, None, None, None)
     alike = ops.where_self(target == 1, 1 - cosine, zeros)
-    return _reduced(alike + ops.where_self(target == -1, (cosine - margin).clamp_min(0), zeros), reduction)
+    return _reduced(
+        alike + ops.where_self(target == -1, (cosine - margin).clamp_min(0), zeros), reduction
+    )
 
 
 def triplet_margin_loss(
@@ -65,14 +80,16 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = MEAN,
 ) -> Any:
-    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive where that is nearer.
+    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive
+    where that is nearer.
 
     Raises RuntimeError when the numbers of dimensions differ.
     """
     dims = anchor.dim(), positive.dim(), negative.dim()
     if len(set(dims)) > 1:
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
             f"anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
         )
     near = ops.pairwise_distance(anchor, positive, p, eps, False)
@@ -83,19 +100,27 @@ def triplet_margin_loss(
 
 
 def soft_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
-    """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when that cannot hold it."""
+    """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when that cannot
+    hold it.
+    """
     return _reduced(_as(self, (-self * target).exp().log1p()), reduction)
 
 
 def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
-    """-target * z / (1 + z), z = exp(-target * self), times the gradient, over the number of elements for a mean."""
+    """-target * z / (1 + z), z = exp(-target * self), times the gradient, over the number of
+    elements for a mean.
+    """
     z = (-self * target).exp()
     scale = -1 / max(self.numel(), 1) if reduction == MEAN else -1
     return _as(self, scale * target * z / (z + 1) * grad_output)
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
-    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's approximation of log(target!)."""
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
+) -> Any:
+    """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's
+    approximation of log(target!).
+    """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * pi * target).log()

@@ -1,12 +1,15 @@
 """`matmul`, `linear` and `outer` (`aten/src/ATen/native/LinearAlgebra.cpp`, `Linear.cpp`).
 
-`matmul` looks at the number of dimensions. Two vectors make a `dot`, a matrix and a vector an `mv`, two matrices an `mm`;
-anything more is batched: if one side is only a matrix, the batch dimensions of the other are folded into its rows and one
-`mm` does it all; otherwise both sides are broadcast to the same batch and go through `bmm`.
+`matmul` looks at the number of dimensions. Two vectors make a `dot`, a matrix and a vector an `mv`,
+two matrices an `mm`; anything more is batched: if one side is only a matrix, the batch dimensions
+of the other are folded into its rows and one `mm` does it all; otherwise both sides are broadcast
+to the same batch and go through `bmm`.
 
-These are composite: they call operators only, so their derivatives follow from those of `mm`, `bmm` and the views.
+These are composite: they call operators only, so their derivatives follow from those of `mm`, `bmm`
+and the views.
 
-How the real one differs: it has further cases for sparse and MKL-DNN tensors and writes into `out=` without a copy.
+How the real one differs: it has further cases for sparse and MKL-DNN tensors and writes into `out=`
+without a copy.
 """
 
 from __future__ import annotations
@@ -19,10 +22,14 @@ from internals.aten.broadcasting import broadcast_shapes
 
 
 def matmul(self: Any, other: Any) -> Any:
-    """The product of vectors, matrices or batches of matrices. Raises RuntimeError for 0-d tensors and sizes that don't fit."""
+    """The product of vectors, matrices or batches of matrices. Raises RuntimeError for 0-d tensors
+    and sizes that don't fit.
+    """
     n, m = self.dim(), other.dim()
     if n == 0 or m == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D"
+        )
     if n == 2 and m == 2:
         return ops.mm(self, other)
     if n == 1 and m == 1:
@@ -38,14 +45,18 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """input @ weight.t() + bias, over the last dimension of `input`."""
     n, m = len(input._geometry.sizes), len(weight._geometry.sizes)
     if n == 0 or m == 0:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D"
+        )
     if bias is None:
         return ops.matmul(input, weight.t())
     if n == 2:
         return ops.addmm(bias, input, ops.t(weight), 1, 1)
     if bias.dim() == 1 and input.is_contiguous():
         rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
-        return ops.view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])
+        return ops.view(
+            ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]]
+        )
     return ops.matmul(input, weight.t()).add(bias)
 
 
@@ -58,7 +69,9 @@ def outer(self: Any, vec2: Any) -> Any:
 
 
 def _should_fold(a: Any, b: Any) -> bool:
-    """Whether one side is at most a matrix and folding the other side's batch into rows needs no copy."""
+    """Whether one side is at most a matrix and folding the other side's batch into rows needs no
+    copy.
+    """
     large, small = (a, b) if a.dim() >= b.dim() else (b.mT, a)
     if large.dim() < 3 or small.dim() > 2:
         return False
@@ -89,7 +102,13 @@ def _batched(a: Any, b: Any) -> Any:
     p = b.shape[-1:] if b.dim() > 1 else ()
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     size = prod(batch)
-    left = a.expand([*batch, *(n or (1,)), a.shape[-1]]).reshape(size, n[0] if n else 1, a.shape[-1])
+    left = a.expand([*batch, *(n or (1,)), a.shape[-1]]).reshape(
+        size, n[0] if n else 1, a.shape[-1]
+    )
     k = b.shape[-2] if p else b.shape[-1]
-    right = (b if p else b.unsqueeze(-1)).expand([*batch, k, p[0] if p else 1]).reshape(size, k, p[0] if p else 1)
+    right = (
+        (b if p else b.unsqueeze(-1))
+        .expand([*batch, k, p[0] if p else 1])
+        .reshape(size, k, p[0] if p else 1)
+    )
     return ops._unsafe_view(ops.bmm(left, right), [*batch, *n, *p])

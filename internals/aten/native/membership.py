@@ -1,7 +1,7 @@
 """Which elements are in a set: `isin` (`aten/src/ATen/native/TensorCompare.cpp`).
 
-How the real one differs: for few `test_elements` it compares every pair. `assume_unique=True` gives wrong answers there where it
-is not true; here it changes nothing.
+How the real one differs: for few `test_elements` it compares every pair. `assume_unique=True` gives
+wrong answers there where it is not true; here it changes nothing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,29 @@ from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
 
 
-def isin(elements: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
-    """Whether each of `elements` is among `test_elements` (or is not, if `invert`); either may be a number.
+def isin(
+    elements: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Any = None,
+) -> Any:
+    """Whether each of `elements` is among `test_elements` (or is not, if `invert`); either may be a
+    number.
 
     Raises RuntimeError for complex and bool, and for an `out` that is not bool.
     """
     for x in (elements, test_elements):
         d = result_type((x,))
         if d.category in (BOOL, COMPLEX):
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {SCALAR_TYPE_NAME[d]}")
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {SCALAR_TYPE_NAME[d]}"
+            )
     result = set_output(getattr(elements, "shape", ()), bool_, out)
     common = result_type((elements, test_elements))
-    array(result)[...] = np.isin(_values(elements, common), _values(test_elements, common), invert=invert)
+    array(result)[...] = np.isin(
+        _values(elements, common), _values(test_elements, common), invert=invert
+    )
     return result
 
 

@@ -1,11 +1,13 @@
 """Variance and standard deviation (`aten/src/ATen/native/ReduceOps.cpp`: `std_var_out`).
 
-The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For
-complex the distances are moduli, and the result is real. The overloads with `unbiased` call those with `correction`.
+The mean of the squared distances from the mean, with `n - correction` for n: correction 1
+(`unbiased=True`) is Bessel's. For complex the distances are moduli, and the result is real. The
+overloads with `unbiased` call those with `correction`.
 
 Large tensors are left to machine code (`aten/compiled/moments.py`).
 
-How the real one differs: one pass over the data by Welford's recurrence, in double; here two passes, in double too.
+How the real one differs: one pass over the data by Welford's recurrence, in double; here two
+passes, in double too.
 """
 
 from __future__ import annotations
@@ -72,10 +74,13 @@ def number_of(correction: Any) -> float:
     return 1 if correction is None else float(checked(correction, float64))
 
 
-def _moments(name: str, self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
+def _moments(
+    name: str, self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False
+) -> Any:
     """The variance, for "std" its root; for a name that ends in "_mean" the mean as well.
 
-    Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no degrees of freedom.
+    Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no
+    degrees of freedom.
     """
     if not is_floating(self.dtype):
         what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
@@ -85,13 +90,15 @@ def _moments(name: str, self: Any, dim: Dim = None, correction: Any = None, keep
     freedom = n - number_of(correction)
     if freedom <= 0 and self.numel() // (n or 1):
         warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-            "divided by output numel)."
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel)."
         )
     freedom = max(freedom, 0) if n else 0
     variance, mean = _variance_and_mean(self, dims, n, freedom) if self.device is CPU else (0, 0)
     rooted = name.startswith("std")
-    spread = store(self, lambda: np.sqrt(variance) if rooted else variance, dims, keepdim, self.dtype.to_real())
+    spread = store(
+        self, lambda: np.sqrt(variance) if rooted else variance, dims, keepdim, self.dtype.to_real()
+    )
     if not name.endswith("_mean"):
         return on_device("moments.moments", spread, self, dims, freedom, rooted)
     results = spread, store(self, lambda: mean, dims, keepdim, self.dtype)
@@ -122,7 +129,11 @@ def _compiled(self: Any, dims: tuple[int, ...], freedom: Any) -> tuple[Any, Any]
     """(variance, mean) by machine code; None where numpy does it."""
     from internals.aten.compiled.moments import THRESHOLD, moments
 
-    if not self.numel() or not use_compiled(self.numel(), THRESHOLD) or (found := moments(self, dims)) is None:
+    if (
+        not self.numel()
+        or not use_compiled(self.numel(), THRESHOLD)
+        or (found := moments(self, dims)) is None
+    ):
         return None
     mean, squares = found
     with np.errstate(all="ignore"):

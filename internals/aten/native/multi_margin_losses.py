@@ -1,9 +1,11 @@
-"""Losses of classes that should stand out by a margin (`aten/src/ATen/native/LossMultiMargin.cpp`, `LossMultiLabelMargin.cpp`).
+"""Losses of classes that should stand out by a margin (`aten/src/ATen/native/LossMultiMargin.cpp`,
+`LossMultiLabelMargin.cpp`).
 
-What a row was not labelled with should stay `margin` below what it was labelled with. Every class pays what it lacks of that, for
-each of the labels; the sum is divided by the number of classes.
+What a row was not labelled with should stay `margin` below what it was labelled with. Every class
+pays what it lacks of that, for each of the labels; the sum is divided by the number of classes.
 
-How the real one differs: it goes through the elements one by one; here numpy takes a row at a time, or all of them.
+How the real one differs: it goes through the elements one by one; here numpy takes a row at a time,
+or all of them.
 """
 
 from __future__ import annotations
@@ -22,11 +24,18 @@ from .losses import MEAN, NONE
 
 @np.errstate(all="ignore")
 def multi_margin_loss(
-    self: TensorImpl, target: TensorImpl, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN
+    self: TensorImpl,
+    target: TensorImpl,
+    p: Any = 1,
+    margin: Any = 1,
+    weight: Any = None,
+    reduction: int = MEAN,
 ) -> Any:
-    """max(0, margin - self[target] + self[other])ᵖ, summed over the others, for rows (N, C) and classes (N), or (C) and ().
+    """max(0, margin - self[target] + self[other])ᵖ, summed over the others, for rows (N, C) and
+    classes (N), or (C) and ().
 
-    `weight` (C) weighs a row by its class. Raises RuntimeError for another `p` than 1 and 2, and for shapes that do not fit.
+    `weight` (C) weighs a row by its class. Raises RuntimeError for another `p` than 1 and 2, and
+    for shapes that do not fit.
     """
     _check_classes(self, target, p, weight)
     x, classes = _rows(self), _class_of(self, target)
@@ -65,11 +74,14 @@ def multilabel_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any
     return ops.multilabel_margin_loss_forward(self, target, reduction)[0]
 
 
-def multilabel_margin_loss_forward(self: TensorImpl, target: TensorImpl, reduction: int) -> tuple[Any, Any]:
-    """The sum of max(0, 1 - self[label] + self[other]) over labels and others; `target` lists the labels up to the first -1.
+def multilabel_margin_loss_forward(
+    self: TensorImpl, target: TensorImpl, reduction: int
+) -> tuple[Any, Any]:
+    """The sum of max(0, 1 - self[label] + self[other]) over labels and others; `target` lists the
+    labels up to the first -1.
 
-    Rows (N, C) and labels (N, C), or both (C). The second result is 1 where a class is a label. Raises RuntimeError for shapes
-    that do not fit, and for labels that are no classes.
+    Rows (N, C) and labels (N, C), or both (C). The second result is 1 where a class is a label.
+    Raises RuntimeError for shapes that do not fit, and for labels that are no classes.
     """
     x, labels = _labels(self, target)
     _check_dtype("multilabel_margin_loss_forward_out_frame", self, target, None)
@@ -85,15 +97,19 @@ def multilabel_margin_loss_forward(self: TensorImpl, target: TensorImpl, reducti
 
 @np.errstate(all="ignore")
 def multilabel_margin_loss_backward(
-    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, is_target: TensorImpl
+    grad_output: TensorImpl,
+    self: TensorImpl,
+    target: TensorImpl,
+    reduction: int,
+    is_target: TensorImpl,
 ) -> Any:
     """The gradient of `self`: each label too near to another class loses what that class gains."""
     x, labels = _labels(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(
-            f"Expected tensor for argument #5 'is_target' to have same size as tensor for argument #3 'target'; but "
-            f"{list(is_target.shape)} does not equal {list(target.shape)} (while checking arguments for "
-            "multilabel_margin_loss_backward_cpu)"
+            "Expected tensor for argument #5 'is_target' to have same size as tensor for argument "
+            f"#3 'target'; but {list(is_target.shape)} does not equal {list(target.shape)} (while "
+            "checking arguments for multilabel_margin_loss_backward_cpu)"
         )
     _check_dtype("multilabel_margin_loss_backward_out_frame", self, target, None)
     slopes = np.zeros_like(x)
@@ -140,10 +156,13 @@ def _times_gradient(slopes: Any, grad_output: TensorImpl, self: TensorImpl, redu
 
 
 def _rows(self: TensorImpl) -> Any:
-    """The elements as rows, one row for up to one dimension. Raises RuntimeError for no classes, or too many dimensions."""
+    """The elements as rows, one row for up to one dimension. Raises RuntimeError for no classes, or
+    too many dimensions.
+    """
     if self.dim() > 2 or (self.dim() and not self.shape[-1]):
         raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(self.shape)}"
         )
     return array(self) if self.dim() == 2 else array(self).reshape(1, -1)
 
@@ -154,11 +173,15 @@ def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) ->
     rows, classes = _rows(self).shape
     if target.dim() > 1 or target.numel() != rows:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(self.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            "samples (batch size). "
+            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape "
+            f"{list(self.shape)}."
         )
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+        raise RuntimeError(
+            f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
+        )
 
 
 def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
@@ -172,9 +195,15 @@ def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
 def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
     """The rows, and of each the classes that it is labelled with."""
     x = _rows(self)
-    fits = target.shape == self.shape if self.dim() == 2 else target.dim() <= 1 and target.numel() == x.shape[1]
+    fits = (
+        target.shape == self.shape
+        if self.dim() == 2
+        else target.dim() <= 1 and target.numel() == x.shape[1]
+    )
     if not fits:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
+        )
     check_is(dt.int64, target)
     labels = snapshot(target).reshape(x.shape)
     if labels.size and not (-1 <= labels.min() and labels.max() < x.shape[1]):

@@ -1,10 +1,12 @@
-"""Self-attention and a transformer's encoder layer as one operator each, for inference (`aten/src/ATen/native/transformers/`).
+"""Self-attention and a transformer's encoder layer as one operator each, for inference
+(`aten/src/ATen/native/transformers/`).
 
-`nn.MultiheadAttention` and `nn.TransformerEncoderLayer` of PyTorch call them when no gradient is wanted, so they are in the
-archives of such modules. They compute what the modules do, with the batch first.
+`nn.MultiheadAttention` and `nn.TransformerEncoderLayer` of PyTorch call them when no gradient is
+wanted, so they are in the archives of such modules. They compute what the modules do, with the
+batch first.
 
-How the real one differs: the projections are rearranged in one pass over memory, softmax and mask are one kernel, and batches of
-sequences of different lengths may be nested tensors.
+How the real one differs: the projections are rearranged in one pass over memory, softmax and mask
+are one kernel, and batches of sequences of different lengths may be nested tensors.
 """
 
 from __future__ import annotations
@@ -16,17 +18,22 @@ from internals._generated import functions as F, nn_functions as nn
 
 
 def _native_multi_head_attention(
-    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
-    proj_bias: Any, mask: Any, need_weights: bool, average_attn_weights: bool, mask_type: int | None,
+    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any,
+    proj_weight: Any, proj_bias: Any, mask: Any, need_weights: bool, average_attn_weights: bool,
+    mask_type: int | None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """(N, L, E) to (N, L, E), and the weights (N, L, L), or (N, heads, L, L) if not averaged; None if not needed.
+    """(N, L, E) to (N, L, E), and the weights (N, L, L), or (N, heads, L, L) if not averaged; None
+    if not needed.
 
-    `mask` is true where not to look: (L, L) for `mask_type` 0, (N, L) for 1, (N, heads, L, L) for 2.
+    `mask` is true where not to look: (L, L) for `mask_type` 0, (N, L) for 1, (N, heads, L, L) for
+    2.
     """
     if query.dim() != 3:
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")
     if embed_dim % num_head:
-        raise RuntimeError(f"`embed_dim` {embed_dim} must be divided evenly by `num_heads` {num_head}")
+        raise RuntimeError(
+            f"`embed_dim` {embed_dim} must be divided evenly by `num_heads` {num_head}"
+        )
     (n, length), size = query.shape[:2], embed_dim // num_head
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
     q, k, v = (
@@ -48,15 +55,20 @@ def _native_multi_head_attention(
 
 
 def _transformer_encoder_layer_fwd(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, use_gelu: bool,
-    norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any,
-    ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any, mask_type: int | None,
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
+    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any,
+    norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any,
+    ffn_weight_2: Any, ffn_bias_2: Any, mask: Any, mask_type: int | None,
 ) -> Any:  # fmt: skip
-    """Attention, then two linear layers, each with a way round and a layer norm, before or after: (N, L, E) to the same."""
+    """Attention, then two linear layers, each with a way round and a layer norm, before or after:
+    (N, L, E) to the same.
+    """
 
     def attend(x: Any) -> Any:
         projections = qkv_weight, qkv_bias, proj_weight, proj_bias
-        return _native_multi_head_attention(x, x, x, embed_dim, num_heads, *projections, mask, False, True, mask_type)[0]
+        return _native_multi_head_attention(
+            x, x, x, embed_dim, num_heads, *projections, mask, False, True, mask_type
+        )[0]
 
     def feed_forward(x: Any) -> Any:
         inner = nn.linear(x, ffn_weight_1, ffn_bias_1)

@@ -1,8 +1,10 @@
-"""The negative log likelihood and cross entropy (`aten/src/ATen/native/LossNLL.cpp`, `LossNLL2d.cpp`).
+"""The negative log likelihood and cross entropy (`aten/src/ATen/native/LossNLL.cpp`,
+`LossNLL2d.cpp`).
 
-`nll_loss` picks, for every sample, the log-probability of its class; `cross_entropy_loss` is log_softmax followed by it, or, when
-the target holds probabilities, a weighted sum. The leaf kernels also return the total weight, by which a mean is divided and
-which the derivative needs again. Targets equal to `ignore_index` count for nothing.
+`nll_loss` picks, for every sample, the log-probability of its class; `cross_entropy_loss` is
+log_softmax followed by it, or, when the target holds probabilities, a weighted sum. The leaf
+kernels also return the total weight, by which a mean is divided and which the derivative needs
+again. Targets equal to `ignore_index` count for nothing.
 
 How the real one differs: two kernels for matrices and images, here one function for both.
 """
@@ -32,7 +34,9 @@ from .losses import MEAN, NONE, SUM
 def nll_loss_forward(
     self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
-    """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single class."""
+    """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single
+    class.
+    """
     if weight is None and reduction != NONE:
         usual = _usual_rows(self._geometry, target._geometry)
         if usual is not None and _all_count(t := array(target), usual[1], ignore_index):
@@ -58,8 +62,12 @@ def nll_loss_backward(
     ignore_index: int,
     total_weight: TensorImpl,
 ) -> Any:
-    """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if a mean was taken."""
-    return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() - 1)
+    """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if
+    a mean was taken.
+    """
+    return _put(
+        grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() - 1
+    )
 
 
 def nll_loss2d_backward(
@@ -75,23 +83,33 @@ def nll_loss2d_backward(
     return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, 1)
 
 
-def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
+def nll_loss(
+    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Any:
     return ops.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 
-def nll_loss2d(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
+def nll_loss2d(
+    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Any:
     return ops.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
 
 
-def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
-    """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the batches differ."""
+def nll_loss_nd(
+    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Any:
+    """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the
+    batches differ.
+    """
     sizes = list(self._geometry.sizes)
     n = len(sizes)
     if n < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {n})")
     target_batch = next(iter(target.shape), 0)
     if n != 1 and sizes[0] != target_batch:
-        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({target_batch}).")
+        raise ValueError(
+            f"Expected input batch_size ({sizes[0]}) to match target batch_size ({target_batch})."
+        )
     if n <= 2:
         return ops.nll_loss(self, target, weight, reduction, ignore_index)
     if n == 4:
@@ -100,7 +118,8 @@ def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEA
     if list(target.shape[1:]) != sizes[2:]:
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
     image, labels = (
-        t.contiguous().view(*t.shape[:kept], *((1, -1) if t.numel() else (0, 0))) for t, kept in ((self, 2), (target, 1))
+        t.contiguous().view(*t.shape[:kept], *((1, -1) if t.numel() else (0, 0)))
+        for t, kept in ((self, 2), (target, 1))
     )
     result = ops.nll_loss2d(image, labels, weight, reduction, ignore_index)
     return result.view(wanted) if reduction == NONE else result
@@ -114,7 +133,8 @@ def cross_entropy_loss(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Any:
-    """nll_loss of log_softmax(self). A target of the shape of `self` holds probabilities instead of class indices.
+    """nll_loss of log_softmax(self). A target of the shape of `self` holds probabilities instead of
+    class indices.
 
     `label_smoothing` mixes the target with the uniform distribution.
     """
@@ -122,7 +142,8 @@ def cross_entropy_loss(
     if self.shape == target.shape:
         if not target.dtype.is_floating_point:
             raise RuntimeError(
-                f"Expected floating point type for target with class probabilities, got {SCALAR_TYPE_NAME[target.dtype]}"
+                "Expected floating point type for target with class probabilities, got "
+                f"{SCALAR_TYPE_NAME[target.dtype]}"
             )
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
@@ -135,7 +156,9 @@ def cross_entropy_loss(
     return ops.nll_loss_nd(logs, target, weight, reduction, ignore_index)
 
 
-def _probability_targets(self: Any, target: Any, weight: Any, reduction: int, smoothing: float, class_dim: int) -> Any:
+def _probability_targets(
+    self: Any, target: Any, weight: Any, reduction: int, smoothing: float, class_dim: int
+) -> Any:
     classes = self.shape[class_dim]
     _check_class_weight(weight, classes, "cross_entropy: ")
     if smoothing > 0:
@@ -152,7 +175,13 @@ def _probability_targets(self: Any, target: Any, weight: Any, reduction: int, sm
 
 
 def _smoothed(
-    logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, class_dim: int
+    logs: Any,
+    target: Any,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    smoothing: float,
+    class_dim: int,
 ) -> Any:
     """(1 - smoothing) of the usual loss, and `smoothing` of the mean over all classes."""
     _check_class_weight(weight, logs.shape[class_dim], "")
@@ -174,9 +203,16 @@ def _along_classes(weight: Any, t: Any, class_dim: int) -> Any:
 
 
 def _pick(
-    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int, class_dim: int
+    self: TensorImpl,
+    target: TensorImpl,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    class_dim: int,
 ) -> tuple[Any, Any]:
-    """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
+    """The loss of each target, or the reduced one, and the sum of the weights of the targets that
+    count.
+    """
     classes = self.shape[class_dim]
     check_targets(self, target, weight, class_dim)
     total_weight = empty_contiguous((), self.dtype, self.device)
@@ -195,18 +231,32 @@ def _pick(
     if classes == 0 or x.size == 0:
         picked = np.zeros(t.shape, x.dtype)
     else:
-        picked = np.take_along_axis(x, np.expand_dims(index, class_dim), class_dim).squeeze(class_dim).reshape(t.shape)
-    weights = counts.astype(x.dtype) if weight is None else np.where(counts, array(weight)[index], 0).astype(x.dtype)
+        picked = (
+            np.take_along_axis(x, np.expand_dims(index, class_dim), class_dim)
+            .squeeze(class_dim)
+            .reshape(t.shape)
+        )
+    weights = (
+        counts.astype(x.dtype)
+        if weight is None
+        else np.where(counts, array(weight)[index], 0).astype(x.dtype)
+    )
     losses = np.asarray(-picked * weights)
     losses[~counts] = 0
     array(total_weight)[...] = 0 if reduction == NONE else weights.sum()
     with np.errstate(all="ignore"):
-        array(output)[...] = losses if reduction == NONE else losses.sum() / (weights.sum() if reduction == MEAN else 1)
+        array(output)[...] = (
+            losses
+            if reduction == NONE
+            else losses.sum() / (weights.sum() if reduction == MEAN else 1)
+        )
     return output, total_weight
 
 
 def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, Any]:
-    """The loss for the usual case: no weights, nothing ignored, and the sum or the mean is wanted."""
+    """The loss for the usual case: no weights, nothing ignored, and the sum or the mean is
+    wanted.
+    """
     number = contiguous_geometry((), dtype)
     output, total_weight = empty(number), empty(number)
     token = quiet()
@@ -219,17 +269,30 @@ def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, A
 
 @lru_cache(maxsize=1 << 10)
 def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
-    """Where the rows of a matrix begin, and how long they are, if it is one of contiguous floats and `t` holds a class for each
-    row; else None."""
+    """Where the rows of a matrix begin, and how long they are, if it is one of contiguous floats
+    and `t` holds a class for each row; else None."""
     x = x.without_grad
-    if not (x.fast and x.takes_floats and t.plain and t.dtype is dt.int64 and len(x.sizes) == 2 and t.sizes == x.sizes[:1]):
+    if not (
+        x.fast
+        and x.takes_floats
+        and t.plain
+        and t.dtype is dt.int64
+        and len(x.sizes) == 2
+        and t.sizes == x.sizes[:1]
+    ):
         return None
     return np.arange(0, x.numel, x.sizes[1]), x.sizes[1]
 
 
 def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
-    """Whether every target is a class. As unsigned numbers the negative ones are the largest, so one comparison tells."""
-    return bool(t.size and not 0 <= ignore_index < classes and np.maximum.reduce(t.view(np.uint64), None) < classes)
+    """Whether every target is a class. As unsigned numbers the negative ones are the largest, so
+    one comparison tells.
+    """
+    return bool(
+        t.size
+        and not 0 <= ignore_index < classes
+        and np.maximum.reduce(t.view(np.uint64), None) < classes
+    )
 
 
 def _places(t: Any, sizes: Any, class_dim: int) -> Any:
@@ -256,8 +319,13 @@ def _put(
     Raises RuntimeError for shapes or dtypes that no forward pass leaves behind.
     """
     numbers = () == grad_output._geometry.sizes == total_weight._geometry.sizes
-    usual = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN and numbers else None
-    if usual is not None and (total := array(total_weight)[()]) == usual[0].size:  # forward found that all of them count
+    usual = (
+        _usual_rows(self._geometry, target._geometry)
+        if weight is None and reduction == MEAN and numbers
+        else None
+    )
+    if usual is not None and (total := array(total_weight)[()]) == usual[0].size:
+        # forward found that all of them count
         result = empty(self._geometry.without_grad)
         dx = array(result)
         dx.fill(0)
@@ -271,14 +339,16 @@ def _put(
         check_nll_loss(self, target)
     if total_weight.numel() != 1:
         raise RuntimeError(
-            f"expected total_weight to be a  single element tensor, got: {list(total_weight.shape)} "
-            f"({total_weight.numel()} elements)"
+            "expected total_weight to be a  single element tensor, got: "
+            f"{list(total_weight.shape)} ({total_weight.numel()} elements)"
         )
     check_targets(self, target, weight, class_dim)
     if reduction == NONE and target.dim():
         check_sizes("nll_loss_backward", "grad_output", grad_output, target.shape)
     elif grad_output.dim() > 1 or grad_output.numel() != 1:
-        raise RuntimeError(f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}")
+        raise RuntimeError(
+            f"Expected a single element grad_output tensor, but got: {list(grad_output.shape)}"
+        )
     check_same_dtype(self, grad_output)
     check_same_dtype(self, total_weight)
     result = empty_contiguous(self.shape, self.dtype, self.device)
@@ -305,7 +375,9 @@ def _put(
     if weight is not None:
         g = g * array(weight)[t]
     counts = counts.reshape(-1)
-    dx.reshape(-1)[_places(t, self.shape, class_dim)[counts]] = np.broadcast_to(g, t.shape).reshape(-1)[counts]
+    dx.reshape(-1)[_places(t, self.shape, class_dim)[counts]] = np.broadcast_to(g, t.shape).reshape(
+        -1
+    )[counts]
     return result
 
 
@@ -315,22 +387,30 @@ def check_nll_loss(self: TensorImpl, target: TensorImpl) -> None:
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not (self.dim() == 1 and target.dim() == 0) and self.shape[0] != (target.shape[0] if target.dim() else 1):
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+    if not (self.dim() == 1 and target.dim() == 0) and self.shape[0] != (
+        target.shape[0] if target.dim() else 1
+    ):
+        raise RuntimeError(
+            f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})"
+        )
 
 
 def check_nll_loss2d(self: TensorImpl, target: TensorImpl) -> None:
     """Raises RuntimeError unless the shapes are (N, C, H, W) and (N, H, W)."""
     if target.dim() != 3:
         raise RuntimeError(
-            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{target.dim()}"
         )
     if self.dim() != 4:
         raise RuntimeError(
-            f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}"
+            "only batches of spatial inputs supported (4D tensors), but got input of dimension: "
+            f"{self.dim()}"
         )
     if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+        raise RuntimeError(
+            f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}"
+        )
 
 
 def _check_classes(t: Any, counts: Any, classes: int) -> None:
@@ -344,7 +424,9 @@ def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: 
     """Raises RuntimeError for targets or weights of a wrong dtype, or a wrong number of weights."""
     _check_class_weight(weight, self.shape[class_dim], "")
     if target.dtype not in (dt.int64, dt.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}"
+        )
     check_dtype("nll_loss_out_frame", self.dtype, dt.FLOATING)
     if weight is not None:
         check_same_dtype(self, weight)
@@ -353,6 +435,6 @@ def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: 
 def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
-            f"{prefix}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-            f"shape: {list(weight.shape)}"
+            f"{prefix}weight tensor should be defined either for all {classes} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.shape)}"
         )

@@ -1,16 +1,18 @@
-"""Layer, group and batch normalization (`aten/src/ATen/native/layer_norm.cpp`, `group_norm.cpp`, `Normalization.cpp`).
+"""Layer, group and batch normalization (`aten/src/ATen/native/layer_norm.cpp`, `group_norm.cpp`,
+`Normalization.cpp`).
 
-All three subtract a mean and divide by a standard deviation; they differ in what is averaged over: the last dimensions of each
-sample, the channels of a group, or one channel over the whole batch. The `native_` kernels return, beside the result, the mean
-and the reciprocal standard deviation they used, which the derivatives need again.
+All three subtract a mean and divide by a standard deviation; they differ in what is averaged over:
+the last dimensions of each sample, the channels of a group, or one channel over the whole batch.
+The `native_` kernels return, beside the result, the mean and the reciprocal standard deviation they
+used, which the derivatives need again.
 
-Batch normalization also keeps running averages for evaluation. It updates `running_mean` and `running_var` in place, with the
-*unbiased* variance, although it divides by the biased one.
+Batch normalization also keeps running averages for evaluation. It updates `running_mean` and
+`running_var` in place, with the *unbiased* variance, although it divides by the biased one.
 
 Large tensors are left to machine code (`aten/compiled/normalization.py` and `batch_norm.py`).
 
-How the real one differs: layer_norm computes mean and variance in one pass (Welford), rows in parallel; batch_norm chooses
-between this kernel, cuDNN, MIOpen and oneDNN.
+How the real one differs: layer_norm computes mean and variance in one pass (Welford), rows in
+parallel; batch_norm chooses between this kernel, cuDNN, MIOpen and oneDNN.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ COMPILED = 1 << 14  # from how many elements on batch normalization has a compil
 def native_layer_norm(
     input: TensorImpl, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
 ) -> tuple[Any, Any, Any]:
-    """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just those sizes."""
+    """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just
+    those sizes.
+    """
     n = len(normalized_shape)
     check_layer_norm(input, list(normalized_shape), weight, bias)
     check_floating("LayerNormKernelImpl", input)
@@ -58,10 +62,21 @@ def native_layer_norm(
     device = input._geometry.device
     output = empty_contiguous(input.shape, input.dtype, device)
     mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype, device) for _ in range(2))
-    if input._geometry.stored >= settings.least and _compiled("layer_norm", (input, weight, bias, eps), (output, mean, rstd)):
+    if input._geometry.stored >= settings.least and _compiled(
+        "layer_norm", (input, weight, bias, eps), (output, mean, rstd)
+    ):
         return output, mean, rstd
     if input._geometry.stored:
-        _normalize(array(input), axes, eps, wide(weight), wide(bias), array(output), array(mean), array(rstd))
+        _normalize(
+            array(input),
+            axes,
+            eps,
+            wide(weight),
+            wide(bias),
+            array(output),
+            array(mean),
+            array(rstd),
+        )
     elif mean._geometry.stored:
         array(mean)[...] = array(rstd)[...] = np.nan
     else:
@@ -72,7 +87,9 @@ def native_layer_norm(
 def native_group_norm(
     input: TensorImpl, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
-    """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group` groups. mean is (N, group)."""
+    """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group`
+    groups. mean is (N, group).
+    """
     check_group_norm(input, C, group, weight, bias)
     check_elements_of_groups("X", input, N, C, HxW)
     check_floating("GroupNormKernelImpl", input)
@@ -86,12 +103,16 @@ def native_group_norm(
     if input._geometry.stored:
         rows = array(input).reshape(N, group, C // group, HxW)
         result = np.empty(rows.shape, input.dtype.np)
-        w, b = (None if p is None else wide(p).reshape(1, group, C // group, 1) for p in (weight, bias))
+        w, b = (
+            None if p is None else wide(p).reshape(1, group, C // group, 1) for p in (weight, bias)
+        )
         statistics = (array(s).reshape(N, group, 1, 1) for s in (mean, rstd))
         _normalize(rows, (2, 3), eps, w, b, result, *statistics)
         array(output)[...] = result.reshape(input.shape)
     numbers = group, C // group, HxW
-    return on_device("normalization.group_norm", (output, mean, rstd), input, weight, bias, eps, numbers)
+    return on_device(
+        "normalization.group_norm", (output, mean, rstd), input, weight, bias, eps, numbers
+    )
 
 
 def native_batch_norm(
@@ -105,10 +126,12 @@ def native_batch_norm(
     eps: float,
     out: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in evaluation.
+    """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in
+    evaluation.
 
-    Evaluation leaves the `out`s of the statistics as they are; RuntimeError where those have not one dimension.
-    In training, running_mean and running_var (if given) move towards the batch's statistics by `momentum`, in place.
+    Evaluation leaves the `out`s of the statistics as they are; RuntimeError where those have not
+    one dimension. In training, running_mean and running_var (if given) move towards the batch's
+    statistics by `momentum`, in place.
     """
     check_floating("batch_norm", input)
     statistics_dtype = check_mixed(input, weight, bias, running_mean, running_var)
@@ -116,10 +139,15 @@ def native_batch_norm(
     check_both(running_mean, running_var)
     check_batch_norm(channels, weight, bias, running_mean, running_var, training)
     output = empty_as(input, input.shape)
-    saved = [empty_contiguous((channels if training else 0,), statistics_dtype, input.device) for _ in range(2)]
+    saved = [
+        empty_contiguous((channels if training else 0,), statistics_dtype, input.device)
+        for _ in range(2)
+    ]
     if input.device is not CPU:
         how = weight, bias, running_mean, running_var, training, momentum, eps
-        return write_batch_norm(on_device("normalization.batch_norm", (output, *saved), input, *how), training, out)
+        return write_batch_norm(
+            on_device("normalization.batch_norm", (output, *saved), input, *how), training, out
+        )
     if use_compiled(input.numel(), COMPILED) and _compiled_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, output, saved
     ):
@@ -145,14 +173,18 @@ def native_batch_norm(
             scale = scale if w is None else scale * w
             shift = wide(running_mean).reshape(sizes) * -scale
             shift = shift if b is None else shift + b
-            y = np.multiply(x, scale.astype(x.dtype, copy=False), out=array(output) if x is array(input) else None)
+            y = np.multiply(
+                x,
+                scale.astype(x.dtype, copy=False),
+                out=array(output) if x is array(input) else None,
+            )
             np.add(y, shift.astype(x.dtype, copy=False), out=array(output), casting="same_kind")
     return write_batch_norm((output, *saved), training, out)
 
 
 def _compiled_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-    output: Any, saved: list[Any],
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+    momentum: float, eps: float, output: Any, saved: list[Any],
 ) -> bool:  # fmt: skip
     """Whether a compiled kernel did the work of `native_batch_norm`."""
     from internals.aten.compiled import batch_norm as compiled
@@ -160,7 +192,9 @@ def _compiled_batch_norm(
     if not input.numel() or not compiled.fits(input, weight, bias, running_mean, running_var):
         return False
     if training:
-        return compiled.run_train(input, weight, bias, (running_mean, running_var), momentum, eps, output, *saved)
+        return compiled.run_train(
+            input, weight, bias, (running_mean, running_var), momentum, eps, output, *saved
+        )
     return compiled.run_evaluate(input, weight, bias, running_mean, running_var, eps, output)
 
 
@@ -172,36 +206,59 @@ def layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Any:
-    """Normalize over the last dimensions, whose sizes `normalized_shape` repeats; then scale by `weight` and add `bias`."""
+    """Normalize over the last dimensions, whose sizes `normalized_shape` repeats; then scale by
+    `weight` and add `bias`.
+    """
     return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
 def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
+    input: Any,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
 ) -> Any:
-    """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot be divided so."""
+    """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot
+    be divided so.
+    """
     if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
     check_group_norm(input, input.shape[1], num_groups, weight, bias)
     n, c = input.shape[:2]
     contiguous = input if suggests_channels_last(input) else input.contiguous()
-    return ops.native_group_norm(contiguous, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
+    return ops.native_group_norm(
+        contiguous, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps
+    )[0]
 
 
 def batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
-    """Normalize each channel over batch and space, by the batch's statistics (training) or the running ones."""
+    """Normalize each channel over batch and space, by the batch's statistics (training) or the
+    running ones.
+    """
     if input.numel() == 0:  # nothing is looked at, as in PyTorch
         scaled = input.clone() if weight is None else input * weight.select(0, 0)
         return scaled if bias is None else scaled + bias.select(0, 0)
-    check_batch_norm(input.shape[1] if input.dim() > 1 else 0, weight, bias, running_mean, running_var, training)
-    return ops.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    check_batch_norm(
+        input.shape[1] if input.dim() > 1 else 0, weight, bias, running_mean, running_var, training
+    )
+    return ops.native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )[0]
 
 
-def write_batch_norm(results: tuple[Any, Any, Any], training: bool, out: Any) -> tuple[Any, Any, Any]:
-    """What native_batch_norm gives back. Evaluation fills only the first `out`; RuntimeError if the others are not 1-d."""
+def write_batch_norm(
+    results: tuple[Any, Any, Any], training: bool, out: Any
+) -> tuple[Any, Any, Any]:
+    """What native_batch_norm gives back. Evaluation fills only the first `out`; RuntimeError if the
+    others are not 1-d.
+    """
     if out is None:
         return results
     if training:
@@ -214,9 +271,18 @@ def write_batch_norm(results: tuple[Any, Any, Any], training: bool, out: Any) ->
 
 
 def _normalize(
-    x: Any, axes: tuple[int, ...], eps: float, weight: Any, bias: Any, out: Any, mean: Any, rstd: Any
+    x: Any,
+    axes: tuple[int, ...],
+    eps: float,
+    weight: Any,
+    bias: Any,
+    out: Any,
+    mean: Any,
+    rstd: Any,
 ) -> Any:
-    """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the (biased) variance."""
+    """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the
+    (biased) variance.
+    """
     x = x.astype(np.float32) if x.dtype == np.float16 else x
     number = x.dtype.type
     count = number(prod([x.shape[d] for d in axes]))
@@ -228,7 +294,8 @@ def _normalize(
     variance /= count
     scale = 1 / np.sqrt(variance + number(eps))
     mean[...], rstd[...] = center, scale
-    if weight is not None and weight.shape == scale.shape:  # one factor for all that share the statistics: multiply once
+    if weight is not None and weight.shape == scale.shape:
+        # one factor for all that share the statistics: multiply once
         scale, weight = scale * weight, None
     deviation *= scale
     if weight is not None:
@@ -246,9 +313,16 @@ def _compiled(name: str, arguments: tuple[Any, ...], results: tuple[TensorImpl, 
     from internals.aten.compiled import normalization
 
     d, numel = arguments[0].dtype, arguments[0].numel()
-    if not numel or d not in (dt.float32, dt.float64) or not use_compiled(numel, normalization.THRESHOLD):
+    if (
+        not numel
+        or d not in (dt.float32, dt.float64)
+        or not use_compiled(numel, normalization.THRESHOLD)
+    ):
         return False
-    if any(t is not None and (t.dtype is not d or not t.is_contiguous()) for t in (*arguments[:3], *results)):
+    if any(
+        t is not None and (t.dtype is not d or not t.is_contiguous())
+        for t in (*arguments[:3], *results)
+    ):
         return False
     filled: bool = getattr(normalization, name)(*arguments, *results)
     return filled

@@ -1,14 +1,18 @@
-"""The gradients of layer, group and batch normalization (`native/cpu/{layer,group}_norm_kernel.cpp`, `Normalization.cpp`).
+"""The gradients of layer, group and batch normalization
+(`native/cpu/{layer,group}_norm_kernel.cpp`, `Normalization.cpp`).
 
-With x̂ = (x - mean) * rstd the output is x̂ * weight + bias. So bias gets the gradient g summed, weight gets g * x̂ summed, and the
-input, as mean and rstd depend on it too, what of h = g * weight is neither constant nor along x̂:
+With x̂ = (x - mean) * rstd the output is x̂ * weight + bias. So bias gets the gradient g summed,
+weight gets g * x̂ summed, and the input, as mean and rstd depend on it too, what of h = g * weight
+is neither constant nor along x̂:
 
     rstd * (h - average of h - x̂ * average of h * x̂)
 
-The averages are over what was normalized over. A batch normalization in evaluation uses constants: there it is only rstd * h.
-All three norms run through `_gradients`, on arrays whose sizes they choose so that everything broadcasts.
+The averages are over what was normalized over. A batch normalization in evaluation uses constants:
+there it is only rstd * h. All three norms run through `_gradients`, on arrays whose sizes they
+choose so that everything broadcasts.
 
-How the real one differs: a kernel for each, which sums in one pass, in threads, and in double precision for batch norm.
+How the real one differs: a kernel for each, which sums in one pass, in threads, and in double
+precision for batch norm.
 """
 
 from __future__ import annotations
@@ -28,7 +32,11 @@ from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as
 from .normalization import COMPILED, wide
-from .normalization_checks import check_batch_norm_backward, check_group_norm_backward, check_layer_norm_backward
+from .normalization_checks import (
+    check_batch_norm_backward,
+    check_group_norm_backward,
+    check_layer_norm_backward,
+)
 from .reduction_tools import sum_of_products
 
 
@@ -46,11 +54,19 @@ def native_layer_norm_backward(
 
     Raises RuntimeError if it asks for that of a parameter which is None.
     """
-    check_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+    check_layer_norm_backward(
+        grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
+    )
     results = _made(input, normalized_shape, (weight, bias), output_mask)
     if input.device is not CPU:
-        return on_device("normalization_backward.layer_norm", results, grad_out, input, mean, rstd, weight)
-    if input.numel() >= settings.least and output_mask[0] and (weight is not None or not any(output_mask[1:])):
+        return on_device(
+            "normalization_backward.layer_norm", results, grad_out, input, mean, rstd, weight
+        )
+    if (
+        input.numel() >= settings.least
+        and output_mask[0]
+        and (weight is not None or not any(output_mask[1:]))
+    ):
         sums = _compiled_layer_norm(grad_out, input, mean, rstd, weight, results[0])
         if sums is not None:
             return results[0], *_filled(results[1:], sums)
@@ -74,7 +90,10 @@ def native_group_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
     check_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group)
-    results, given = _made(input, (C,), (mean, mean), output_mask), (grad_out, input, mean, rstd, weight)
+    results, given = (
+        _made(input, (C,), (mean, mean), output_mask),
+        (grad_out, input, mean, rstd, weight),
+    )
     if input.device is not CPU:
         return on_device("normalization_backward.group_norm", results, *given, (N, C, HxW), group)
     sizes = (N, group, C // group, HxW)
@@ -96,9 +115,13 @@ def native_batch_norm_backward(
     eps: float,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
+    """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or
+    (not `train`) the running.
+    """
     n, channels = input.size(0), input.size(1)
-    check_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train)
+    check_batch_norm_backward(
+        grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train
+    )
     saved = (save_mean, save_invstd) if train else (running_mean, running_var)
     if input.device is CPU and use_compiled(input.numel(), COMPILED):
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
@@ -106,23 +129,41 @@ def native_batch_norm_backward(
             return found
     results = _made(input, (channels,), saved[:1] * 2, output_mask)  # of the parameters' dtype
     if input.device is not CPU:
-        return on_device("normalization_backward.batch_norm", results, grad_out, input, weight, *saved, train, eps)
+        return on_device(
+            "normalization_backward.batch_norm",
+            results,
+            grad_out,
+            input,
+            weight,
+            *saved,
+            train,
+            eps,
+        )
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = map(wide, saved)
     r = r if train else 1 / np.sqrt(r + eps)
     m, r, w = (
-        None if p is None else p.reshape(1, channels, 1).astype(x.dtype, copy=False) for p in (m, r, wide(weight))
+        None if p is None else p.reshape(1, channels, 1).astype(x.dtype, copy=False)
+        for p in (m, r, wide(weight))
     )
     return _filled(results, _gradients(g, x, m, r, w, (0, 2), (0, 2), output_mask, train))
 
 
 def _compiled_batch_norm(
-    g: Any, x: Any, weight: Any, mean: Any, scale: Any, train: bool, eps: float, mask: Sequence[bool]
+    g: Any,
+    x: Any,
+    weight: Any,
+    mean: Any,
+    scale: Any,
+    train: bool,
+    eps: float,
+    mask: Sequence[bool],
 ) -> Any:
     """What `native_batch_norm_backward` gives, from a compiled kernel; None where there is none.
 
-    `scale` is the reciprocal standard deviation of the batch (`train`), or else the running variance."""
+    `scale` is the reciprocal standard deviation of the batch (`train`), or else the running
+    variance."""
     from internals.aten.compiled import batch_norm as compiled
 
     rstd = scale if train else from_array((1 / np.sqrt(array(scale) + eps)).astype(scale.dtype.np))
@@ -143,7 +184,8 @@ def _gradients(
     mask: Sequence[bool],
     follow_statistics: bool,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of input, weight and bias, for arrays that broadcast: normalized `over`, parameters repeated along `others`.
+    """The gradients of input, weight and bias, for arrays that broadcast: normalized `over`,
+    parameters repeated along `others`.
 
     `follow_statistics` is False where mean and rstd are constants.
     """
@@ -170,7 +212,10 @@ def _gradients(
         if shared and dw is not None and db is not None:
             along, level = dw, db
         else:
-            along, level = sum_of_products(h, normal, over) * missing, np.add.reduce(h, over, keepdims=True)
+            along, level = (
+                sum_of_products(h, normal, over) * missing,
+                np.add.reduce(h, over, keepdims=True),
+            )
         normal *= along * missing * factor / count
         dx += normal
         dx += level * factor / count
@@ -178,7 +223,9 @@ def _gradients(
     return dx, dw, db
 
 
-def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: Any) -> Any:
+def _compiled_layer_norm(
+    g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: Any
+) -> Any:
     """Fill `dx` by machine code; the other two gradients as arrays. None where numpy does it."""
     from internals.aten.compiled.normalization import THRESHOLD, layer_norm_backward
 
@@ -189,16 +236,26 @@ def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: T
     if any(t.dtype is not d or not t.is_contiguous() for t in given):
         return None
     rows = mean.numel()
-    if g.shape != x.shape or rstd.numel() != rows or (weight is not None and weight.numel() * rows != x.numel()):
+    if (
+        g.shape != x.shape
+        or rstd.numel() != rows
+        or (weight is not None and weight.numel() * rows != x.numel())
+    ):
         return None
     return layer_norm_backward(g, x, mean, rstd, weight, dx)
 
 
-def _made(input: TensorImpl, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]) -> Any:
-    """Tensors for the gradients, those of the parameters with their dtypes; None for what `mask` does not ask for."""
+def _made(
+    input: TensorImpl, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]
+) -> Any:
+    """Tensors for the gradients, those of the parameters with their dtypes; None for what `mask`
+    does not ask for.
+    """
     dx = empty_as(input, input.shape) if mask[0] else None
     asked = [t if wanted else None for t, wanted in zip(parameters, mask[1:])]
-    return dx, *[None if t is None else empty_contiguous(tuple(sizes), t.dtype, input.device) for t in asked]
+    return dx, *[
+        None if t is None else empty_contiguous(tuple(sizes), t.dtype, input.device) for t in asked
+    ]
 
 
 def _filled(results: Sequence[Any], gradients: Sequence[Any]) -> Any:

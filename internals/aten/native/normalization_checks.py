@@ -1,7 +1,8 @@
-"""Which tensors the normalizations and their gradients take (`aten/src/ATen/native/{group_norm,layer_norm,Normalization}.cpp`).
+"""Which tensors the normalizations and their gradients take
+(`aten/src/ATen/native/{group_norm,layer_norm,Normalization}.cpp`).
 
-How the real one differs: the kernels of PyTorch's gradients believe that the saved statistics have the sizes that the forward
-pass gave them; here that is checked, too.
+How the real one differs: the kernels of PyTorch's gradients believe that the saved statistics have
+the sizes that the forward pass gave them; here that is checked, too.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from .gradient_checks import check_elements, check_sizes
 def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
     if not shape:
         raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            f"normalized_shape = {shape}"
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+            f"one element, but got normalized_shape = {shape}"
         )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and list(t.shape) != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
-                f"normalized_shape = {shape}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(t.shape)} and normalized_shape = {shape}"
             )
     if list(input.shape[-len(shape) :]) != shape:
         wanted = "".join(f", {n}" for n in shape)
         raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*{wanted}], but got input of size{list(input.shape)}"
+            f"Given normalized_shape={shape}, expected input with shape [*{wanted}], but got input "
+            f"of size{list(input.shape)}"
         )
 
 
@@ -42,14 +44,14 @@ def check_group_norm(input: TensorImpl, channels: int, groups: int, weight: Any,
     sizes = list(input.shape)
     if channels % groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {sizes} and "
-            f"num_groups={groups}"
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {sizes} and num_groups={groups}"
         )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and (t.dim() != 1 or t.numel() != channels):
             raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(t.shape)} and input of shape {sizes}"
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(t.shape)} and input of shape {sizes}"
             )
 
 
@@ -57,7 +59,8 @@ def check_elements_of_groups(what: str, t: TensorImpl, n: int, channels: int, ea
     """Raises RuntimeError unless `t` has `each` elements in all channels of `n` samples."""
     if t.numel() != n * channels * each:
         raise RuntimeError(
-            f"Expected {what}.numel() == N * C * HxW to be true, but got sizes {list(t.shape)} and {n} * {channels} * {each}"
+            f"Expected {what}.numel() == N * C * HxW to be true, but got sizes {list(t.shape)} and "
+            f"{n} * {channels} * {each}"
         )
 
 
@@ -87,7 +90,9 @@ def check_floating(kernel: str, input: TensorImpl) -> None:
 
 
 def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
-    """The dtype of the statistics: that of the input, or float32 for half-precision input with float32 parameters."""
+    """The dtype of the statistics: that of the input, or float32 for half-precision input with
+    float32 parameters.
+    """
     given = [p.dtype for p in parameters if p is not None]
     if not given or given[0] is input.dtype:
         return input.dtype
@@ -99,13 +104,16 @@ def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
 
 
 def check_layer_norm_backward(
-    grad_out: TensorImpl, input: TensorImpl, shape: Sequence[int], mean: Any, rstd: Any, weight: Any, bias: Any,
-    mask: Sequence[bool],
+    grad_out: TensorImpl, input: TensorImpl, shape: Sequence[int], mean: Any, rstd: Any,
+    weight: Any, bias: Any, mask: Sequence[bool],
 ) -> None:  # fmt: skip
     name = "native_layer_norm_backward"
     for i, what, parameter in ((1, "weight", weight), (2, "bias", bias)):
         if mask[i] and parameter is None:
-            raise RuntimeError(f"{name}: it has no gradient of {what}, which is None; output_mask[{i}] has to be False")
+            raise RuntimeError(
+                f"{name}: it has no gradient of {what}, which is None; output_mask[{i}] has to be "
+                "False"
+            )
     check_layer_norm(input, list(shape), weight, bias)
     check_floating("LayerNormBackwardKernelImpl", input)
     check_sizes(name, "grad_out", grad_out, input.shape)
@@ -116,7 +124,15 @@ def check_layer_norm_backward(
 
 
 def check_group_norm_backward(
-    grad_out: TensorImpl, input: TensorImpl, mean: Any, rstd: Any, weight: Any, n: int, channels: int, each: int, groups: int
+    grad_out: TensorImpl,
+    input: TensorImpl,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    n: int,
+    channels: int,
+    each: int,
+    groups: int,
 ) -> None:
     if grad_out.dtype is not input.dtype:
         raise RuntimeError("Expected scalar types of X and dY are same.")
@@ -130,8 +146,8 @@ def check_group_norm_backward(
 
 
 def check_batch_norm_backward(
-    grad_out: TensorImpl, input: TensorImpl, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any,
-    train: bool,
+    grad_out: TensorImpl, input: TensorImpl, weight: Any, running_mean: Any, running_var: Any,
+    save_mean: Any, save_invstd: Any, train: bool,
 ) -> None:  # fmt: skip
     name, channels = "native_batch_norm_backward", input.size(1)
     check_floating("batch_norm_backward_cpu", input)

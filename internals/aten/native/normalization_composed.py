@@ -1,4 +1,5 @@
-"""Normalizations made of other operators: instance and root mean square (`aten/src/ATen/native/{Normalization,layer_norm}.cpp`).
+"""Normalizations made of other operators: instance and root mean square
+(`aten/src/ATen/native/{Normalization,layer_norm}.cpp`).
 
 How the real one differs: `rms_norm` may run as one fused kernel, `_fused_rms_norm`, on GPUs.
 """
@@ -16,14 +17,20 @@ from .memory_format import suggests_channels_last
 
 
 def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
-    cudnn_enabled: bool,
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+    momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
-    """Each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running statistics averaged over N."""
+    """Each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running
+    statistics averaged over N.
+    """
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
     n, c, *space = input.shape
-    scale, shift, mean, var = (None if t is None else t.repeat(n) for t in (weight, bias, running_mean, running_var))
+    scale, shift, mean, var = (
+        None if t is None else t.repeat(n) for t in (weight, bias, running_mean, running_var)
+    )
     joined = input.contiguous().view(1, n * c, *space)
     result = F.batch_norm(joined, scale, shift, mean, var, use_input_stats, momentum, eps, False)
     if use_input_stats and mean is not None and var is not None:
@@ -33,28 +40,31 @@ def instance_norm(
 
 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
-    """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`.
+    """Divide by the root of the mean square over the last dimensions, whose sizes are
+    `normalized_shape`; scale by `weight`.
 
-    `eps` is the machine epsilon unless given (half precision computes in single). Raises RuntimeError for sizes that do not
-    fit, ValueError for too few dimensions.
+    `eps` is the machine epsilon unless given (half precision computes in single). Raises
+    RuntimeError for sizes that do not fit, ValueError for too few dimensions.
     """
     shape = list(normalized_shape)
     if not shape:
         raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            "normalized_shape = []"
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
         )
     if weight is not None and list(weight.shape) != shape:
         raise RuntimeError(
-            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
-            f"normalized_shape = {shape}"
+            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
+            f"{list(weight.shape)} and normalized_shape = {shape}"
         )
     if input.dim() < len(shape):
-        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input.dim()}")
+        raise ValueError(
+            f"Input tensor must have at least {len(shape)} dimensions, but got {input.dim()}"
+        )
     if list(input.shape[-len(shape) :]) != shape:
         raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
-            f"size{list(input.shape)}"
+            f"Given normalized_shape={shape}, expected input with shape "
+            f"[*{', '.join(map(str, shape))}], but got input of size{list(input.shape)}"
         )
     if not input.is_floating_point():
         raise not_implemented("rms_norm", input.dtype)

@@ -1,11 +1,14 @@
-"""Norms, and the logarithm of a sum of exponentials (`aten/src/ATen/native/LinearAlgebra.cpp`, `ReduceOps.cpp`).
+"""Norms, and the logarithm of a sum of exponentials (`aten/src/ATen/native/LinearAlgebra.cpp`,
+`ReduceOps.cpp`).
 
-The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero.
-It is computed in double precision.
+The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number
+of elements that are not zero. It is computed in double precision.
 
-Norms of order 1 and 2, and `logsumexp`, of large tensors are left to machine code (`aten/compiled`).
+Norms of order 1 and 2, and `logsumexp`, of large tensors are left to machine code
+(`aten/compiled`).
 
-How the real one differs: `norm` is kept for old code and calls `linalg_vector_norm`, which has a vectorised loop for each p.
+How the real one differs: `norm` is kept for old code and calls `linalg_vector_norm`, which has a
+vectorised loop for each p.
 """
 
 from __future__ import annotations
@@ -38,8 +41,12 @@ def linalg_vector_norm(
     return _norm(self, ord, dim, keepdim, dtype, out)
 
 
-def linalg__powsum(self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None) -> Any:
-    """Σ|x|^ord over `dim`: what a norm takes the root of. Raises NotImplementedError for integers, without `dtype`."""
+def linalg__powsum(
+    self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None
+) -> Any:
+    """Σ|x|^ord over `dim`: what a norm takes the root of. Raises NotImplementedError for integers,
+    without `dtype`.
+    """
     if isinstance(ord, complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
     kind = dtype or self.dtype
@@ -47,7 +54,13 @@ def linalg__powsum(self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool
         raise not_implemented("powsum_cpu", kind)
     dims = reduced_dims(self, dim)
     with np.errstate(all="ignore"):
-        return store(self, lambda: total(_magnitudes(self) ** float(ord), dims), dims, keepdim, kind.to_real())
+        return store(
+            self,
+            lambda: total(_magnitudes(self) ** float(ord), dims),
+            dims,
+            keepdim,
+            kind.to_real(),
+        )
 
 
 def norm_Scalar(self: Any, p: Any = 2) -> Any:
@@ -59,8 +72,12 @@ def norm_ScalarOpt_dtype(self: Any, p: Any, dtype: dtype) -> Any:
     return _norm(self, p, None, False, dtype)
 
 
-def norm_ScalarOpt_dim(self: Any, p: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
-    """The p-norm over `dim`. Raises RuntimeError for integers, and for an empty `dim` when p < 0 or p is inf."""
+def norm_ScalarOpt_dim(
+    self: Any, p: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None
+) -> Any:
+    """The p-norm over `dim`. Raises RuntimeError for integers, and for an empty `dim` when p < 0 or
+    p is inf.
+    """
     return _norm(self, p, dim, keepdim, None, out)
 
 
@@ -75,12 +92,16 @@ def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = N
     dims = reduced_dims(self, dim)
     if out is not None and not is_floating(out.dtype):
         raise RuntimeError(
-            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
+            "logsumexp(): Expected floating point type for result tensor, but got: "
+            f"{SCALAR_TYPE_NAME[out.dtype]}"
         )
     d = self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
 
     def loop() -> Any:
-        if self.numel() >= settings.least and (found := _compiled_logsumexp(self, dims)) is not None:
+        if (
+            self.numel() >= settings.least
+            and (found := _compiled_logsumexp(self, dims)) is not None
+        ):
             return found
         a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
         with np.errstate(all="ignore"):
@@ -92,7 +113,9 @@ def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = N
 
 
 def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
-    """Raises RuntimeError for a `dtype=` of a norm that is not as real or complex as the input, or narrower."""
+    """Raises RuntimeError for a `dtype=` of a norm that is not as real or complex as the input, or
+    narrower.
+    """
     if wanted is None:
         return
     text = SCALAR_TYPE_NAME[wanted]
@@ -103,33 +126,63 @@ def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
         raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {text}")
     if promote_types(given, wanted) is not wanted:
         raise RuntimeError(
-            f"{name}: the dtype of the input ({SCALAR_TYPE_NAME[given]}) should be convertible without narrowing to the "
-            f"specified dtype ({text})"
+            f"{name}: the dtype of the input ({SCALAR_TYPE_NAME[given]}) should be convertible "
+            f"without narrowing to the specified dtype ({text})"
         )
 
 
-def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
+def _norm(
+    self: Any,
+    p: Any,
+    dim: Sequence[int] | None,
+    keepdim: bool,
+    dtype: dtype | None,
+    out: Any = None,
+) -> Any:
     p = 2 if p is None else p
     if isinstance(p, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
     if not is_floating(self.dtype):
-        raise RuntimeError(f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}")
+        raise RuntimeError(
+            f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}"
+        )
     check_norm_dtype("linalg.vector_norm", dtype, self.dtype)
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)
     p = float(p)
-    if self._geometry.stored >= settings.least and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None:
+    if (
+        self._geometry.stored >= settings.least
+        and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None
+    ):
         return found
     d = (dtype or self.dtype).to_real()
     with np.errstate(all="ignore"):
-        return store(self, lambda: _p_norm(_magnitudes(self), p, dims), dims, keepdim, d, out, "norms.norm", p)
+        return store(
+            self,
+            lambda: _p_norm(_magnitudes(self), p, dims),
+            dims,
+            keepdim,
+            d,
+            out,
+            "norms.norm",
+            p,
+        )
 
 
-def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any) -> Any:
+def _compiled_norm(
+    self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any
+) -> Any:
     """The norm by machine code; None where numpy does it."""
     from internals.aten.compiled.reductions import THRESHOLD, norms
 
-    usual = p in (1, 2) and self.numel() and d in (None, self.dtype) and self.dtype in (dt.float32, dt.float64)
+    usual = (
+        p in (1, 2)
+        and self.numel()
+        and d in (None, self.dtype)
+        and self.dtype in (dt.float32, dt.float64)
+    )
     if not usual or not use_compiled(self.numel(), THRESHOLD) or shares_memory(self, out):
         return None
     target = set_output(reduced_sizes(self.shape, dims, keepdim), self.dtype, out)
@@ -162,18 +215,21 @@ def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:
 
 
 def _check_identity(self: Any, p: Any, dims: tuple[int, ...], dim: Sequence[int] | None) -> None:
-    """No norm of nothing for p < 0 and p = inf: the smallest and the largest of no elements do not exist."""
+    """No norm of nothing for p < 0 and p = inf: the smallest and the largest of no elements do not
+    exist.
+    """
     if self.numel() or not (p < 0 or p == np.inf):
         return
     if dim is None or not len(dim):
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the operation does not have an identity"
+            f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the "
+            "operation does not have an identity"
         )
     for d in dims:
         if self.shape[d] == 0:
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {d}because this dimension is empty and the "
-                "operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {d}because "
+                "this dimension is empty and the operation does not have an identity"
             )
 
 

@@ -1,13 +1,15 @@
-"""The median, the k-th smallest and the most frequent element (`aten/src/ATen/native/Sorting.cpp`, `TensorCompare.cpp`).
+"""The median, the k-th smallest and the most frequent element (`aten/src/ATen/native/Sorting.cpp`,
+`TensorCompare.cpp`).
 
-The median of an even number of elements is the lower one of the middle two, so that it is always an element, with an index.
-NaN counts as larger than everything; `median` is NaN as soon as one element is, `nanmedian` leaves the NaNs out. They do not
-need all elements in order: `np.partition` puts only the k-th where it belongs. `mode` needs runs of equal elements, so it sorts.
+The median of an even number of elements is the lower one of the middle two, so that it is always an
+element, with an index. NaN counts as larger than everything; `median` is NaN as soon as one element
+is, `nanmedian` leaves the NaNs out. They do not need all elements in order: `np.partition` puts
+only the k-th where it belongs. `mode` needs runs of equal elements, so it sorts.
 
 Of equal elements the index names the first; for the mode, the last.
 
-How the real one differs: a quickselect of its own finds value and index together, so which of equal elements the index names
-is open; its `mode` sorts without minding NaN.
+How the real one differs: a quickselect of its own finds value and index together, so which of equal
+elements the index names is open; its `mode` sorts without minding NaN.
 """
 
 from __future__ import annotations
@@ -32,17 +34,27 @@ from .reduction_tools import reduced_sizes, store
 def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     """The medians along `dim` and their indices. Raises IndexError for a dimension of size 0."""
     name = return_types.median if out is None else return_types.median_out
-    return name(*_along("median", self, dim, keepdim, out, lambda a: _or_nan(a, _kth(a, (a.shape[-1] + 1) // 2))))
+    return name(
+        *_along(
+            "median", self, dim, keepdim, out, lambda a: _or_nan(a, _kth(a, (a.shape[-1] + 1) // 2))
+        )
+    )
 
 
 def nanmedian_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
-    """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a dimension of size 0."""
+    """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a
+    dimension of size 0.
+    """
     name = return_types.nanmedian if out is None else return_types.nanmedian_out
     return name(*_along("median", self, dim, keepdim, out, _median_of_numbers))
 
 
-def kthvalue(self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
-    """The `k`-th smallest elements along `dim`, counted from 1, and their indices. Raises RuntimeError when there are fewer."""
+def kthvalue(
+    self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out: Any = None
+) -> Any:
+    """The `k`-th smallest elements along `dim`, counted from 1, and their indices. Raises
+    RuntimeError when there are fewer.
+    """
     name = return_types.kthvalue if out is None else return_types.kthvalue_out
     d = _dimension("kthvalue", self, dim)
     if not 1 <= k <= (self.shape[d] if self.dim() else 1):
@@ -53,7 +65,9 @@ def kthvalue(self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out
 
 
 def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
-    """The most frequent elements along `dim`, of equally frequent ones the smallest, and their last indices."""
+    """The most frequent elements along `dim`, of equally frequent ones the smallest, and their last
+    indices.
+    """
     name = return_types.mode if out is None else return_types.mode_out
     d = _dimension("mode", self, dim)
     if not self.dim():
@@ -75,12 +89,18 @@ def _of_all(kernel: str, self: TensorImpl, chosen: Any) -> Any:
         raise not_implemented(kernel, self.dtype)
 
     def loop() -> Any:
-        return chosen(array(self).reshape(-1)) if self.numel() else quietly(np.float64(np.nan).astype, self.dtype.np)
+        return (
+            chosen(array(self).reshape(-1))
+            if self.numel()
+            else quietly(np.float64(np.nan).astype, self.dtype.np)
+        )
 
     return store(self, loop, range(self.dim()), False, self.dtype)
 
 
-def _along(name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chosen: Any) -> tuple[Any, Any]:
+def _along(
+    name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chosen: Any
+) -> tuple[Any, Any]:
     """The values that `chosen` takes from the rows of an array, and where they are first found."""
     d = _dimension(name, self, dim)
     values, indices = _outputs(self, d, keepdim, out)
@@ -127,10 +147,15 @@ def _kth(a: Any, k: int) -> Any:
 
 def _or_nan(a: Any, found: Any) -> Any:
     """`found`, but NaN for rows with a NaN."""
-    return np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found) if a.dtype.kind == "f" else found
+    return (
+        np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found)
+        if a.dtype.kind == "f"
+        else found
+    )
 
 
-# The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and complex numbers.
+# The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and
+# complex numbers.
 median = partial(_of_all, "median_cpu", chosen=lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
 
 
@@ -152,7 +177,9 @@ def _first_places(a: Any, found: Any) -> Any:
 
 
 def _ends_of_longest_runs(a: Any) -> Any:
-    """If every row were sorted: the place in it of the last element of the first longest run of equal ones."""
+    """If every row were sorted: the place in it of the last element of the first longest run of
+    equal ones.
+    """
     n = a.shape[-1]
     order = np.argsort(a, -1, kind="stable")
     ordered = np.take_along_axis(a, order, -1)

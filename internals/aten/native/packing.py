@@ -1,7 +1,9 @@
-"""Sequences of different lengths, with padding and without (`aten/src/ATen/native/PackedSequence.cpp`).
+"""Sequences of different lengths, with padding and without
+(`aten/src/ATen/native/PackedSequence.cpp`).
 
-A packed batch holds the first steps of all sequences, then the second steps of those that have one, and so on: longer sequences
-come first, so those that take part in a step are always the first `batch_sizes[t]`.
+A packed batch holds the first steps of all sequences, then the second steps of those that have one,
+and so on: longer sequences come first, so those that take part in a step are always the first
+`batch_sizes[t]`.
 
 How the real one differs: padding is written step by step into a tensor, in place.
 """
@@ -18,12 +20,18 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
 
 
-def pad_sequence(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Any:
-    """N sequences (L_i, *) as (max L, N, *), or (N, max L, *) if `batch_first`, of the dtype of the first."""
+def pad_sequence(
+    sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str
+) -> Any:
+    """N sequences (L_i, *) as (max L, N, *), or (N, max L, *) if `batch_first`, of the dtype of the
+    first.
+    """
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
     longest = max(sequence.shape[0] for sequence in sequences)
     count, rest = len(sequences), sequences[0].shape[1:]
     sizes = (count, longest, *rest) if batch_first else (longest, count, *rest)
@@ -38,15 +46,17 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool, padding_value: flo
 def _check_lengths(lengths: Any) -> None:
     if lengths.dim() != 1 or lengths.dtype is not dt.int64 or lengths.device.type != "cpu":
         raise RuntimeError(
-            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} "
-            f"{SCALAR_TYPE_NAME[lengths.dtype]} tensor"
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
+            f"{lengths.device} {SCALAR_TYPE_NAME[lengths.dtype]} tensor"
         )
 
 
 def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
-    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how many sequences have each.
+    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how
+    many sequences have each.
 
-    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are not positive.
+    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are
+    not positive.
     """
     _check_lengths(lengths)
     x, count = array(input), snapshot(lengths)
@@ -55,16 +65,20 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
     batch = input.size(0 if batch_first else 1)
     x = np.swapaxes(x, 0, 1) if batch_first else x
     if len(count) != batch:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(count)} (batch_size={batch})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(count)} "
+            f"(batch_size={batch})"
+        )
     if (np.diff(count) > 0).any():
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need "
-            "ONNX exportability."
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability."
         )
     if count[-1] <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0"
         )
     if count[0] > x.shape[0]:
         raise RuntimeError(f"a length of {count[0]} is more than there are steps: {x.shape[0]}")
@@ -74,13 +88,21 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
     return data, from_array(taking_part.sum(1))
 
 
-def _pack_padded_sequence_backward(grad: Any, input_size: Sequence[int], batch_sizes: Any, batch_first: bool) -> Any:
-    """Each step's gradient at its place; none for the padding. Raises RuntimeError where there are not as many places."""
+def _pack_padded_sequence_backward(
+    grad: Any, input_size: Sequence[int], batch_sizes: Any, batch_first: bool
+) -> Any:
+    """Each step's gradient at its place; none for the padding. Raises RuntimeError where there are
+    not as many places.
+    """
     _check_lengths(batch_sizes)
     if len(input_size) < 2:
-        raise RuntimeError(f"input_size should have at least two entries, but got {list(input_size)}")
+        raise RuntimeError(
+            f"input_size should have at least two entries, but got {list(input_size)}"
+        )
     time, batch = (input_size[1], input_size[0]) if batch_first else (input_size[0], input_size[1])
-    padded = grad.new_zeros([time * batch, *input_size[2:]]).index_put([_places(batch_sizes, batch, grad)], grad)
+    padded = grad.new_zeros([time * batch, *input_size[2:]]).index_put(
+        [_places(batch_sizes, batch, grad)], grad
+    )
     padded = padded.view([time, batch, *input_size[2:]])
     return padded.transpose(0, 1) if batch_first else padded
 
@@ -88,11 +110,17 @@ def _pack_padded_sequence_backward(grad: Any, input_size: Sequence[int], batch_s
 def _pad_packed_sequence(
     data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int
 ) -> tuple[Any, Any]:
-    """(T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`, and the lengths. `total_length` is T if positive.
+    """(T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`, and the lengths.
+    `total_length` is T if positive.
 
-    Raises RuntimeError for batch sizes that are no int64 numbers of the CPU, and for a `total_length` below the longest.
+    Raises RuntimeError for batch sizes that are no int64 numbers of the CPU, and for a
+    `total_length` below the longest.
     """
-    if batch_sizes.dim() != 1 or batch_sizes.dtype is not dt.int64 or batch_sizes.device.type != "cpu":
+    if (
+        batch_sizes.dim() != 1
+        or batch_sizes.dtype is not dt.int64
+        or batch_sizes.device.type != "cpu"
+    ):
         raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
     sizes = snapshot(batch_sizes)
     if not sizes.size:
@@ -101,12 +129,14 @@ def _pad_packed_sequence(
     if total_length > 0:
         if total_length < time:
             raise RuntimeError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {time}"
+                "Expected total_length to be at least the length of the longest sequence in "
+                f"input, but got total_length={total_length} and max sequence length being {time}"
             )
         time = total_length
     empty = data.new_full([time * batch, *data.shape[1:]], padding_value)
-    padded = empty.index_put([_places(batch_sizes, batch, data)], data).view([time, batch, *data.shape[1:]])
+    padded = empty.index_put([_places(batch_sizes, batch, data)], data).view(
+        [time, batch, *data.shape[1:]]
+    )
     lengths = from_array((sizes[:, None] > np.arange(batch)).sum(0))
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 

@@ -1,8 +1,10 @@
-"""Padding with a number, all around, and the choice between all ways (`aten/src/ATen/native/PadNd.cpp`).
+"""Padding with a number, all around, and the choice between all ways
+(`aten/src/ATen/native/PadNd.cpp`).
 
-Constant padding writes the input into the middle of a filled tensor. Reflection and replication are operators of their own
-(`border_padding.py`). Circular padding reads the places 2 3 | 0 1 2 3 | 0 1, one `index_select` a dimension.
-`pad` lists the amounts from the last dimension backwards, as PyTorch does.
+Constant padding writes the input into the middle of a filled tensor. Reflection and replication are
+operators of their own (`border_padding.py`). Circular padding reads the places 2 3 | 0 1 2 3 | 0 1,
+one `index_select` a dimension. `pad` lists the amounts from the last dimension backwards, as
+PyTorch does.
 
 How the real one differs: circular padding is written piece by piece into an empty tensor, in place.
 """
@@ -22,7 +24,7 @@ from internals.core.tensor_impl import array, from_array
 from . import views
 
 MODES = ("reflect", "replicate", "circular", "constant")
-"""The ways of padding, in the order of PyTorch's `padding_mode` (`aten/src/ATen/native/PadNd.h`)."""
+"""The ways of padding, in the order of `at::padding_mode` (`aten/src/ATen/native/PadNd.h`)."""
 
 _SUPPORTED = """
 Supported combinations for non-constant padding:
@@ -32,20 +34,23 @@ Supported combinations for non-constant padding:
 
 
 def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
-    """`self` with `pad[0]` elements before and `pad[1]` after the last dimension, `pad[2:4]` for the one before, and so on.
+    """`self` with `pad[0]` elements before and `pad[1]` after the last dimension, `pad[2:4]` for
+    the one before, and so on.
 
     Negative amounts cut off. Raises RuntimeError when `pad` does not fit or nothing would be left.
     """
     _check_length(pad, self.dim())
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    around = [(0, 0)] * (self.dim() - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    around = [(0, 0)] * (self.dim() - len(pad) // 2) + [
+        (pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)
+    ]
     sizes = [n + before + after for n, (before, after) in zip(self.shape, around)]
     for d, (n, (before, after)) in enumerate(zip(self.shape, around)):
         if sizes[d] < 0:
             raise RuntimeError(
-                f"The input size {n}, plus negative padding {before} and {after} resulted in a negative output size, which is "
-                f"invalid. Check dimension {d} of your input."
+                f"The input size {n}, plus negative padding {before} and {after} resulted in a "
+                f"negative output size, which is invalid. Check dimension {d} of your input."
             )
         if n + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
@@ -60,7 +65,10 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
     ops.fill__Scalar(out, value)
     target = out
     for d, (to, since) in enumerate(zip(inner, kept)):
-        target, self = views.slice(target, d, to.start, to.stop, 1), views.slice(self, d, since.start, since.stop, 1)
+        target, self = (
+            views.slice(target, d, to.start, to.stop, 1),
+            views.slice(self, d, since.start, since.stop, 1),
+        )
     if self.numel():
         ops.copy_(target, self, False)
     return out
@@ -69,7 +77,8 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
 def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
     """`nn.functional.pad`: mode "constant", "reflect", "replicate" or "circular".
 
-    Raises RuntimeError for amounts that do not fit and NotImplementedError for a mode or a rank that has no such padding.
+    Raises RuntimeError for amounts that do not fit and NotImplementedError for a mode or a rank
+    that has no such padding.
     """
     if mode not in MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -80,7 +89,11 @@ def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> 
     """`pad`, with the mode as its number in `MODES`."""
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
-    _check_length(pad, self.dim(), "Padding length should be less than or equal to two times the input dimension but got")
+    _check_length(
+        pad,
+        self.dim(),
+        "Padding length should be less than or equal to two times the input dimension but got",
+    )
     if mode == 3:
         return ops.constant_pad_nd(self, list(pad), 0.0 if value is None else value)
     if not 0 <= mode < len(MODES):
@@ -89,7 +102,9 @@ def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> 
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{name}" doesn\'t take in value argument')
     if self.dim() not in (n + 1, n + 2) or n > 3:
-        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.{_SUPPORTED}")
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.{_SUPPORTED}"
+        )
     if name == "circular":
         return ops._pad_circular(self, pad)
     kind = "reflection" if name == "reflect" else "replication"
@@ -97,12 +112,15 @@ def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> 
 
 
 def _pad_circular(self: Any, pad: Sequence[int]) -> Any:
-    """Of up to three last dimensions each begins again where it ends. Raises RuntimeError for more than once around."""
+    """Of up to three last dimensions each begins again where it ends. Raises RuntimeError for more
+    than once around.
+    """
     n = len(pad) // 2
     if self.dim() not in (n + 1, n + 2):
         raise RuntimeError(
-            "Invalid padding size, expected 1 or 2 non-padded dimensions, which would be equivalent to padding of length "
-            f"{2 * (self.dim() - 1)} or {2 * (self.dim() - 2)} respectively but got {len(pad)}"
+            "Invalid padding size, expected 1 or 2 non-padded dimensions, which would be "
+            f"equivalent to padding of length {2 * (self.dim() - 1)} or {2 * (self.dim() - 2)} "
+            f"respectively but got {len(pad)}"
         )
     result = self
     for i in range(n):
@@ -112,7 +130,8 @@ def _pad_circular(self: Any, pad: Sequence[int]) -> Any:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-        first = max(-before, 0)  # what a negative amount cuts off is gone before anything is repeated
+        # what a negative amount cuts off is gone before anything is repeated
+        first = max(-before, 0)
         kept = size - first - max(-after, 0)
         positions = np.arange(-max(before, 0), kept + max(after, 0))
         index = from_array(np.asarray(first + positions % max(kept, 1), np.int64))
@@ -125,6 +144,6 @@ def _check_length(pad: Sequence[int], ndim: int, text: str = "") -> None:
         if text:
             raise RuntimeError(f"{text} padding length {len(pad)} and input of dimension {ndim}")
         raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} while "
-            f"the input has {ndim} dimensions."
+            "Length of pad should be no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)} while the input has {ndim} dimensions."
         )

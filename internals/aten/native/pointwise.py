@@ -1,9 +1,11 @@
-"""Two operands, one result an element: arithmetic (`aten/src/ATen/native/BinaryOps.cpp`, `Pow.cpp`).
+"""Two operands, one result an element: arithmetic (`aten/src/ATen/native/BinaryOps.cpp`,
+`Pow.cpp`).
 
-Each kernel says which loop to run and what to compute in; `TensorIterator` does the rest. `self` and `other` may be tensors or
-Python numbers, `out` the tensor to write to, or None.
+Each kernel says which loop to run and what to compute in; `TensorIterator` does the rest. `self`
+and `other` may be tensors or Python numbers, `out` the tensor to write to, or None.
 
-How the real one differs: the loops are C++ templates vectorised per instruction set (`cpu/BinaryOpsKernel.cpp`).
+How the real one differs: the loops are C++ templates vectorised per instruction set
+(`cpu/BinaryOpsKernel.cpp`).
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from .real import real
 
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-    """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
+    """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot
+    hold.
+    """
     if alpha.__class__ is int and alpha == 1:
         return binary(np.add, self, other, out)
     return _scaled(loops.add_scaled, np.add, self, other, alpha, out)
@@ -52,7 +56,8 @@ def div(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:
-    """Division, then rounding: None, "trunc" (towards zero, as C) or "floor" (down, as Python's //).
+    """Division, then rounding: None, "trunc" (towards zero, as C) or "floor" (down, as Python's
+    //).
 
     Raises RuntimeError for another mode, and for an integer divided by zero.
     """
@@ -62,13 +67,15 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) 
         return floor_divide(self, other, out)
     if rounding_mode != "trunc":
         raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
         )
     return _divided("div_trunc_cpu", loops.trunc_divide, self, other, out)
 
 
 def pow(self: Any, exponent: Any, out: Any = None) -> Any:
-    """self ** exponent. Integers stay integers; a negative integer power of one is 0 unless it is 1 or -1.
+    """self ** exponent. Integers stay integers; a negative integer power of one is 0 unless it is 1
+    or -1.
 
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
@@ -99,12 +106,16 @@ def atan2(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def hypot(self: Any, other: Any, out: Any = None) -> Any:
-    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless floating."""
+    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless
+    floating.
+    """
     return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
 
 
 def heaviside(self: Any, values: Any, out: Any = None) -> Any:
-    """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes differ."""
+    """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes
+    differ.
+    """
     if COMPLEX in (self.dtype.category, values.dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if values.dtype is not self.dtype or (out is not None and out.dtype is not self.dtype):
@@ -122,9 +133,13 @@ def factor(alpha: Any, common: dtype, name: str = "alpha") -> Any:
     if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if common.category < FLOATING and not isinstance(alpha, (int, np.integer)):
-        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number."
+        )
     if common.category < COMPLEX and isinstance(alpha, complex):
-        raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+        raise RuntimeError(
+            f"For non-complex input tensors, argument {name} must not be a complex number."
+        )
     return checked(alpha, common)
 
 
@@ -138,7 +153,11 @@ def _scaled(loop: Any, ufunc: Any, self: Any, other: Any, alpha: Any, out: Any) 
 
 def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     """Powers everybody uses have loops of their own, faster and more exact than the general one."""
-    if self.dtype.category <= INTEGRAL and not isinstance(exponent, (float, complex)) and exponent < 0:
+    if (
+        self.dtype.category <= INTEGRAL
+        and not isinstance(exponent, (float, complex))
+        and exponent < 0
+    ):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     common = result_type((self, exponent))
     loop: Any
@@ -149,7 +168,9 @@ def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     elif common.category <= INTEGRAL:
         loop = partial(loops.integer_power, exponent=checked(exponent, common))
     elif exponent in _POWERS:
-        loop = loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
+        loop = (
+            loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
+        )
         loop = loop if common is not dt.float16 else loops.in_single(loop)
     else:
         loop = partial(loops.power, exponent=number(exponent, common))
@@ -205,12 +226,12 @@ def _check_no_bool(a: Any, b: Any) -> None:
         return
     if bools == (True, True):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-            "instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
         )
     raise RuntimeError(
-        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-        "`logical_not()` operator instead."
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+        "invert a mask, use the `~` or `logical_not()` operator instead."
     )
 
 

@@ -1,4 +1,5 @@
-"""Three operands, one result an element (`aten/src/ATen/native/PointwiseOps.cpp`, `Lerp.cpp`, `TensorCompare.cpp`).
+"""Three operands, one result an element (`aten/src/ATen/native/PointwiseOps.cpp`, `Lerp.cpp`,
+`TensorCompare.cpp`).
 
 How the real one differs: each is one fused loop; here some take two or three passes of numpy.
 """
@@ -25,7 +26,9 @@ from internals.core.tensor_impl import array, empty_contiguous, from_array
 
 
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
-    """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
+    """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes
+    differ.
+    """
     _check_same_dtype(self, end, "end")
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
@@ -34,7 +37,9 @@ def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
-    """self + weight * (end - self), with a tensor for `weight`. Raises RuntimeError when the dtypes differ."""
+    """self + weight * (end - self), with a tensor for `weight`. Raises RuntimeError when the dtypes
+    differ.
+    """
     _check_same_dtype(self, end, "end")
     if weight.shape:  # a 0-d weight is promoted with the others instead
         _check_same_dtype(self, weight, "weight")
@@ -53,7 +58,9 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
 
 
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
-    """self + value * tensor1 / tensor2. Raises RuntimeError when tensor1 and tensor2 are both integers."""
+    """self + value * tensor1 / tensor2. Raises RuntimeError when tensor1 and tensor2 are both
+    integers.
+    """
     if tensor1.dtype.category < FLOATING and tensor2.dtype.category < FLOATING:
         raise RuntimeError(_ADDCDIV_INTEGERS)
     it = TensorIterator((self, tensor1, tensor2), out)
@@ -61,14 +68,20 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
 
 
 def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
-    """self where `condition` holds, other elsewhere. Raises RuntimeError when `condition` is not a boolean tensor."""
+    """self where `condition` holds, other elsewhere. Raises RuntimeError when `condition` is not a
+    boolean tensor.
+    """
     if condition.dtype not in (dt.bool_, dt.uint8):
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {SCALAR_TYPE_NAME[condition.dtype]}"
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{SCALAR_TYPE_NAME[condition.dtype]}"
         )
     result = result_type((self, other))
     if out is not None and out.dtype is not result:
-        raise RuntimeError(f"Expected out type to be {SCALAR_TYPE_NAME[result]} but got {SCALAR_TYPE_NAME[out.dtype]}")
+        raise RuntimeError(
+            f"Expected out type to be {SCALAR_TYPE_NAME[result]} but got "
+            f"{SCALAR_TYPE_NAME[out.dtype]}"
+        )
     return TensorIterator((condition, self, other), out, promote=None, result=result).run(select)
 
 
@@ -78,13 +91,17 @@ where_Scalar = where_self
 def where_ScalarSelf(condition: Any, self: Any, other: Any) -> Any:
     """`where` with a number, which becomes a 0-d tensor of the dtype that the two promote to."""
     return ops.where_self(
-        condition, ops.scalar_tensor(self, result_type((self, other)), None, other.device, None), other
+        condition,
+        ops.scalar_tensor(self, result_type((self, other)), None, other.device, None),
+        other,
     )
 
 
 def where_ScalarOther(condition: Any, self: Any, other: Any) -> Any:
     return ops.where_self(
-        condition, self, ops.scalar_tensor(other, result_type((self, other)), None, self.device, None)
+        condition,
+        self,
+        ops.scalar_tensor(other, result_type((self, other)), None, self.device, None),
     )
 
 
@@ -95,18 +112,26 @@ def where(condition: Any) -> tuple[Any, ...]:
 
 
 def masked_fill_Scalar(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
-    """self, or a copy of it, with `value` wherever `mask` holds. In place, `mask` has to broadcast to self.
+    """self, or a copy of it, with `value` wherever `mask` holds. In place, `mask` has to broadcast
+    to self.
 
     Raises RuntimeError for a mask that is not bool, and for a value that the dtype cannot hold.
     """
-    shape = broadcast_shapes(mask.shape, self.shape) if out is None else broadcast_shapes(self.shape, mask.shape)
+    shape = (
+        broadcast_shapes(mask.shape, self.shape)
+        if out is None
+        else broadcast_shapes(self.shape, mask.shape)
+    )
     if out is None:
         out = empty_contiguous(shape, self.dtype, self.device)
     elif out.shape != shape:
-        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(
+            f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
     if mask.dtype is not dt.bool_:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {TYPE_META_NAME[mask.dtype]}"
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{TYPE_META_NAME[mask.dtype]}"
         )
     filler = value if hasattr(value, "_geometry") else checked(value, self.dtype)
     return TensorIterator((mask, self, filler), out, promote=None, result=self.dtype).run(mask_over)
@@ -138,13 +163,16 @@ def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
 def _check_same_dtype(self: Any, other: Any, name: str) -> None:
     if other.dtype is not self.dtype:
         raise RuntimeError(
-            f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype {TYPE_META_NAME[other.dtype]}"
+            f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype "
+            f"{TYPE_META_NAME[other.dtype]}"
         )
 
 
 _ADDCDIV_INTEGERS = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2))"
-    ".to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
-    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+    "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+    "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+    "dtypes."
 )

@@ -1,10 +1,11 @@
-"""One operand, one result an element: signs, rounding, what is not as simple as `scalar` (`aten/src/ATen/native/UnaryOps.cpp`).
+"""One operand, one result an element: signs, rounding, what is not as simple as `scalar`
+(`aten/src/ATen/native/UnaryOps.cpp`).
 
-Each kernel names the loop and what to compute in ("float": integers become the default dtype first); `TensorIterator` does
-the rest. `out` is the tensor to write to, or None.
+Each kernel names the loop and what to compute in ("float": integers become the default dtype
+first); `TensorIterator` does the rest. `out` is the tensor to write to, or None.
 
-How the real one differs: the loops come from SLEEF or MKL's vector library; here from numpy, which agrees to a unit or two in
-the last place.
+How the real one differs: the loops come from SLEEF or MKL's vector library; here from numpy, which
+agrees to a unit or two in the last place.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def neg(self: Any, out: Any = None) -> Any:
     """-self; uint8 wraps around. Raises RuntimeError for bool."""
     if self.dtype is dt.bool_:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
         )
     return unary(loops.negative, self, out, "same")
 
@@ -55,9 +56,12 @@ def sign(self: Any, out: Any = None) -> Any:
     d = self.dtype
     if d.category == COMPLEX:
         raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+            "torch.sgn instead."
         )
-    return TensorIterator((self,), out, "same").run(loops.copy if d.category == BOOL else loops.sign)
+    return TensorIterator((self,), out, "same").run(
+        loops.copy if d.category == BOOL else loops.sign
+    )
 
 
 def exp2(self: Any, out: Any = None) -> Any:
@@ -166,7 +170,9 @@ rad2deg = partial(_converted, "rad2deg", 180 / math.pi)
 
 def _constant_like(self: Any, value: bool) -> Any:
     """The answer for integers, which PyTorch gives by `zeros_like` or `ones_like`."""
-    return ops.fill__Scalar(empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value)
+    return ops.fill__Scalar(
+        empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value
+    )
 
 
 def _to_integer(loop: Any, name: str, self: Any, out: Any = None) -> Any:

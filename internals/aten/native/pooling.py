@@ -1,11 +1,13 @@
-"""Pooling over windows of images and volumes: maximum, average, adaptive average (`aten/src/ATen/native/Pool.h`, `Pooling.cpp`,
-`AveragePool{2d,3d}.cpp`, `DilatedMaxPool{2d,3d}.cpp`).
+"""Pooling over windows of images and volumes: maximum, average, adaptive average
+(`aten/src/ATen/native/Pool.h`, `Pooling.cpp`, `AveragePool{2d,3d}.cpp`,
+`DilatedMaxPool{2d,3d}.cpp`).
 
-All poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided
-view of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.
+All poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all
+windows at once is one strided view of the padded input, and so on, so a 3×3 pool is nine array
+operations however large the image is.
 
-How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last input, and keeps separate
-kernels for the gradients.
+How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last
+input, and keeps separate kernels for the gradients.
 """
 
 from __future__ import annotations
@@ -33,10 +35,14 @@ def _max_pool(dims: int, self: Any, *how: Any) -> tuple[Any, Any]:
     kernel, stride, padding, dilation, size = max_pool_arguments(dims, self, *how)
     values, indices = (pooled(self, dims, size, d) for d in (self.dtype, dt.int64))
     if not self._geometry.stored:
-        return on_device("pooling.max_pool2d", (values, indices), self, kernel, stride, padding, dilation)
+        return on_device(
+            "pooling.max_pool2d", (values, indices), self, kernel, stride, padding, dilation
+        )
     if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, values)
-        if kernels and kernels.run_max_pool(self, values, indices, kernels.window_of(kernel, stride, padding, dilation)):
+        if kernels and kernels.run_max_pool(
+            self, values, indices, kernels.window_of(kernel, stride, padding, dilation)
+        ):
             return values, indices
     x, lowest = batched(self, dims), lowest_of(self.dtype)
     offsets = list(_offsets(x, size, kernel, stride, padding, dilation, lowest))
@@ -53,8 +59,9 @@ def _max_pool(dims: int, self: Any, *how: Any) -> tuple[Any, Any]:
     return fill(values, best), fill(indices, place)
 
 
-# The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as int64.
-# Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
+# The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as
+# int64. Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError
+# for sizes that do not fit.
 max_pool2d_with_indices = partial(_max_pool, 2)
 # The same of (N, C, D, H, W) or (C, D, H, W), and the positions in the D·H·W volume.
 max_pool3d_with_indices = partial(_max_pool, 3)
@@ -63,8 +70,8 @@ max_pool3d_with_indices = partial(_max_pool, 3)
 def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
     """How far from where each window starts the first element lies that is its maximum.
 
-    Which offset it is at is kept in a byte, and replaced by arithmetic: the processor cannot foresee where the maximum lies,
-    so choosing element by element would cost several times as much.
+    Which offset it is at is kept in a byte, and replaced by arithmetic: the processor cannot
+    foresee where the maximum lies, so choosing element by element would cost several times as much.
     """
     number = np.zeros(best.shape, np.uint8 if len(offsets) < 256 else np.int64)
     for i in reversed(range(len(offsets))):
@@ -74,8 +81,12 @@ def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
     return np.array([shift for _, shift in offsets]).take(number)
 
 
-def _walk_through_windows(offsets: list[tuple[Any, Any]], lowest: Any, start: Any, first: Any) -> Any:
-    """The positions where some windows hold NaN, the last of which wins, or nothing larger than `lowest`, where `first` does."""
+def _walk_through_windows(
+    offsets: list[tuple[Any, Any]], lowest: Any, start: Any, first: Any
+) -> Any:
+    """The positions where some windows hold NaN, the last of which wins, or nothing larger than
+    `lowest`, where `first` does.
+    """
     best = np.full(offsets[0][0].shape, lowest, offsets[0][0].dtype)
     place = first + np.zeros(best.shape, np.int64)
     for value, shift in offsets:
@@ -86,32 +97,55 @@ def _walk_through_windows(offsets: list[tuple[Any, Any]], lowest: Any, start: An
 
 
 def max_pool2d(
-    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> Any:
     """The values of `max_pool2d_with_indices`."""
     return ops.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def max_pool3d(
-    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> Any:
     """The values of `max_pool3d_with_indices`."""
     return ops.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def _avg_pool(
-    dims: int, self: Any, kernel_size: Any, step: Any, around: Any, ceil_mode: bool, padded: bool, override: int | None
+    dims: int,
+    self: Any,
+    kernel_size: Any,
+    step: Any,
+    around: Any,
+    ceil_mode: bool,
+    padded: bool,
+    override: int | None,
 ) -> Any:
-    kernel, stride, padding, size = avg_pool_arguments(dims, self, kernel_size, step, around, ceil_mode, override)
+    kernel, stride, padding, size = avg_pool_arguments(
+        dims, self, kernel_size, step, around, ceil_mode, override
+    )
     if dims == 3 and self.dtype not in (dt.float32, dt.float64, dt.int64):
         raise not_implemented("avg_pool3d_out_frame", self.dtype)
     out = pooled(self, dims, size, self.dtype)
     if not self._geometry.stored:
-        return on_device("pooling.avg_pool2d", out, self, kernel, stride, padding, (1, 1), override, padded)
+        return on_device(
+            "pooling.avg_pool2d", out, self, kernel, stride, padding, (1, 1), override, padded
+        )
     if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
         divisors = divisors_of(self, size, kernel, stride, padding, padded, override)
-        if kernels and kernels.run_avg_pool(self, divisors, out, kernels.window_of(kernel, stride, padding, [1, 1])):
+        if kernels and kernels.run_avg_pool(
+            self, divisors, out, kernels.window_of(kernel, stride, padding, [1, 1])
+        ):
             return out
     x = batched(self, dims)
     accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
@@ -124,9 +158,11 @@ def _avg_pool(
     return fill(out, total / np.asarray(divisor, accumulate))
 
 
-# The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it.
+# The mean of every window. The divisor counts padding, unless told otherwise, but never what
+# ceil_mode adds beyond it.
 avg_pool2d = partial(_avg_pool, 2)
-# The same of volumes. Raises RuntimeError for one smaller than the window, NotImplementedError for most dtypes.
+# The same of volumes. Raises RuntimeError for one smaller than the window, NotImplementedError for
+# most dtypes.
 avg_pool3d = partial(_avg_pool, 3)
 
 
@@ -138,10 +174,13 @@ def _adaptive_avg_pool(dims: int, self: Any, output_size: Sequence[int]) -> Any:
     if any(s < 0 for s in output_size):
         got = ", ".join(map(str, output_size)) if dims == 2 else "{}, {},{}".format(*output_size)
         raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{got}}}"
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{got}}}"
         )
     if self.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}"
+        )
     check_places(name, self, 2 if dims == 2 else self.dim() - 1)
     if not self.dtype.is_floating_point:
         raise not_implemented(name if dims == 2 else f"{name}_cpu", self.dtype)
@@ -150,7 +189,9 @@ def _adaptive_avg_pool(dims: int, self: Any, output_size: Sequence[int]) -> Any:
         return on_device("pooling.avg_pool2d", out, self)
     if dims == 2 and use_compiled(self.numel(), COMPILED):
         kernels = compiled_for(self, out)
-        if kernels and kernels.run(kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size):
+        if kernels and kernels.run(
+            kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size
+        ):
             return out
     x = wide(self)
     for axis, m in enumerate(output_size, -dims):
@@ -163,11 +204,15 @@ _adaptive_avg_pool3d = partial(_adaptive_avg_pool, 3)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
-    """As `_adaptive_avg_pool2d`, the leaf that autograd knows; one window over the whole image is simply the mean."""
+    """As `_adaptive_avg_pool2d`, the leaf that autograd knows; one window over the whole image is
+    simply the mean.
+    """
     if list(output_size) == [1, 1]:
         means = self.mean((-1, -2), True)
         n = self.shape[1]
-        return means.as_strided(means.shape, [n, 1, n, n]) if suggests_channels_last(self) else means
+        return (
+            means.as_strided(means.shape, [n, 1, n, n]) if suggests_channels_last(self) else means
+        )
     return ops._adaptive_avg_pool2d(self, output_size)
 
 
@@ -179,10 +224,13 @@ def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
 
 
 def window_means(x: Any, axis: int, m: int) -> Any:
-    """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to ceil((i+1)·n/m)."""
+    """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to
+    ceil((i+1)·n/m).
+    """
     n, i = x.shape[axis], np.arange(m)
     bounds = np.stack([i * n // max(m, 1), -(-(i + 1) * n // max(m, 1))], 1)
-    padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)  # reduceat wants every bound to be an index
+    # reduceat wants every bound to be an index
+    padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)
     sums = np.add.reduceat(padded, bounds.ravel(), axis).take(2 * i, axis)
     lengths = (bounds[:, 1] - bounds[:, 0]).astype(x.dtype)
     return sums / lengths.reshape(-1, *[1] * (-1 - axis))
@@ -197,7 +245,9 @@ def _offsets(
     dilation: Sequence[int],
     fill: Any,
 ) -> Iterator[tuple[Any, Any]]:
-    """For each offset in the window: what lies there in every window, and how far from where the window starts that is."""
+    """For each offset in the window: what lies there in every window, and how far from where the
+    window starts that is.
+    """
     image = x.shape[2:]
     missing = beyond(size, image, kernel, stride, padding, dilation)
     windows = unfold_windows(pad_spatial(x, padding, fill, missing), kernel, stride, dilation)
@@ -229,7 +279,12 @@ def _positions(axes: Sequence[Any], image: Sequence[int]) -> Any:
 
 
 def window_sizes(
-    size: Sequence[int], image: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], padded: bool
+    size: Sequence[int],
+    image: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    padded: bool,
 ) -> Any:
     """How many elements each window averages over."""
     counts = []
@@ -271,11 +326,19 @@ def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype:
 
 
 def max_pool_arguments(
-    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, backward: str = ""
+    dims: int,
+    t: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    backward: str = "",
 ) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
     """A number for each of `dims` dimensions for all four, and the size of the result's image.
 
-    Raises RuntimeError for sizes that do not fit, NotImplementedError for bools and complex numbers.
+    Raises RuntimeError for sizes that do not fit, NotImplementedError for bools and complex
+    numbers.
     """
     name = f"max_pool{dims}d"
     kernel, stride, padding, dilation = _arguments(name, dims, kernel, stride, padding, dilation)
@@ -286,7 +349,14 @@ def max_pool_arguments(
 
 
 def avg_pool_arguments(
-    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, override: int | None, backward: str = ""
+    dims: int,
+    t: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    override: int | None,
+    backward: str = "",
 ) -> tuple[list[int], list[int], list[int], list[int]]:
     """A number for each of `dims` dimensions for all three, and the size of the result's image.
 
@@ -297,11 +367,15 @@ def avg_pool_arguments(
     name = f"avg_pool{dims}d"
     kernel, stride, padding, dilation = _arguments(name, dims, kernel, stride, padding, [1])
     if dims == 2 and t.dim() not in (3, 4):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got -3)")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but "
+            "got -3)"
+        )
     _check_image(name + backward, dims, t)
     if dims == 3 and any(n < k for n, k in zip(t.shape[-3:], kernel)):
         raise RuntimeError(
-            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: {})".format(*t.shape[-3:], *kernel)
+            "input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {} kW: "
+            "{})".format(*t.shape[-3:], *kernel)
         )
     size = _output_size(dims, t, kernel, stride, padding, dilation, ceil_mode)
     if dims == 2 and t.dtype.is_complex:
@@ -314,8 +388,8 @@ def check_places(name: str, t: Any, dims: int, what: str = "input") -> None:
     for dim in range(t.dim() - dims, t.dim()):
         if t.shape[dim] == 0:
             raise RuntimeError(
-                f"{name}(): Expected {what} to have non-zero size for non-batch dimensions, but {what} has sizes {list(t.shape)} "
-                f"with dimension {dim} being empty"
+                f"{name}(): Expected {what} to have non-zero size for non-batch dimensions, but "
+                f"{what} has sizes {list(t.shape)} with dimension {dim} being empty"
             )
 
 
@@ -324,18 +398,33 @@ def lowest_of(d: dt.dtype) -> Any:
     return -np.inf if d.is_floating_point else np.iinfo(d.np).min
 
 
-def _arguments(name: str, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> list[list[int]]:
-    """A number for each dimension for all four; an empty stride is the kernel size. RuntimeError for what no window can be."""
+def _arguments(
+    name: str, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> list[list[int]]:
+    """A number for each dimension for all four; an empty stride is the kernel size. RuntimeError
+    for what no window can be.
+    """
     lists = []
-    for value, what in ((kernel, "kernel_size"), (stride or kernel, "stride"), (padding, "padding"), (dilation, "dilation")):
+    for value, what in (
+        (kernel, "kernel_size"),
+        (stride or kernel, "stride"),
+        (padding, "padding"),
+        (dilation, "dilation"),
+    ):
         if len(value) not in (1, dims):
             count = "two" if dims == 2 else "three"
-            raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {count} ints")
+            raise RuntimeError(
+                f"{name}: {what} must either be a single int, or a tuple of {count} ints"
+            )
         lists.append(list(value) * (dims // len(value)))
     kernel, stride, padding, dilation = lists
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    for numbers, what, letter in ((stride, "stride", "d"), (kernel, "kernel size", "k"), (dilation, "dilation", "dilation")):
+    for numbers, what, letter in (
+        (stride, "stride", "d"),
+        (kernel, "kernel size", "k"),
+        (dilation, "dilation", "dilation"),
+    ):
         if min(numbers) <= 0:
             got = " ".join(f"{letter}{axis}: {n}" for axis, n in zip("THW"[-dims:], numbers))
             raise RuntimeError(f"{what} should be greater than zero, but got {got}")
@@ -344,7 +433,8 @@ def _arguments(name: str, dims: int, kernel: Any, stride: Any, padding: Any, dil
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > (d * (k - 1) + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, "
+                f"kernel_size={k} and dilation={d}"
             )
     return lists
 
@@ -359,26 +449,40 @@ def _output_size(
         # the last window must begin inside the image or its left padding
         sizes.append(size - 1 if ceil_mode and (size - 1) * s >= n + p else size)
     if min(sizes) < 1:
-        before, after = ("x".join(map(str, (t.shape[-dims - 1], *s))) for s in (t.shape[-dims:], sizes))
-        raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+        before, after = (
+            "x".join(map(str, (t.shape[-dims - 1], *s))) for s in (t.shape[-dims:], sizes)
+        )
+        raise RuntimeError(
+            f"Given input size: ({before}). Calculated output size: ({after}). Output size is too "
+            "small"
+        )
     return sizes
 
 
 def _check_image(name: str, dims: int, t: Any) -> None:
-    """Raises RuntimeError unless `t` has channels and `dims` dimensions, or batches of that. Only the batch may be empty."""
+    """Raises RuntimeError unless `t` has channels and `dims` dimensions, or batches of that. Only
+    the batch may be empty.
+    """
     if t.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
+        raise RuntimeError(
+            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input"
+        )
     if 0 in t.shape[-dims - 1 :]:
         raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(t.shape)}"
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(t.shape)}"
             if dims == 2  # of a volume the text names the length, not the dimension
-            else f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
-            f"{list(t.shape)} and non-batch dimension 0 has length zero!"
+            else (
+                f"{name}(): Expected input's non-batch dimensions to have positive length, but "
+                f"input has a shape of {list(t.shape)} and non-batch dimension 0 has length zero!"
+            )
         )
 
 
 def pooled(t: Any, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
-    """A new tensor for an image of `size` for each of `t`: in the order of `t`, but volumes row-major."""
+    """A new tensor for an image of `size` for each of `t`: in the order of `t`, but volumes
+    row-major.
+    """
     sizes = (*t.shape[:-dims], *size)
     return empty_as(t, sizes, dtype) if dims == 2 else empty_contiguous(sizes, dtype, t.device)
 

@@ -1,4 +1,5 @@
-"""Pooling of sequences, made of pooling of images (`aten/src/ATen/native/{Pooling,MaxPooling}.cpp`).
+"""Pooling of sequences, made of pooling of images
+(`aten/src/ATen/native/{Pooling,MaxPooling}.cpp`).
 
 A sequence (N, C, L) is an image of height 1.
 
@@ -12,14 +13,21 @@ from typing import Any
 
 from internals._generated import functions as F, nn_functions as nn
 
-_EXPECTED = "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+_EXPECTED = (
+    "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
+    "but got:"
+)
 
 
-def max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+def max_pool1d(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
     """The largest element of every window of (N, C, L) or (C, L)."""
     if self.dim() in (2, 3) and 0 in self.shape[-2:]:
         raise RuntimeError(f"{_EXPECTED}{list(self.shape)}")
-    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    image, kernel, step, around, apart = _sequence_to_pool(
+        self, kernel_size, stride, padding, dilation
+    )
     return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
 
 
@@ -27,7 +35,9 @@ def max_pool1d_with_indices(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any]:
     """The largest element of every window of (N, C, L) or (C, L), and where it was."""
-    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    image, kernel, step, around, apart = _sequence_to_pool(
+        self, kernel_size, stride, padding, dilation
+    )
     values, indices = nn.max_pool2d_with_indices(image, kernel, step, around, apart, ceil_mode)
     return values.squeeze(-2), indices.squeeze(-2)
 
@@ -36,7 +46,11 @@ def avg_pool1d(
     self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
     """The mean of every window of (N, C, L) or (C, L)."""
-    for value, name in ((kernel_size, "kernel_size"), (stride or [1], "stride"), (padding, "padding")):
+    for value, name in (
+        (kernel_size, "kernel_size"),
+        (stride or [1], "stride"),
+        (padding, "padding"),
+    ):
         check_one(value, "avg_pool1d", name)
     _check_dims(self, "avg_pool1d")
     sizes = [1, *kernel_size], [1, *(stride or kernel_size)], [0, *padding]
@@ -61,7 +75,8 @@ def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
     for value, name in zip(sizes, ("kernel_size", "stride", "padding", "dilation")):
         if len(value) > 1:
             raise RuntimeError(
-                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size {len(value)}"
+                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but "
+                f"got size {len(value)}"
             )
     kernel, stride, padding, dilation = sizes
     return t.unsqueeze(-2), [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
@@ -76,6 +91,6 @@ def check_one(value: Any, name: str, what: str) -> None:
 def _check_dims(t: Any, name: str) -> None:
     if t.dim() not in (2, 3):
         raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 'self' "
-            f"(while checking arguments for {name})"
+            f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 "
+            f"'self' (while checking arguments for {name})"
         )

@@ -1,10 +1,12 @@
-"""The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp`, `AdaptiveAverage*.cpp`).
+"""The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp`,
+`AdaptiveAverage*.cpp`).
 
-A maximum hands its gradient to the one element it was, an average to all its window's elements in equal parts. Where windows
-overlap the parts add up.
+A maximum hands its gradient to the one element it was, an average to all its window's elements in
+equal parts. Where windows overlap the parts add up.
 
-How the real one differs: loops over the windows, plane by plane, in threads. Where dilation leaves a window no element inside the
-image, max pooling's index points behind it, and PyTorch writes there; here that gradient goes nowhere.
+How the real one differs: loops over the windows, plane by plane, in threads. Where dilation leaves
+a window no element inside the image, max pooling's index points behind it, and PyTorch writes
+there; here that gradient goes nowhere.
 """
 
 from __future__ import annotations
@@ -61,10 +63,16 @@ def max_pool2d_with_indices_backward(
     if not self._geometry.stored:
         how = kernel, stride, padding, dilation
         return on_device("pooling.max_pool2d_backward", result, grad_output, indices, *how)
-    if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
+    if (
+        use_compiled(self.numel(), COMPILED)
+        and _agree(grad_output, self)
+        and indices.shape == grad_output.shape
+    ):
         kernels = compiled_for(grad_output, indices, result) if indices.dtype is dt.int64 else None
         pooled = prod(grad_output.shape[-2:])
-        if kernels and kernels.run(kernels.max_pool_backward, grad_output, indices, result, plane, pooled):
+        if kernels and kernels.run(
+            kernels.max_pool_backward, grad_output, indices, result, plane, pooled
+        ):
             return result
     apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
     return _scatter(result, grad_output, indices, 2, apart)
@@ -80,8 +88,12 @@ def max_pool3d_with_indices_backward(
     ceil_mode: bool,
     indices: Any,
 ) -> Any:
-    """Each gradient at the place in the D·H·W volume where its maximum was, which `indices` tells."""
-    *_, size = max_pool_arguments(3, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward")
+    """Each gradient at the place in the D·H·W volume where its maximum was, which `indices`
+    tells.
+    """
+    *_, size = max_pool_arguments(
+        3, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward"
+    )
     check_pool_gradient(grad_output, self, size, indices)
     return scatter_to_places(grad_output, indices, self.shape, 3)
 
@@ -97,7 +109,9 @@ def avg_pool2d_backward(
     divisor_override: int | None,
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
-    kernel, stride, padding, size = avg_pool_arguments(2, self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    kernel, stride, padding, size = avg_pool_arguments(
+        2, self, kernel_size, stride, padding, ceil_mode, divisor_override
+    )
     check_pool_gradient(grad_output, self, size)
     if self.dtype.category != dt.FLOATING and self.dtype is not dt.int64:
         raise not_implemented("avg_pool2d_backward", self.dtype)
@@ -107,13 +121,19 @@ def avg_pool2d_backward(
         return on_device("pooling.avg_pool2d_backward", result, grad_output, *how)
     if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         kernels = compiled_for(grad_output, result)
-        divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
+        divisors = divisors_of(
+            self, size, kernel, stride, padding, count_include_pad, divisor_override
+        )
         window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
-        if kernels and kernels.run(kernels.avg_pool_backward, grad_output, divisors, result, *window):
+        if kernels and kernels.run(
+            kernels.avg_pool_backward, grad_output, divisors, result, *window
+        ):
             return result
     g = wide(grad_output)
     image = self.shape[-2:]
-    divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
+    divisor = divisor_override or window_sizes(
+        size, image, kernel, stride, padding, count_include_pad
+    )
     g = g / np.asarray(divisor, g.dtype)
     for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
         g = _spread(g, axis, image[axis], kernel[axis], stride[axis], padding[axis])
@@ -136,15 +156,21 @@ def avg_pool3d_backward(
     )
     check_pool_gradient(grad_output, self, size)
     g, volume = batched(grad_output, 3), self.shape[-3:]
-    divisor = divisor_override or window_sizes(size, volume, kernel, stride, padding, count_include_pad)
+    divisor = divisor_override or window_sizes(
+        size, volume, kernel, stride, padding, count_include_pad
+    )
     part = g / np.asarray(divisor, g.dtype)
     reach = [n + m for n, m in zip(volume, beyond(size, volume, kernel, stride, padding, [1] * 3))]
     dx = fold_offsets(repeat(part), kernel, part.shape, reach, stride, padding, [1] * 3)
-    return fill(empty_contiguous(self.shape, self.dtype), dx[..., : volume[0], : volume[1], : volume[2]])
+    return fill(
+        empty_contiguous(self.shape, self.dtype), dx[..., : volume[0], : volume[1], : volume[2]]
+    )
 
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
-    """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
+    """Each gradient, over its window's size, at all elements of the window; the windows are those
+    of `_adaptive_avg_pool2d`.
+    """
     check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
     result = empty_as(self, self.shape)
     if not self._geometry.stored:
@@ -177,11 +203,15 @@ def _spread_evenly(result: Any, grad_output: Any, dims: int) -> Any:
 
 
 def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dims: int) -> Any:
-    """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dims` dimensions."""
+    """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dims`
+    dimensions.
+    """
     for t, what in ((grad_output, "grad_output"), (indices, "indices")):
         if t.shape != grad_output.shape or t.shape[:-dims] != sizes[:-dims]:
             expected = [*sizes[:-dims], *grad_output.shape[-dims:]]
-            raise RuntimeError(f"expected sizes {expected} for `{what}` but got sizes {list(t.shape)}")
+            raise RuntimeError(
+                f"expected sizes {expected} for `{what}` but got sizes {list(t.shape)}"
+            )
     check_is(dt.int64, indices)
     return _scatter(empty_contiguous(sizes, grad_output.dtype), grad_output, indices, dims)
 
@@ -191,7 +221,8 @@ def _scatter(result: Any, grad_output: Any, indices: Any, dims: int, apart: bool
     planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
     shape = planes, prod(grad_output.shape[-dims:])
     g, places = wide(grad_output).reshape(shape), snapshot(indices).reshape(shape)
-    inside = (places >= 0) & (places < size)  # but for windows whose elements all lie in the padding
+    # but for windows whose elements all lie in the padding
+    inside = (places >= 0) & (places < size)
     places = places + (np.arange(planes) * size)[:, None]
     if not inside.all():
         g, places = g[inside], places[inside]
@@ -203,8 +234,12 @@ def _scatter(result: Any, grad_output: Any, indices: Any, dims: int, apart: bool
     return fill(result, dx.reshape(result.shape))
 
 
-def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indices: Any = None) -> None:
-    """Raises RuntimeError unless `grad_output`, and `indices`, may belong to windows over `self` of which there are `size`."""
+def check_pool_gradient(
+    grad_output: Any, self: Any, size: Sequence[int], indices: Any = None
+) -> None:
+    """Raises RuntimeError unless `grad_output`, and `indices`, may belong to windows over `self` of
+    which there are `size`.
+    """
     check_same_dtype(self, grad_output)
     for t in (grad_output,) if indices is None else (grad_output, indices):
         check_result(t, [*self.shape[: -len(size)], *size])
@@ -213,31 +248,44 @@ def check_pool_gradient(grad_output: Any, self: Any, size: Sequence[int], indice
 
 
 def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, what: str) -> None:
-    """Raises RuntimeError unless `grad_output` may come from windows over `self`, NotImplementedError for other dtypes."""
+    """Raises RuntimeError unless `grad_output` may come from windows over `self`,
+    NotImplementedError for other dtypes.
+    """
     check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
     if self.dim() not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}"
+        )
     if grad_output.dim() != self.dim():
         raise RuntimeError(
-            f"{name}_out_cpu_template: Expected dimensions {self.dim()} for `{what}` but got dimensions {grad_output.dim()}"
+            f"{name}_out_cpu_template: Expected dimensions {self.dim()} for `{what}` but got "
+            f"dimensions {grad_output.dim()}"
         )
     if grad_output.dtype is not self.dtype:
         raise RuntimeError(
-            f"expected dtype {SCALAR_TYPE_NAME[self.dtype]} for `grad_output` but got dtype {SCALAR_TYPE_NAME[grad_output.dtype]}"
+            f"expected dtype {SCALAR_TYPE_NAME[self.dtype]} for `grad_output` but got dtype "
+            f"{SCALAR_TYPE_NAME[grad_output.dtype]}"
         )
     check_planes(name, dims, grad_output, self)
     check_dtype(name, self.dtype, dt.FLOATING)
 
 
 def check_planes(name: str, dims: int, grad_output: Any, self: Any) -> None:
-    """Raises RuntimeError unless there is a plane of gradients for each plane of the image. PyTorch takes that for granted."""
+    """Raises RuntimeError unless there is a plane of gradients for each plane of the image. PyTorch
+    takes that for granted.
+    """
     if self.dim() not in (dims + 1, dims + 2) or grad_output.shape[:-dims] != self.shape[:-dims]:
         expected = [*self.shape[:-dims], *grad_output.shape[-dims:]]
-        raise RuntimeError(f"{name}(): expected grad_output to have sizes {expected}, but got {list(grad_output.shape)}")
+        raise RuntimeError(
+            f"{name}(): expected grad_output to have sizes {expected}, but got "
+            f"{list(grad_output.shape)}"
+        )
 
 
 def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:
-    """Add element i of `g` along `axis` to the positions from i * stride - padding on, `kernel` of them, that are in 0 .. n."""
+    """Add element i of `g` along `axis` to the positions from i * stride - padding on, `kernel` of
+    them, that are in 0 .. n.
+    """
     m = g.shape[axis]
     reach = max(n + 2 * padding, (m - 1) * stride + kernel)
     dx = np.zeros((*g.shape[:axis], reach, *g.shape[axis:][1:]), g.dtype)
@@ -248,5 +296,7 @@ def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -
 
 
 def _agree(grad_output: Any, self: Any) -> bool:
-    """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine code takes for granted."""
+    """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine
+    code takes for granted.
+    """
     return grad_output.dtype is self.dtype and grad_output.shape[:-2] == self.shape[:-2]

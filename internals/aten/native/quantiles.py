@@ -1,8 +1,10 @@
-"""Quantiles: the element below which a share q of all lies (`aten/src/ATen/native/Sorting.cpp`: `quantile_compute`).
+"""Quantiles: the element below which a share q of all lies (`aten/src/ATen/native/Sorting.cpp`:
+`quantile_compute`).
 
-Sort; the rank q · (n - 1) is where to look. When it lies between two places, `interpolation` says what to take: the lower or the
-higher one, the nearer one (at a tie the even place), the middle of both, or, "linear", the point as far between them as the rank
-is. With a NaN in a row its rank is the last one, where NaN is; `nanquantile` counts only what is no NaN.
+Sort; the rank q · (n - 1) is where to look. When it lies between two places, `interpolation` says
+what to take: the lower or the higher one, the nearer one (at a tie the even place), the middle of
+both, or, "linear", the point as far between them as the rank is. With a NaN in a row its rank is
+the last one, where NaN is; `nanquantile` counts only what is no NaN.
 
 How the real one differs: it does not; there, too, all is composed of other operators.
 """
@@ -18,39 +20,54 @@ from internals.core.geometry import wrap_dim
 MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def quantile(self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear") -> Any:
-    """The quantiles `q`, a number or a vector, along `dim` or of all elements; those of a vector become the first dimension.
+def quantile(
+    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Any:
+    """The quantiles `q`, a number or a vector, along `dim` or of all elements; those of a vector
+    become the first dimension.
 
-    Raises RuntimeError for an empty tensor, for other dtypes than float32 and float64, which both must have, and for `q` outside
-    of 0...1.
+    Raises RuntimeError for an empty tensor, for other dtypes than float32 and float64, which both
+    must have, and for `q` outside of 0...1.
     """
     return _quantile(self, q, dim, keepdim, interpolation, False)
 
 
-def nanquantile(self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear") -> Any:
+def nanquantile(
+    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Any:
     """The quantiles of what is not NaN; NaN where that is nothing."""
     return _quantile(self, q, dim, keepdim, interpolation, True)
 
 
 def quantile_scalar(
-    self: Any, q: float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    self: Any,
+    q: float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """One quantile."""
     return _quantile(self, _as_tensor(self, q), dim, keepdim, interpolation, False)
 
 
 def nanquantile_scalar(
-    self: Any, q: float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    self: Any,
+    q: float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """One quantile of what is not NaN."""
     return _quantile(self, _as_tensor(self, q), dim, keepdim, interpolation, True)
 
 
-def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+def _quantile(
+    self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Any:
     if interpolation not in MODES:
         raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-            + interpolation
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            "but got " + interpolation
         )
     _check(self, q)
     rows = _sorted_rows(self, dim, keepdim)
@@ -66,9 +83,15 @@ def _quantile(self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: 
     below = rank.to(dt.int64)
     values = rows.gather(-1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = ops.full_like(rank, 0.5, None, None, None, None, None) if interpolation == "midpoint" else rank - below
+        weight = (
+            ops.full_like(rank, 0.5, None, None, None, None, None)
+            if interpolation == "midpoint"
+            else rank - below
+        )
         values.lerp_(rows.gather(-1, rank.ceil().to(dt.int64)), weight)
-    return values.squeeze_(-1) if not q.dim() else values.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+    return (
+        values.squeeze_(-1) if not q.dim() else values.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+    )
 
 
 def _sorted_rows(self: Any, dim: int | None, keepdim: bool) -> Any:

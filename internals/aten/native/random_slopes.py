@@ -1,7 +1,9 @@
-"""leaky_relu with a random slope for each negative element (`aten/src/ATen/native/Activation.cpp`: rrelu).
+"""leaky_relu with a random slope for each negative element (`aten/src/ATen/native/Activation.cpp`:
+rrelu).
 
-The slopes are what the gradient needs, so `rrelu_with_noise` writes them to its argument `noise`, with 1 for the other elements.
-It is the rare operator whose schema says that it fills in an argument and yet returns a new tensor: `Tensor(b!) noise`.
+The slopes are what the gradient needs, so `rrelu_with_noise` writes them to its argument `noise`,
+with 1 for the other elements. It is the rare operator whose schema says that it fills in an
+argument and yet returns a new tensor: `Tensor(b!) noise`.
 
 How the real one differs: in training a loop draws and multiplies, element after element.
 """
@@ -18,20 +20,29 @@ from internals.core.scalar import real
 
 
 def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
+    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one
+    for each negative element.
+    """
     _check_bounds(lower, upper)
-    return ops.rrelu_with_noise(self, self.detach().new_empty(self.shape), lower, upper, training, generator)
+    return ops.rrelu_with_noise(
+        self, self.detach().new_empty(self.shape), lower, upper, training, generator
+    )
 
 
 def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
     _check_bounds(lower, upper)
-    return ops.rrelu_with_noise_(self, self.detach().new_empty(self.shape), lower, upper, training, generator)
+    return ops.rrelu_with_noise_(
+        self, self.detach().new_empty(self.shape), lower, upper, training, generator
+    )
 
 
-def rrelu_with_noise(self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+def rrelu_with_noise(
+    self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any
+) -> Any:
     """The same; in training `noise` becomes what each element was multiplied by.
 
-    Raises RuntimeError where `noise` has another shape or dtype, or `lower` is more than `upper` and numbers are drawn.
+    Raises RuntimeError where `noise` has another shape or dtype, or `lower` is more than `upper`
+    and numbers are drawn.
     """
     if self.shape != noise.shape:
         raise RuntimeError(
@@ -46,23 +57,37 @@ def rrelu_with_noise(self: Any, noise: Any, lower: Any, upper: Any, training: bo
     check_same_dtype(self, noise)
     negative = (x <= 0).reshape(-1)
     low, high = real(lower, float64), real(upper, float64)
-    drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(low, high, generator=generator)
+    drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(
+        low, high, generator=generator
+    )
     slopes = x.new_ones(x.numel()).index_put([negative], drawn.to(x.dtype)).reshape(x.shape)
     noise.copy_(slopes)
     return x * slopes
 
 
-def rrelu_with_noise_(self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+def rrelu_with_noise_(
+    self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any
+) -> Any:
     return write_inplace(self, rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 
 def rrelu_with_noise_backward(
-    grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
+    grad_output: Any,
+    self: Any,
+    noise: Any,
+    lower: Any,
+    upper: Any,
+    training: bool,
+    self_is_result: bool,
 ) -> Any:
-    """`grad_output` times the noise; without training there was one slope, and it is leaky_relu's gradient."""
+    """`grad_output` times the noise; without training there was one slope, and it is leaky_relu's
+    gradient.
+    """
     if training:
         return grad_output.detach() * noise
-    return ops.leaky_relu_backward(grad_output.detach(), self.detach(), _middle(lower, upper), self_is_result)
+    return ops.leaky_relu_backward(
+        grad_output.detach(), self.detach(), _middle(lower, upper), self_is_result
+    )
 
 
 def _middle(lower: Any, upper: Any) -> float:

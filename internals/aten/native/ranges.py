@@ -1,7 +1,8 @@
-"""More tensors from nothing: `logspace`, `range`, ranges between 0-d tensors, `empty_permuted` (`RangeFactories.cpp`).
+"""More tensors from nothing: `logspace`, `range`, ranges between 0-d tensors, `empty_permuted`
+(`RangeFactories.cpp`).
 
-How the real one differs: `logspace` computes each power in the dtype of the result, here in double precision (complex numbers: in
-complex double).
+How the real one differs: `logspace` computes each power in the dtype of the result, here in double
+precision (complex numbers: in complex double).
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from internals.core.warn import warn
 from .factories import arange_start_step, empty, kind_between, linspace
 
 DEPRECATED = (
-    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-    "builtin. Instead, use torch.arange, which produces values in [start, end)."
+    "torch.range is deprecated and will be removed in a future release because its behavior is "
+    "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in "
+    "[start, end)."
 )
 
 
@@ -39,7 +41,9 @@ def logspace(
     pin_memory: Any = None,
     out: Any = None,
 ) -> Any:
-    """`base` to the powers `linspace(start, end, steps)`. Raises RuntimeError for a negative `steps`."""
+    """`base` to the powers `linspace(start, end, steps)`. Raises RuntimeError for a negative
+    `steps`.
+    """
     if out is not None:
         values = logspace(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory)
         return range_out(out, values, warns=False)
@@ -68,7 +72,9 @@ def range_step(
     start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
-    """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it is deprecated."""
+    """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it
+    is deprecated.
+    """
     if out is not None:
         values = range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory)
         return range_out(out, values, warns=False)
@@ -78,7 +84,8 @@ def range_step(
     if kind.category == dt.INTEGRAL:
         start, end, step = (checked(x, dt.int64).item() for x in (start, end, step))
     if not start == end:
-        arange_start_step(start, end, step, dt.float64, None, META, None)  # which refuses what makes no sense
+        # which refuses what makes no sense
+        arange_start_step(start, end, step, dt.float64, None, META, None)
     elif not step:
         raise RuntimeError("step must be nonzero")
     count = int((float(end) - float(start)) / float(step)) + 1
@@ -89,7 +96,12 @@ def range_step(
 
 
 def range(
-    start: Any, end: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+    start: Any,
+    end: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
 ) -> Any:
     return range_step(start, end, 1, dtype, layout, device, pin_memory)
 
@@ -133,21 +145,23 @@ def empty_permuted(
     device: Any = None,
     pin_memory: Any = None,
 ) -> Any:
-    """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`, the outermost first.
+    """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`, the
+    outermost first.
 
     Raises RuntimeError unless that names every dimension once.
     """
     ndim = len(size)
     if len(physical_layout) != ndim:
         raise RuntimeError(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-            f"{ndim} is not equal to len(physical_layout) = {len(physical_layout)}"
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {ndim} is not equal to len(physical_layout) = {len(physical_layout)}"
         )
     for i, d in enumerate(physical_layout):
         if not 0 <= d < ndim:
             raise RuntimeError(
-                f"Dimension out of range (expected to be between 0 and {ndim - 1}, but got {d} at index {i}).  NB: negative dims "
-                "not currently supported; file an issue if you want it."
+                f"Dimension out of range (expected to be between 0 and {ndim - 1}, but got {d} at "
+                f"index {i}).  NB: negative dims not currently supported; file an issue if you "
+                "want it."
             )
         if d in physical_layout[:i]:
             raise RuntimeError("Duplicate dim not allowed")
@@ -161,6 +175,7 @@ def _number(value: Any, op: str, name: str) -> Any:
         return value
     if value.dim():
         raise RuntimeError(
-            f"{op} only supports 0-dimensional start and end tensors, but got {name} with {value.dim()} dimension(s)."
+            f"{op} only supports 0-dimensional start and end tensors, but got {name} with "
+            f"{value.dim()} dimension(s)."
         )
     return value.item()  # type: ignore[attr-defined]

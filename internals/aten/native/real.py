@@ -1,7 +1,8 @@
-"""Functions of real numbers: which dtypes they take (`aten/src/ATen/Dispatch.h`: `AT_DISPATCH_FLOATING_TYPES_AND`).
+"""Functions of real numbers: which dtypes they take (`aten/src/ATen/Dispatch.h`:
+`AT_DISPATCH_FLOATING_TYPES_AND`).
 
-A kernel that numpy or scipy has a loop for is one line: `erfinv = partial(real, "erfinv_vml_cpu", "erfinv")`. The first
-argument is what PyTorch calls the kernel; errors say it.
+A kernel that numpy or scipy has a loop for is one line: `erfinv = partial(real, "erfinv_vml_cpu",
+"erfinv")`. The first argument is what PyTorch calls the kernel; errors say it.
 
 How the real one differs: the list of dtypes is a macro around each loop.
 """
@@ -17,9 +18,11 @@ from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL
 
 
-def real(kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True) -> Any:
-    """`loop`, a function or the name of one of scipy's, of tensors and numbers. Integers become the default dtype first; if
-    `promote` is "common", they are refused.
+def real(
+    kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True
+) -> Any:
+    """`loop`, a function or the name of one of scipy's, of tensors and numbers. Integers become the
+    default dtype first; if `promote` is "common", they are refused.
 
     Raises NotImplementedError for complex numbers, and for half precision where `half` is False.
     """

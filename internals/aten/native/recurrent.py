@@ -1,13 +1,14 @@
 """Recurrent cells and the loops over time and layers (`aten/src/ATen/native/RNN.cpp`).
 
-A cell takes an input and a state to the next state. A layer unrolls the cell over a sequence; a network stacks layers, each
-reading the outputs of the one below, forwards and, if bidirectional, backwards too. The product of the inputs with `weight_ih`
-does not depend on the state: it is taken once for the whole sequence, with both biases added, and only the product with
-`weight_hh` is left for the loop. Everything is made of differentiable operators, so backpropagation through time is what
-autograd does by itself.
+A cell takes an input and a state to the next state. A layer unrolls the cell over a sequence; a
+network stacks layers, each reading the outputs of the one below, forwards and, if bidirectional,
+backwards too. The product of the inputs with `weight_ih` does not depend on the state: it is taken
+once for the whole sequence, with both biases added, and only the product with `weight_hh` is left
+for the loop. Everything is made of differentiable operators, so backpropagation through time is
+what autograd does by itself.
 
-How the real one differs: its loop is the same, in C++; on GPUs cuDNN runs whole networks in one call, on CPUs oneDNN may run
-an LSTM.
+How the real one differs: its loop is the same, in C++; on GPUs cuDNN runs whole networks in one
+call, on CPUs oneDNN may run an LSTM.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ def _layers(
     step: Step, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs, the last state.
+    """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs, the
+    last state.
 
-    `hx` holds h, or h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of
-    its backward direction, of layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`,
-    the projection of h if there is one.
+    `hx` holds h, or h and c, each (num_layers * directions, N, H); `params` the weights of layer 0,
+    of its backward direction, of layer 1 and so on: weight_ih, weight_hh, the two biases if
+    `has_biases`, the projection of h if there is one.
     """
     options = num_layers, dropout, train, bidirectional, batch_first
     return _Stack(step, params, has_biases, *options)(input, hx)
@@ -56,7 +58,9 @@ def _packed_layers(
     step: Step, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool,
     num_layers: int, dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The same for a packed sequence: `data` has the steps of all, `batch_sizes[t]` rows belong to step t."""
+    """The same for a packed sequence: `data` has the steps of all, `batch_sizes[t]` rows belong to
+    step t.
+    """
     run = _Packed(step, params, has_biases, num_layers, dropout, train, bidirectional, False)
     run.batch_sizes = _steps(batch_sizes)
     return run(data, hx)
@@ -65,7 +69,8 @@ def _packed_layers(
 def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
     """The four gates lie in the order input, forget, cell, output.
 
-    `gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is transposed.
+    `gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is
+    transposed.
     """
     h, c = state
     i, f, g, o = F.addmm(gates, h, w_hh).chunk(4, 1)
@@ -99,7 +104,11 @@ def _relu_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Sta
 
 def _input_gates(step: Step, x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
     """What the inputs contribute to the gates, at all times at once."""
-    return linear(x, w_ih, b_ih if b_hh is None or step is _gru_step else b_hh if b_ih is None else b_ih + b_hh)
+    return linear(
+        x,
+        w_ih,
+        b_ih if b_hh is None or step is _gru_step else b_hh if b_ih is None else b_ih + b_hh,
+    )
 
 
 def _parts(step: Step, hx: Any, operator: str = "lstm") -> State:
@@ -140,15 +149,21 @@ class _Stack:
             outputs = []
             for direction in range(self.directions):
                 at = layer * self.directions + direction
-                output, state = self.unroll(x, states[at], self.weights[at], backwards=direction == 1)
+                output, state = self.unroll(
+                    x, states[at], self.weights[at], backwards=direction == 1
+                )
                 outputs.append(output)
                 last.append(state)
             x = outputs[0] if len(outputs) == 1 else F.cat(outputs, -1)
         output = x.transpose(0, 1) if self.batch_first else x
         return (output, *(F.stack(list(h), 0) for h in zip(*last)))
 
-    def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
-        """The cell over time: outputs (T, N, H) in the order of time, and the state after the last step taken."""
+    def unroll(
+        self, x: Any, state: State, weights: Sequence[Any], backwards: bool
+    ) -> tuple[Any, State]:
+        """The cell over time: outputs (T, N, H) in the order of time, and the state after the last
+        step taken.
+        """
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
         if not x.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
@@ -162,14 +177,18 @@ class _Stack:
 
 
 class _Packed(_Stack):
-    """Layers over a packed sequence: step t takes the next `batch_sizes[t]` rows of the data, longer sequences first.
+    """Layers over a packed sequence: step t takes the next `batch_sizes[t]` rows of the data,
+    longer sequences first.
 
-    Forwards, the sequences that have ended drop out at the end of the batch; backwards, they join there with their first state.
+    Forwards, the sequences that have ended drop out at the end of the batch; backwards, they join
+    there with their first state.
     """
 
     batch_sizes: list[int]
 
-    def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
+    def unroll(
+        self, x: Any, state: State, weights: Sequence[Any], backwards: bool
+    ) -> tuple[Any, State]:
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
         gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).split(self.batch_sizes, 0)
         w_hh = w_hh.t()
@@ -181,7 +200,9 @@ class _Packed(_Stack):
                 ended.append(tuple(h.narrow(0, now, before - now) for h in state))
                 state = tuple(h.narrow(0, 0, now) for h in state)
             elif now > before:
-                state = tuple(F.cat([h, h0.narrow(0, before, now - before)], 0) for h, h0 in zip(state, first))
+                state = tuple(
+                    F.cat([h, h0.narrow(0, before, now - before)], 0) for h, h0 in zip(state, first)
+                )
             state = self.step(gate, state, w_hh, b_hh, w_hr)
             outputs.append(state[0])
         last = tuple(F.cat(list(parts), 0) for parts in zip(state, *reversed(ended)))
@@ -189,7 +210,9 @@ class _Packed(_Stack):
 
 
 def _steps(batch_sizes: Any) -> list[int]:
-    """How many sequences take part in each step. Raises RuntimeError for what is no vector of int64, or has no steps."""
+    """How many sequences take part in each step. Raises RuntimeError for what is no vector of
+    int64, or has no steps.
+    """
     if batch_sizes.dim() != 1 or batch_sizes.dtype is not int64:
         raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
     if not batch_sizes.numel():
@@ -213,13 +236,19 @@ def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[t
 def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None:
     """Raises RuntimeError naming the first size that does not fit the weights."""
     if input.size(1) != w_ih.size(1):
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}"
+        )
     for label, h in enumerate(states):
         if input.size(0) != h.size(0):
-            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{label} batch size {h.shape[0]}")
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{label} batch size "
+                f"{h.shape[0]}"
+            )
         if h.size(1) != w_hh.size(1):
             raise RuntimeError(
-                f"hidden{label} has inconsistent hidden_size: got {h.shape[1]}, expected {w_hh.shape[1]}"
+                f"hidden{label} has inconsistent hidden_size: got {h.shape[1]}, expected "
+                f"{w_hh.shape[1]}"
             )
 
 

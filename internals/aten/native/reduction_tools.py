@@ -1,10 +1,12 @@
-"""What reductions share: which dimensions go, what shape is left, where the result is put (`ReduceOpsUtils.h`).
+"""What reductions share: which dimensions go, what shape is left, where the result is put
+(`ReduceOpsUtils.h`).
 
-And how to add up many numbers without losing digits. Adding n numbers one after the other can lose up to n units in the last
-place; adding them in blocks, then the blocks' sums in blocks, loses a few.
+And how to add up many numbers without losing digits. Adding n numbers one after the other can lose
+up to n units in the last place; adding them in blocks, then the blocks' sums in blocks, loses a
+few.
 
-How the real one differs: a reduction is a `TensorIterator` whose output has stride 0 in the reduced dimensions; `cascade_sum`
-does the blocks of the sum inside the vectorised loop.
+How the real one differs: a reduction is a `TensorIterator` whose output has stride 0 in the reduced
+dimensions; `cascade_sum` does the blocks of the sum inside the vectorised loop.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ BLOCK = 128
 def reduced_dims(self: Any, dim: Sequence[int] | int | None) -> tuple[int, ...]:
     """The dimensions to reduce, wrapped; None and [] mean all. A 0-d tensor has none to reduce."""
     ndim = len(self._geometry.sizes)
-    return (tuple(range(ndim)) if dim is None else wrap_dims(dim, ndim)) if ndim else wrap_dims(dim, 0)[:0]
+    return (
+        (tuple(range(ndim)) if dim is None else wrap_dims(dim, ndim))
+        if ndim
+        else wrap_dims(dim, 0)[:0]
+    )
 
 
 def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
@@ -44,16 +50,30 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
 
 
 def store(
-    self: Any, loop: Callable[[], Any], dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None, name: str = "", *args: Any
+    self: Any,
+    loop: Callable[[], Any],
+    dims: Sequence[int],
+    keepdim: bool,
+    d: dtype,
+    out: Any = None,
+    name: str = "",
+    *args: Any,
 ) -> Any:
-    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are gone.
+    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are
+    gone.
 
-    On another device `loop` is not run: there `name` fills it (`on_device`), which is called with `dims` and `args`.
+    On another device `loop` is not run: there `name` fills it (`on_device`), which is called with
+    `dims` and `args`.
     """
     g = self._geometry
-    result: Any = loop() if g.device is CPU else None  # before `out`, which may be `self`, is resized
+    # before `out`, which may be `self`, is resized
+    result: Any = loop() if g.device is CPU else None
     sizes = reduced_sizes(g.sizes, dims, keepdim)
-    target = empty_contiguous(sizes, d, g.device) if out is None else set_output(sizes, d, out, device=g.device)
+    target = (
+        empty_contiguous(sizes, d, g.device)
+        if out is None
+        else set_output(sizes, d, out, device=g.device)
+    )
     g = target._geometry
     if g.stored:
         array(target)[...] = result if not keepdim or not dims else result.reshape(g.sizes)
@@ -68,7 +88,9 @@ def cast(self: Any, d: dtype) -> Any:
 
 
 def total(a: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over `axes`, which disappear; half precision is added up in single. Integers wrap around."""
+    """The sum over `axes`, which disappear; half precision is added up in single. Integers wrap
+    around.
+    """
     accumulate = np.dtype(np.float32) if a.dtype == np.float16 else a.dtype
     n = a.size if len(axes) == a.ndim else prod([a.shape[i] for i in axes])
     if a.dtype.kind in "iu" or n <= BLOCK:
@@ -83,7 +105,9 @@ def total(a: Any, axes: tuple[int, ...]) -> Any:
 
 
 def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
-    """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for everything else."""
+    """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for
+    everything else.
+    """
     geometry = self._geometry
     if geometry.stored >= settings.least:
         found = compiled_sum(self, dim, keepdim, geometry.dtype, None, mean)
@@ -98,7 +122,11 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
     token = quiet()
     try:
         if ones is not None:  # rows: BLAS adds them up faster, as a product with ones
-            np.dot(ones, a if a.ndim == 2 else a.reshape(n, -1), target if target.ndim == 1 else target.reshape(-1))
+            np.dot(
+                ones,
+                a if a.ndim == 2 else a.reshape(n, -1),
+                target if target.ndim == 1 else target.reshape(-1),
+            )
         elif axes is None:
             np.add.reduce(a.reshape(-1), 0, None, target)
         else:
@@ -130,13 +158,19 @@ def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: b
 
 
 def shares_memory(self: Any, out: Any) -> bool:
-    """Whether writing to `out` may change what is still to be read of `self`; numpy computes first and stores then."""
+    """Whether writing to `out` may change what is still to be read of `self`; numpy computes first
+    and stores then.
+    """
     return out is not None and out._storage is self._storage
 
 
 @lru_cache(maxsize=1 << 10)
-def _compiled_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: dtype, mean: bool) -> Any:
-    """For `compiled_sum`: dimensions, the result's geometry, what to run if these are simple rows, and how many are added."""
+def _compiled_plan(
+    g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: dtype, mean: bool
+) -> Any:
+    """For `compiled_sum`: dimensions, the result's geometry, what to run if these are simple rows,
+    and how many are added.
+    """
     from internals.aten.compiled.reductions import adds_up, plan_of_sums
 
     if not adds_up(g.dtype, d) or mean > d.is_floating_point:
@@ -147,8 +181,12 @@ def _compiled_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: d
 
 
 @lru_cache(maxsize=1 << 12)
-def _quick_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool) -> tuple[Geometry, Any, Any, int] | None:
-    """For `quick_sum`: the result's geometry, the axes (None: all, in one run), ones for the rows, and how many are added."""
+def _quick_plan(
+    g: Geometry, dim: tuple[int, ...] | None, keepdim: bool
+) -> tuple[Geometry, Any, Any, int] | None:
+    """For `quick_sum`: the result's geometry, the axes (None: all, in one run), ones for the rows,
+    and how many are added.
+    """
     g = g.without_grad
     if not (g.fast and g.takes_floats):
         return None
@@ -190,4 +228,6 @@ def _subscripts(ndim: int, dims: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]
     """What einsum is told, and the index that puts the reduced dimensions back with size 1."""
     letters = "abcdefghijklmnopqrstuvwxyz"[:ndim]
     kept = "".join([c for d, c in enumerate(letters) if d not in dims])
-    return f"{letters},{letters}->{kept}", tuple(None if d in dims else slice(None) for d in range(ndim))
+    return f"{letters},{letters}->{kept}", tuple(
+        None if d in dims else slice(None) for d in range(ndim)
+    )

@@ -1,11 +1,12 @@
 """Sums, products, means, counts, and "is any", "are all" (`aten/src/ATen/native/ReduceOps.cpp`).
 
-`dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1. Sums and products of integers
-and bools are int64. `dtype=` converts the elements first.
+`dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1.
+Sums and products of integers and bools are int64. `dtype=` converts the elements first.
 
 Sums, means and products of large tensors are left to machine code (`aten/compiled/reductions.py`).
 
-How the real one differs: one vectorised two-pass loop per operation, split over threads, for tensors of any size.
+How the real one differs: one vectorised two-pass loop per operation, split over threads, for
+tensors of any size.
 """
 
 from __future__ import annotations
@@ -48,26 +49,49 @@ def sum(self: Any, dtype: dtype | None = None) -> Any:
 
 
 def sum_dim_IntList(
-    self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+    self: Any,
+    dim: Sequence[int] | None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    out: Any = None,
 ) -> Any:
-    """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a repeated one."""
+    """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a
+    repeated one.
+    """
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim)) is not None:
         return quick
     dims = reduced_dims(self, dim)
     d = sum_dtype(self, dtype, out)
-    if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None:
+    if (
+        self._geometry.stored >= settings.least
+        and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None
+    ):
         return found
     if d is dt.bool_:
-        return store(self, lambda: np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out, "reductions.any")
-    return store(self, lambda: quietly(total, cast(self, d), dims), dims, keepdim, d, out, "reductions.sum")
+        return store(
+            self,
+            lambda: np.logical_or.reduce(array(self), axis=dims),
+            dims,
+            keepdim,
+            d,
+            out,
+            "reductions.any",
+        )
+    return store(
+        self, lambda: quietly(total, cast(self, d), dims), dims, keepdim, d, out, "reductions.sum"
+    )
 
 
 def sum_to_size(self: Any, size: Sequence[int]) -> Any:
-    """The sum over the dimensions that were, or could be, expanded from `size`. Raises RuntimeError when none were."""
+    """The sum over the dimensions that were, or could be, expanded from `size`. Raises RuntimeError
+    when none were.
+    """
     extra = self.dim() - len(size)
     misfits = [n for n, m in zip(reversed(size), reversed(self.shape)) if n not in (1, m)]
     if extra < 0 or misfits:
-        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+        raise RuntimeError(
+            f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}."
+        )
     if not size:
         return ops.sum(self, None)
     dims = [d for d, n in enumerate(self.shape) if d < extra or size[d - extra] == 1 != n]
@@ -80,7 +104,9 @@ def prod(self: Any, dtype: dtype | None = None) -> Any:
     return _product(self, reduced_dims(self, None), False, dtype, None)
 
 
-def prod_dim_int(self: Any, dim: int, keepdim: bool = False, dtype: dtype | None = None, out: Any = None) -> Any:
+def prod_dim_int(
+    self: Any, dim: int, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+) -> Any:
     """The product over one dimension."""
     return _product(self, reduced_dims(self, dim), keepdim, dtype, out)
 
@@ -91,9 +117,15 @@ def mean(self: Any, dtype: dtype | None = None, out: Any = None) -> Any:
 
 
 def mean_dim(
-    self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+    self: Any,
+    dim: Sequence[int] | None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    out: Any = None,
 ) -> Any:
-    """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
+    """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or
+    complex.
+    """
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
         return quick
     d = dtype or (out.dtype if out is not None else self.dtype)
@@ -102,15 +134,31 @@ def mean_dim(
         raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
     if not is_floating(d):
         check_cast(dt.get_default_dtype(), d)
-    if self._geometry.stored >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None:
+    if (
+        self._geometry.stored >= settings.least
+        and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None
+    ):
         return found
     dims = reduced_dims(self, dim)
     n = product([self.shape[i] for i in dims])
-    return store(self, lambda: quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out, "reductions.mean", n)
+    return store(
+        self,
+        lambda: quietly(_mean, cast(self, d), dims, n),
+        dims,
+        keepdim,
+        d,
+        out,
+        "reductions.mean",
+        n,
+    )
 
 
 def nansum(
-    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+    self: Any,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    out: Any = None,
 ) -> Any:
     """`sum`, NaN counting as 0. Raises RuntimeError for complex numbers."""
     dims = reduced_dims(self, dim)
@@ -121,14 +169,27 @@ def nansum(
         return sum_dim_IntList(self, dim, keepdim, dtype, out)
     if self.numel() and (d.is_complex or (d.category < FLOATING and dtype is None)):
         raise not_implemented("nansum_cpu", d)
-    return store(self, lambda: quietly(total, _without_nan(array(self)).astype(d.np), dims), dims, keepdim, d, out)
+    return store(
+        self,
+        lambda: quietly(total, _without_nan(array(self)).astype(d.np), dims),
+        dims,
+        keepdim,
+        d,
+        out,
+    )
 
 
-def nanmean(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Any:
-    """The mean of what is not NaN; NaN of nothing. Raises RuntimeError for integers, bools and complex numbers."""
+def nanmean(
+    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None
+) -> Any:
+    """The mean of what is not NaN; NaN of nothing. Raises RuntimeError for integers, bools and
+    complex numbers.
+    """
     if not is_floating(self.dtype):
         name = SCALAR_TYPE_NAME[self.dtype]
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {name}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {name}"
+        )
     if dtype is not None and not is_floating(dtype):
         raise RuntimeError(_NO_MEAN.format("nanmean", "Optional", SCALAR_TYPE_NAME[dtype]))
     numbers = ops.sum_dim_IntList(ops.logical_not(ops.isnan(self.detach())), dim, keepdim, None)
@@ -154,7 +215,9 @@ def any_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     return _truth("any", np.logical_or, self, reduced_dims(self, dim), keepdim, out)
 
 
-def any_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def any_dims(
+    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
     """Over several dimensions; None means all of them, [] none."""
     return _truth("any", np.logical_or, self, listed_dims(self, dim), keepdim, out)
 
@@ -168,7 +231,9 @@ def all_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     return _truth("all", np.logical_and, self, reduced_dims(self, dim), keepdim, out)
 
 
-def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def all_dims(
+    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
     """Over several dimensions; None means all of them, [] none."""
     return _truth("all", np.logical_and, self, listed_dims(self, dim), keepdim, out)
 
@@ -197,11 +262,24 @@ def sum_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
 
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
     d = sum_dtype(self, dtype, out)
-    if self._geometry.stored >= settings.least and (found := compiled_product(self, dims, keepdim, d, out)) is not None:
+    if (
+        self._geometry.stored >= settings.least
+        and (found := compiled_product(self, dims, keepdim, d, out)) is not None
+    ):
         return found
-    loop, name = (np.logical_and, "reductions.all") if d is dt.bool_ else (np.multiply, "reductions.prod")
+    loop, name = (
+        (np.logical_and, "reductions.all") if d is dt.bool_ else (np.multiply, "reductions.prod")
+    )
     accumulate = np.float32 if d is dt.float16 else d.np
-    return store(self, lambda: quietly(loop.reduce, cast(self, d), dims, accumulate), dims, keepdim, d, out, name)
+    return store(
+        self,
+        lambda: quietly(loop.reduce, cast(self, d), dims, accumulate),
+        dims,
+        keepdim,
+        d,
+        out,
+        name,
+    )
 
 
 def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, out: Any) -> Any:
@@ -220,15 +298,30 @@ def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool
     """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
     d = out.dtype if out is not None else dt.uint8 if self.dtype is dt.uint8 else dt.bool_
     if d not in (dt.bool_, dt.uint8):
-        raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[d]}")
-    return store(self, lambda: loop.reduce(array(self), axis=dims), dims, keepdim, d, out, f"reductions.{name}")
+        raise RuntimeError(
+            f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[d]}"
+        )
+    return store(
+        self,
+        lambda: loop.reduce(array(self), axis=dims),
+        dims,
+        keepdim,
+        d,
+        out,
+        f"reductions.{name}",
+    )
 
 
 def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
     """The dimensions that `any` and `all` reduce: [] means none."""
     return (
-        () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)
+        ()
+        if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0)
+        else reduced_dims(self, dim)
     )
 
 
-_NO_MEAN = "{}(): could not infer output dtype. {} dtype must be either a floating point or complex dtype. Got: {}"
+_NO_MEAN = (
+    "{}(): could not infer output dtype. {} dtype must be either a floating point or complex "
+    "dtype. Got: {}"
+)

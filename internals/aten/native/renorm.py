@@ -20,7 +20,8 @@ from .norms import linalg_vector_norm
 def renorm(self: Any, p: Any, dim: int, maxnorm: Any, out: Any = None) -> Any:
     """Each slice across `dim` whose p-norm is above `maxnorm` is scaled down to it.
 
-    Raises RuntimeError unless p > 0 and maxnorm >= 0, for integers, and for fewer than two dimensions.
+    Raises RuntimeError unless p > 0 and maxnorm >= 0, for integers, and for fewer than two
+    dimensions.
     """
     if isinstance(p, complex):
         raise RuntimeError("renorm: p must be real-valued")
@@ -31,7 +32,9 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any, out: Any = None) -> Any:
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions"
+        )
     d = wrap_dim(dim, self.dim())
     norms = linalg_vector_norm(self, p, [i for i in range(self.dim()) if i != d], True)
     target = set_output(self.shape, self.dtype, out, out is self)

@@ -1,18 +1,19 @@
 """Resampling images (`aten/src/ATen/native/UpSample.h`, `cpu/UpSampleKernel.cpp`).
 
-Whatever the filter, each dimension is resampled by itself, and linearly: position i of the output is a weighted sum of some
-positions of the input. So a filter is a matrix, (output, input), with a handful of weights in each row, and its gradient is
-the transposed matrix.
+Whatever the filter, each dimension is resampled by itself, and linearly: position i of the output
+is a weighted sum of some positions of the input. So a filter is a matrix, (output, input), with a
+handful of weights in each row, and its gradient is the transposed matrix.
 
-| filter    | weights of                                                                         |
-|-----------|------------------------------------------------------------------------------------|
-| nearest   | 1 for position floor(i * n / m); "exact": of the pixels' centers, floor((i + 1/2) * n / m) |
-| linear    | the two nearest, by distance                                                       |
-| cubic     | the four nearest, by Keys' polynomial with a = -3/4                                |
-| antialias | when shrinking, all that the filter reaches when it is stretched by n / m          |
+| filter    | weights of                                                                        |
+|-----------|-----------------------------------------------------------------------------------|
+| nearest   | 1 for position floor(i * n / m); "exact": of the pixels' centers, floor((i + 1/2) |
+|           | * n / m)                                                                          |
+| linear    | the two nearest, by distance                                                      |
+| cubic     | the four nearest, by Keys' polynomial with a = -3/4                               |
+| antialias | when shrinking, all that the filter reaches when it is stretched by n / m         |
 
-Nearest and bilinear in two dimensions, which most networks use, have ways of their own. Images of bytes are mixed in integers
-(`resampling_bytes.py`).
+Nearest and bilinear in two dimensions, which most networks use, have ways of their own. Images of
+bytes are mixed in integers (`resampling_bytes.py`).
 
 How the real one differs: kernels for each case gather only the positions that have a weight.
 """
@@ -33,11 +34,19 @@ from .resampling_bytes import mixed_bytes
 from .resampling_checks import check_gradient, check_input
 
 
-def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
+def upsample_nearest2d(
+    self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None
+) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
-    check_input(self, output_size, 2, f"upsample_nearest2d_{'out_frame' if self.is_cuda else 'channels_last'}")
+    check_input(
+        self,
+        output_size,
+        2,
+        f"upsample_nearest2d_{'out_frame' if self.is_cuda else 'channels_last'}",
+    )
     rows, columns = (
-        nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], output_size, (scales_h, scales_w))
+        nearest_positions(n, m, scale)
+        for n, m, scale in zip(self.shape[2:], output_size, (scales_h, scales_w))
     )
     out = empty_as(self, (*self.shape[:2], *output_size))
     if self._geometry.stored:
@@ -47,10 +56,19 @@ def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | 
 
 
 def upsample_bilinear2d(
-    self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
+    self: Any,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None,
+    scales_w: float | None,
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
-    check_input(self, output_size, 2, "upsample_bilinear2d_out_frame" if self.is_cuda else "compute_index_ranges_weights")
+    check_input(
+        self,
+        output_size,
+        2,
+        "upsample_bilinear2d_out_frame" if self.is_cuda else "compute_index_ranges_weights",
+    )
     out = empty_as(self, (*self.shape[:2], *output_size))
     if not self._geometry.stored:
         return on_device("upsampling.linear", out, self, align_corners, (scales_h, scales_w))
@@ -74,11 +92,15 @@ def upsample_nearest2d_backward(
     scales_h: float | None,
     scales_w: float | None,
 ) -> Any:
-    """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
+    """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs
+    that read it.
+    """
     check_gradient(grad_output, output_size, input_size, 2)
     out = empty_as(grad_output, input_size)
     if not grad_output._geometry.stored:
-        return on_device("upsampling.nearest_backward", out, grad_output, False, (scales_h, scales_w))
+        return on_device(
+            "upsampling.nearest_backward", out, grad_output, False, (scales_h, scales_w)
+        )
     g = array(grad_output)
     g = g.astype(np.float32) if grad_output.dtype is dt.float16 else g
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
@@ -98,11 +120,15 @@ def upsample_bilinear2d_backward(
     scales_h: float | None,
     scales_w: float | None,
 ) -> Any:
-    """The adjoint of `upsample_bilinear2d`: the transposed matrices, from the left for rows and from the right for columns."""
+    """The adjoint of `upsample_bilinear2d`: the transposed matrices, from the left for rows and
+    from the right for columns.
+    """
     check_gradient(grad_output, output_size, input_size, 2)
     out = empty_as(grad_output, input_size)
     if not grad_output._geometry.stored:
-        return on_device("upsampling.linear_backward", out, grad_output, align_corners, (scales_h, scales_w))
+        return on_device(
+            "upsampling.linear_backward", out, grad_output, align_corners, (scales_h, scales_w)
+        )
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
     rows, columns = (
         _mixing(input_size[dim], m, align_corners, scale, compute)
@@ -125,7 +151,9 @@ def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) 
     return np.minimum(np.floor(positions.astype(np.float32) * step).astype(np.int64), n - 1)
 
 
-def linear_weights(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[Any, Any, Any]:
+def linear_weights(
+    n: int, m: int, align_corners: bool, scale: float | None, compute: Any
+) -> tuple[Any, Any, Any]:
     """For each of `m` outputs the two source positions that it mixes, and the share of the second.
 
     As many outputs as sources are the sources themselves, whatever `scale` says.
@@ -153,10 +181,13 @@ def _mixing(n: int, m: int, align_corners: bool, scale: float | None, compute: A
 
 
 def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
-    """total[positions] += values along `dim`. The positions ascend, so those that are equal are one segment to add up."""
+    """total[positions] += values along `dim`. The positions ascend, so those that are equal are one
+    segment to add up.
+    """
     n, m = total.shape[dim], len(positions)
     before: Any = (slice(None),) * dim
-    if m % n == 0 and np.array_equal(positions, np.arange(m) // (m // n)):  # all segments are equally long
+    if m % n == 0 and np.array_equal(positions, np.arange(m) // (m // n)):
+        # all segments are equally long
         for i in range(m // n):
             total += values[(*before, slice(i, None, m // n))]
         return
@@ -178,7 +209,9 @@ def resample(kind: str, t: Any, output_size: Sequence[int], *how: Any) -> Any:
     elif t.dtype is dt.uint8 and len(scales) == 2:
         for dim, m, scale in zip((3, 2), reversed(output_size), reversed(scales)):
             if m != x.shape[dim]:
-                x = mixed_bytes(x, dim, *taps(kind, x.shape[dim], m, align_corners, scale, np.float64))
+                x = mixed_bytes(
+                    x, dim, *taps(kind, x.shape[dim], m, align_corners, scale, np.float64)
+                )
     else:
         compute = np.float64 if t.dtype is dt.float64 else np.float32
         x = x.astype(compute, copy=False)
@@ -187,15 +220,21 @@ def resample(kind: str, t: Any, output_size: Sequence[int], *how: Any) -> Any:
                 continue
             positions, weights = taps(kind, x.shape[dim], m, align_corners, scale, compute)
             across = [-1] + [1] * (x.ndim - dim - 1)
-            x = sum(x.take(at, dim) * weight.reshape(across) for at, weight in zip(positions, weights))
+            x = sum(
+                x.take(at, dim) * weight.reshape(across) for at, weight in zip(positions, weights)
+            )
         if t.dtype is dt.uint8:
             x = np.clip(np.rint(x), 0, 255)
     array(out)[...] = x
     return out
 
 
-def resample_backward(kind: str, grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], *how: Any) -> Any:
-    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`. Raises RuntimeError."""
+def resample_backward(
+    kind: str, grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], *how: Any
+) -> Any:
+    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`.
+    Raises RuntimeError.
+    """
     align_corners, scales = _corners_and_scales(kind, how)
     check_gradient(grad_output, output_size, input_size, len(scales))
     compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
@@ -212,7 +251,9 @@ def _corners_and_scales(kind: str, how: Sequence[Any]) -> tuple[bool, Sequence[f
     return (False, how) if kind in ("nearest", "exact") else (how[0], how[1:])
 
 
-def matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
+def matrix(
+    kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any
+) -> Any:
     """The weights (m, n) with which `m` positions are made of `n`."""
     total = np.zeros((m, n), compute)
     for at, weight in zip(*taps(kind, n, m, align_corners, scale, compute)):
@@ -223,7 +264,9 @@ def matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None, 
 def taps(
     kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The same, without the zeros: arrays of `m` positions, and arrays of the weights that they have."""
+    """The same, without the zeros: arrays of `m` positions, and arrays of the weights that they
+    have.
+    """
     if kind in ("nearest", "exact"):
         return [nearest_positions(n, m, scale, kind == "exact")], [np.ones(m, compute)]
     if kind == "linear":
@@ -235,12 +278,18 @@ def taps(
         first = np.floor(center)
         offsets = range(-1, 3)
         positions = [np.clip(first + offset, 0, n - 1).astype(np.int64) for offset in offsets]
-        return positions, [_keys(center - first - offset, -0.75).astype(compute) for offset in offsets]
+        return positions, [
+            _keys(center - first - offset, -0.75).astype(compute) for offset in offsets
+        ]
     return _antialiased(kind, n, m, step, compute)
 
 
-def _antialiased(kind: str, n: int, m: int, step: float, compute: Any) -> tuple[list[Any], list[Any]]:
-    """The taps of a filter that is stretched to `step` when that is more than 1; the weights add up to 1."""
+def _antialiased(
+    kind: str, n: int, m: int, step: float, compute: Any
+) -> tuple[list[Any], list[Any]]:
+    """The taps of a filter that is stretched to `step` when that is more than 1; the weights add up
+    to 1.
+    """
     shape, reach = FILTERS[kind]
     stretch = max(step, 1.0)
     support = reach * stretch
@@ -251,7 +300,8 @@ def _antialiased(kind: str, n: int, m: int, step: float, compute: Any) -> tuple[
     weights = np.where(offset < count, shape((start + offset - center + 0.5) / stretch), 0)
     total = weights.sum(0)
     weights = weights / np.where(total == 0, 1, total)
-    positions = np.where(offset < count, start + offset, start)  # what has no weight reads something that has
+    # what has no weight reads something that has
+    positions = np.where(offset < count, start + offset, start)
     return list(positions), list(weights.astype(compute))
 
 

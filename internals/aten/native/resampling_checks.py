@@ -1,6 +1,8 @@
-"""Which sizes resampling takes (`upsample_{1,2,3}d_common_check` and `compute_output_size` in `aten/src/ATen/native/UpSample.h`).
+"""Which sizes resampling takes (`upsample_{1,2,3}d_common_check` and `compute_output_size` in
+`aten/src/ATen/native/UpSample.h`).
 
-How the real one differs: a size that is not finite is a `value cannot be converted`, from deeper down.
+How the real one differs: a size that is not finite is a `value cannot be converted`, from deeper
+down.
 """
 
 from __future__ import annotations
@@ -16,40 +18,54 @@ from .gradient_checks import check_result
 
 
 def check_input(t: Any, output_size: Sequence[int], dims: int, kernel: str) -> None:
-    """Raises RuntimeError for sizes that cannot be, NotImplementedError, naming `kernel`, for a dtype that has none."""
+    """Raises RuntimeError for sizes that cannot be, NotImplementedError, naming `kernel`, for a
+    dtype that has none.
+    """
     _check_sizes(t.shape, output_size, dims)
     if t.shape[1] == 0:
-        raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(t.shape)}")
+        raise RuntimeError(
+            f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes "
+            f"{list(t.shape)}"
+        )
     if not (t.dtype.is_floating_point or t.dtype is dt.uint8):
         raise not_implemented(kernel, t.dtype)
 
 
-def check_gradient(grad: Any, output_size: Sequence[int], input_size: Sequence[int], dims: int) -> None:
+def check_gradient(
+    grad: Any, output_size: Sequence[int], input_size: Sequence[int], dims: int
+) -> None:
     """Raises RuntimeError unless `grad` may be that of a result of `output_size`."""
     _check_sizes(input_size, output_size, dims)
     expected = [*input_size[:2], *output_size]
     if dims == 1:
         check_result(grad, expected)
     elif grad.dim() != dims + 2:
-        raise RuntimeError(f"Expected grad_output to be a tensor of dimension {dims + 2} but got: dimension {grad.dim()}")
+        raise RuntimeError(
+            f"Expected grad_output to be a tensor of dimension {dims + 2} but got: dimension "
+            f"{grad.dim()}"
+        )
     for dim, n in enumerate(expected):
         if grad.shape[dim] != n:
             raise RuntimeError(
-                f"Expected grad_output to have the same shape as output; output.size({dim}) = {n} but got "
-                f"grad_output.size({dim}) = {grad.shape[dim]}"
+                f"Expected grad_output to have the same shape as output; output.size({dim}) = {n} "
+                f"but got grad_output.size({dim}) = {grad.shape[dim]}"
             )
 
 
-def sizes_and_scales(t: Any, output_size: Any, scale_factors: Any, dims: int) -> tuple[list[int], list[float | None]]:
-    """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors and the size they make."""
+def sizes_and_scales(
+    t: Any, output_size: Any, scale_factors: Any, dims: int
+) -> tuple[list[int], list[float | None]]:
+    """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors
+    and the size they make.
+    """
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     given = scale_factors if output_size is None else output_size
     if not len(given) == dims == t.dim() - 2:
         what = "scale_factors" if output_size is None else "output_size"
         raise RuntimeError(
-            f"Expected {dims} numbers in {what} and an input of {dims + 2} dimensions, but got {list(given)} and an input of "
-            f"sizes {list(t.shape)}"
+            f"Expected {dims} numbers in {what} and an input of {dims + 2} dimensions, but got "
+            f"{list(given)} and an input of sizes {list(t.shape)}"
         )
     if output_size is not None:
         return list(output_size), [None] * dims
@@ -60,12 +76,19 @@ def sizes_and_scales(t: Any, output_size: Any, scale_factors: Any, dims: int) ->
 
 def _check_sizes(input_size: Sequence[int], output_size: Sequence[int], dims: int) -> None:
     if len(output_size) != dims:
-        raise RuntimeError(f"It is expected output_size equals to {dims}, but got size {len(output_size)}")
+        raise RuntimeError(
+            f"It is expected output_size equals to {dims}, but got size {len(output_size)}"
+        )
     if len(input_size) != dims + 2:
-        raise RuntimeError(f"It is expected input_size equals to {dims + 2}, but got size {len(input_size)}")
+        raise RuntimeError(
+            f"It is expected input_size equals to {dims + 2}, but got size {len(input_size)}"
+        )
     if min(*input_size[2:], *output_size) <= 0:
         axes, joined = "DHW"[3 - dims :], " and " if dims == 1 else " "
-        before, after = (", ".join(f"{a}: {n}" for a, n in zip(axes, s)) for s in (input_size[2:], output_size))
+        before, after = (
+            ", ".join(f"{a}: {n}" for a, n in zip(axes, s)) for s in (input_size[2:], output_size)
+        )
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({before}){joined}output ({after})"
+            "Input and output sizes should be greater than 0, but got input "
+            f"({before}){joined}output ({after})"
         )

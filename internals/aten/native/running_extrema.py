@@ -1,10 +1,12 @@
-"""The largest, or smallest, element so far, and where it was (`aten/src/ATen/native/ReduceOps.cpp`: `cummax`, `cummin`).
+"""The largest, or smallest, element so far, and where it was (`aten/src/ATen/native/ReduceOps.cpp`:
+`cummax`, `cummin`).
 
-Of equal elements the last one counts. NaN beats everything: from the first NaN on the values are NaN, and the indices name the
-latest one.
+Of equal elements the last one counts. NaN beats everything: from the first NaN on the values are
+NaN, and the indices name the latest one.
 
-The index of the record at i is that of the last element that was at least as large as all before it. So mark the records,
-write their places where they are, 0 elsewhere, and take the running maximum of that.
+The index of the record at i is that of the last element that was at least as large as all before
+it. So mark the records, write their places where they are, 0 elsewhere, and take the running
+maximum of that.
 
 How the real one differs: one loop carries value and index along.
 """
@@ -24,7 +26,9 @@ from internals.core.tensor_impl import array
 
 
 def cummax(self: Any, dim: int, out: Any = None) -> Any:
-    """The largest elements so far along `dim`, and their indices. Without elements, `dim` may be any number."""
+    """The largest elements so far along `dim`, and their indices. Without elements, `dim` may be
+    any number.
+    """
     return (return_types.cummax if out is None else return_types.cummax_out)(
         *_run("cummax", np.maximum, self, dim, out)
     )

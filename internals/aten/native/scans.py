@@ -1,7 +1,9 @@
-"""Running sums and products (`aten/src/ATen/native/ReduceOps.cpp`: `cumsum`, `cumprod`, `logcumsumexp`).
+"""Running sums and products (`aten/src/ATen/native/ReduceOps.cpp`: `cumsum`, `cumprod`,
+`logcumsumexp`).
 
-Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=` converts the elements first.
-Floats are added up in the next wider type and every partial result rounded.
+Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=`
+converts the elements first. Floats are added up in the next wider type and every partial result
+rounded.
 
 Large tensors are left to machine code (`aten/compiled/scans.py`).
 
@@ -32,11 +34,14 @@ _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.compl
 
 
 def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
-    """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError for integers and bools."""
+    """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError
+    for integers and bools.
+    """
     d = wrap_dim(dim, self.dim())
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(
-            f"expected scalar_type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[out.dtype]}"
+            f"expected scalar_type {SCALAR_TYPE_NAME[self.dtype]} but found "
+            f"{SCALAR_TYPE_NAME[out.dtype]}"
         )
     check_dtype("logcumsumexp_out_cpu", self.dtype, dt.FLOATING, dt.COMPLEX)
     target = set_output(self.shape, self.dtype, out, device=self.device)
@@ -51,13 +56,16 @@ def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
     return target
 
 
-def _scan(name: str, loop: Any, self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
+def _scan(
+    name: str, loop: Any, self: Any, dim: int, dtype: dtype | None = None, out: Any = None
+) -> Any:
     """Raises IndexError, and NotImplementedError for a result of bools."""
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
         raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} should match"
+            f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} "
+            "should match"
         )
     integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
     result = dtype or (out.dtype if out is not None else integral)
@@ -99,4 +107,9 @@ def _compiled(loop: Any, self: Any, d: int, target: Any) -> bool:
     if not use_compiled(target.numel(), THRESHOLD) or not adds_up(self.dtype, target.dtype):
         return False
     apart = target is self or target._storage is not self._storage
-    return apart and self.is_contiguous() and target.is_contiguous() and scan(self, target, d, loop is np.multiply)
+    return (
+        apart
+        and self.is_contiguous()
+        and target.is_contiguous()
+        and scan(self, target, d, loop is np.multiply)
+    )

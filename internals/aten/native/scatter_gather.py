@@ -1,7 +1,8 @@
-"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add` (`TensorAdvancedIndexing.cpp`).
+"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add`
+(`TensorAdvancedIndexing.cpp`).
 
-`gather` and `scatter` have an index for every element they read or write; `index_select` and `index_add` have one for each whole
-slice. In two dimensions, along dim 1:
+`gather` and `scatter` have an index for every element they read or write; `index_select` and
+`index_add` have one for each whole slice. In two dimensions, along dim 1:
 
     gather        out[i][j]          = self[i][index[i][j]]
     scatter       out[i][index[i][j]] = src[i][j]
@@ -9,7 +10,8 @@ slice. In two dimensions, along dim 1:
 
 Unlike advanced indexing none of them takes negative indices.
 
-How the real one differs: `scatter` with repeated indices is undefined there (threads race); here the last one wins.
+How the real one differs: `scatter` with repeated indices is undefined there (threads race); here
+the last one wins.
 """
 
 from __future__ import annotations
@@ -36,23 +38,29 @@ from .copying import clone
 
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 REDUCE_WARNING = (
-    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
-    "torch.scatter_reduce instead for more reduction options."
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
+    "future PyTorch release. Use torch.scatter_reduce instead for more reduction options."
 )
 
 
-def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
-    """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
+def gather(
+    self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None
+) -> Any:
+    """An element of `self` for every element of `index`, which says where along `dim` it stands.
+    Has the shape of `index`.
+    """
     d = wrap_dim(dim, self.dim())
     if index.numel():
         _check_index_dtype("gather", index)
         if max(self.dim(), 1) != max(index.dim(), 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as input tensor"
+            )
         for i, (n, m) in enumerate(zip(sizes_of(self), sizes_of(index))):
             if i != d and m > n:
                 raise RuntimeError(
-                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
-                    f"{list(self.shape)} apart from dimension {d}"
+                    f"Size does not match at dimension {i} expected index {list(index.shape)} to "
+                    f"be no larger than self {list(self.shape)} apart from dimension {d}"
                 )
     out = set_output(index.shape, self.dtype, out, device=self.device)
     if index._geometry.stored >= settings.least and compiled().gather(out, self, d, index):
@@ -66,17 +74,25 @@ def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = Fa
     return on_device("scatter_gather.gather", out, self, d, index)
 
 
-def scatter_src(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None) -> Any:
-    """A copy of `self` where the elements of `src` are written to the positions `index` along `dim`."""
+def scatter_src(
+    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None
+) -> Any:
+    """A copy of `self` where the elements of `src` are written to the positions `index` along
+    `dim`.
+    """
     return _scatter(self, dim, index, src, out)
 
 
-def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None) -> Any:
+def scatter_value(
+    self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None
+) -> Any:
     """A copy of `self` where a number is written to the positions `index` along `dim`."""
     return _scatter(self, dim, index, value, out)
 
 
-def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
+def scatter_reduce(
+    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None
+) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
     warn_once(REDUCE_WARNING)
     return _scatter(self, dim, index, src, out, reduce)
@@ -89,8 +105,12 @@ def scatter_value_reduce(
     return _scatter(self, dim, index, value, out, reduce)
 
 
-def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None) -> Any:
-    """A copy of `self` where the elements of `src` are added at the positions `index` along `dim`; repeats add up."""
+def scatter_add(
+    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None
+) -> Any:
+    """A copy of `self` where the elements of `src` are added at the positions `index` along `dim`;
+    repeats add up.
+    """
     return _scatter(self, dim, index, src, out, "add")
 
 
@@ -100,7 +120,9 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not self.dim() and index.numel() != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)"
+        )
     if index.dtype not in (dt.int64, dt.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if out is not None and out.dtype is not self.dtype:
@@ -132,9 +154,16 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
 
 
 def index_add(
-    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, alpha: Any = 1, out: Any = None
+    self: TensorImpl,
+    dim: int,
+    index: TensorImpl,
+    source: TensorImpl,
+    alpha: Any = 1,
+    out: Any = None,
 ) -> Any:
-    """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
+    """A copy of `self` with `alpha` times the slices of `source` added at the positions `index`
+    along `dim`.
+    """
     d = check_index_add(self, dim, index, source)
     target, done = copy_of(self, out), False
     factor = checked(alpha, self.dtype)
@@ -145,7 +174,11 @@ def index_add(
     if done:
         return target
     positions = np.atleast_1d(snapshot(index))
-    if done is None or positions.size and (positions.min() < 0 or positions.max() >= sizes_of(self)[d]):
+    if (
+        done is None
+        or positions.size
+        and (positions.min() < 0 or positions.max() >= sizes_of(self)[d])
+    ):
         raise IndexError("index out of range in self")
     if not source.numel():
         return target
@@ -158,20 +191,27 @@ def index_add(
     return target
 
 
-def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
+def _scatter(
+    self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = ""
+) -> Any:
     d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = copy_of(self, out)
     number_or_tensor = src if isinstance(src, TensorImpl) else values
     if not index._geometry.stored:
         return on_device("scatter_gather.scatter", target, d, index, number_or_tensor, reduce)
-    done = index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce)
+    done = index.numel() >= settings.least and compiled().scatter(
+        target, d, index, number_or_tensor, reduce
+    )
     if done:
         return target
     positions = np.atleast_1d(snapshot(index))
     check_positions(positions, d, sizes_of(self)[d])
     if done is None:
-        raise RuntimeError(f"an index was out of bounds for dimension {d}, and was then written to by another thread")
+        raise RuntimeError(
+            f"an index was out of bounds for dimension {d}, and was then written to by another "
+            "thread"
+        )
     if isinstance(src, TensorImpl):
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = np.atleast_1d(array(target))
@@ -192,7 +232,8 @@ def compiled() -> Any:
 
 
 def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
-    """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self` itself.
+    """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self`
+    itself.
 
     A new one is contiguous, or with `keep_layout` laid out in memory as `self` is.
     """
@@ -212,12 +253,16 @@ def sizes_of(t: TensorImpl) -> Sequence[int]:
 
 
 def cropped(a: Any, shape: Sequence[int], dim: int) -> Any:
-    """The part of `a` that an index of this shape can reach: all of `dim`, the beginning of every other dimension."""
+    """The part of `a` that an index of this shape can reach: all of `dim`, the beginning of every
+    other dimension.
+    """
     return a[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
 
 
 def along(positions: Any, dim: int) -> tuple[Any, ...]:
-    """The numpy key that takes `positions` along `dim`, and in every other dimension the place an element stands at."""
+    """The numpy key that takes `positions` along `dim`, and in every other dimension the place an
+    element stands at.
+    """
     grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
     return tuple(positions if d == dim else g for d, g in enumerate(grid))
 
@@ -235,7 +280,9 @@ def check_positions(positions: Any, dim: int, n: int) -> None:
 
 
 def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, reduce: str) -> int:
-    """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for what does not fit."""
+    """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for
+    what does not fit.
+    """
     d = wrap_dim(dim, self.dim())
     _check_scatter_shapes(self, d, index, src)
     if reduce and reduce not in REDUCTIONS:
@@ -256,22 +303,25 @@ def _check_scatter_shapes(self: TensorImpl, d: int, index: TensorImpl, src: Any)
     if not isinstance(src, TensorImpl):
         if too_large:
             raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d}"
+                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} "
+                f"apart from dimension {d}"
             )
         return
     if max(src.dim(), 1) != max(index.dim(), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     if too_large or any(m > n for n, m in zip(sizes_of(src), sizes)):
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d} and to be "
-            f"no larger size than src {list(src.shape)}"
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} "
+            f"apart from dimension {d} and to be no larger size than src {list(src.shape)}"
         )
 
 
 def check_index_add(
     self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, op: str = "index_add_"
 ) -> int:
-    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a source that does not fit."""
+    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a
+    source that does not fit.
+    """
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError(
@@ -284,14 +334,15 @@ def check_index_add(
         )
     if self.dtype is not source.dtype:
         raise RuntimeError(
-            f"{op}(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
-            "same scalar type"
+            f"{op}(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source "
+            f"({SCALAR_TYPE_NAME[source.dtype]}) must have the same scalar type"
         )
     if not source.dim() and index.numel() != 1:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if d and d >= source.dim():
         raise RuntimeError(
-            f"{op}(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}"
+            f"{op}(): Indexing dim {d} is out of bounds of the source tensor with dim "
+            f"{source.dim()}"
         )
     if index.numel() != (source.shape[d] if source.dim() else 1):
         raise RuntimeError(
@@ -301,7 +352,7 @@ def check_index_add(
     own, theirs = list(self.shape), list(source.shape)
     if own[:d] + own[d + 1 :] != theirs[:d] + theirs[d + 1 :] or len(own) != len(theirs):
         raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{own} source.shape = {theirs}"
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {own} source.shape = {theirs}"
         )
     return d

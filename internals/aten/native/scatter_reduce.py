@@ -1,11 +1,13 @@
-"""Writing several values to one place by sum, product, mean or extremum: `scatter_reduce`, `index_reduce`
-(`TensorAdvancedIndexing.cpp`).
+"""Writing several values to one place by sum, product, mean or extremum: `scatter_reduce`,
+`index_reduce` (`TensorAdvancedIndexing.cpp`).
 
-Both name a place for every value as `scatter` and `index_add` do; what differs is how that is said, not what happens there.
-`reduce_at` does it: with `include_self` what was there counts as one more value, without it the places that get something
-begin at the identity of the reduction (0, 1, the largest or the smallest value there is). Places that get nothing keep theirs.
+Both name a place for every value as `scatter` and `index_add` do; what differs is how that is said,
+not what happens there. `reduce_at` does it: with `include_self` what was there counts as one more
+value, without it the places that get something begin at the identity of the reduction (0, 1, the
+largest or the smallest value there is). Places that get nothing keep theirs.
 
-How the real one differs: a loop for each reduction; `scatter_reduce` of whole rows sorts the index first and runs over threads.
+How the real one differs: a loop for each reduction; `scatter_reduce` of whole rows sorts the index
+first and runs over threads.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn_once
 
-from .scatter_gather import along, check_index_add, check_positions, check_scatter, copy_of, cropped, sizes_of
+from .scatter_gather import (
+    along,
+    check_index_add,
+    check_positions,
+    check_scatter,
+    copy_of,
+    cropped,
+    sizes_of,
+)
 
 LOOPS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
 BETA = "index_reduce() is in beta and the API may change at any time."
@@ -36,11 +46,14 @@ def scatter_reduce(
 ) -> Any:
     """A copy of `self` where the elements of `src` that go to one position along `dim` are reduced.
 
-    `reduce` is sum, prod, mean, amax or amin. Raises RuntimeError for another, and as `scatter` does; NotImplementedError for the
-    extrema of complex numbers and the mean of bools. The mean of integers is rounded down.
+    `reduce` is sum, prod, mean, amax or amin. Raises RuntimeError for another, and as `scatter`
+    does; NotImplementedError for the extrema of complex numbers and the mean of bools. The mean of
+    integers is rounded down.
     """
     if reduce not in LOOPS:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     d = check_scatter(self, dim, index, src, "")
     if index.numel() and not _is_reducible(self, reduce):
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
@@ -51,7 +64,9 @@ def scatter_reduce(
     check_positions(positions, d, sizes_of(self)[d])
     values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = np.atleast_1d(array(target))
-    reduce_at(cropped(memory, positions.shape, d), along(positions, d), values, reduce, include_self)
+    reduce_at(
+        cropped(memory, positions.shape, d), along(positions, d), values, reduce, include_self
+    )
     return target
 
 
@@ -64,13 +79,18 @@ def index_reduce(
     include_self: bool = True,
     out: Any = None,
 ) -> Any:
-    """A copy of `self` where the slices of `source` that go to one position along `dim` are reduced.
+    """A copy of `self` where the slices of `source` that go to one position along `dim` are
+    reduced.
 
-    `reduce` is prod, mean, amax or amin. Raises RuntimeError or IndexError as `index_add` does, NotImplementedError for some
-    bools and complex numbers: in a vector, without `include_self`, or where the reduction itself has no meaning.
+    `reduce` is prod, mean, amax or amin. Raises RuntimeError or IndexError as `index_add` does,
+    NotImplementedError for some bools and complex numbers: in a vector, without `include_self`, or
+    where the reduction itself has no meaning.
     """
     if reduce not in LOOPS or reduce == "sum":
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
     warn_once(BETA)
     d = check_index_add(self, dim, index, source, "index_reduce_")
     if source.numel() or self.dim() <= 1 or not include_self:
@@ -88,7 +108,9 @@ def index_reduce(
 
 
 def reduce_at(memory: Any, places: Any, values: Any, reduce: str, include_self: bool) -> None:
-    """Reduce `values` into `memory[places]`, in the order in which the places are named, repeats included."""
+    """Reduce `values` into `memory[places]`, in the order in which the places are named, repeats
+    included.
+    """
     with np.errstate(all="ignore"):
         if not include_self:
             memory[places] = _identity(reduce, memory.dtype)
@@ -110,7 +132,9 @@ def _check_index_dtype(self: TensorImpl, reduce: str, include_self: bool) -> Non
     if not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", self.dtype)
     if not _is_reducible(self, reduce):
-        raise not_implemented("div_floor_cpu" if reduce == "mean" else f"{reduce[1:]}imum_cpu", self.dtype)
+        raise not_implemented(
+            "div_floor_cpu" if reduce == "mean" else f"{reduce[1:]}imum_cpu", self.dtype
+        )
 
 
 def _identity(reduce: str, kind: Any) -> Any:

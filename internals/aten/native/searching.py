@@ -1,7 +1,8 @@
 """Where values would be put in among ordered boundaries (`aten/src/ATen/native/Bucketization.cpp`).
 
-A binary search for every value at once: all have an interval in which their place must be, and in every round look at its
-middle and drop half of it. Boundaries are one row for all values, or as many rows as values have. NaN goes to the end.
+A binary search for every value at once: all have an interval in which their place must be, and in
+every round look at its middle and drop half of it. Boundaries are one row for all values, or as
+many rows as values have. NaN goes to the end.
 
 How the real one differs: one value after the other, over several threads.
 """
@@ -30,10 +31,12 @@ def searchsorted_Tensor(
     sorter: TensorImpl | None = None,
     out: Any = None,
 ) -> Any:
-    """For every value in `self` the first place in its row of `sorted_sequence` where the row stays in order.
+    """For every value in `self` the first place in its row of `sorted_sequence` where the row stays
+    in order.
 
-    With `right` (or side="right") the last such place: behind what equals it. `sorter` puts rows that are not sorted in order.
-    Raises RuntimeError when the rows do not fit, NotImplementedError for bools and complex numbers.
+    With `right` (or side="right") the last such place: behind what equals it. `sorter` puts rows
+    that are not sorted in order. Raises RuntimeError when the rows do not fit, NotImplementedError
+    for bools and complex numbers.
     """
     sizes = tuple(self.shape) if isinstance(self, TensorImpl) else ()
     _check_side(side, right)
@@ -42,9 +45,9 @@ def searchsorted_Tensor(
     d = dt.int32 if out_int32 else dt.int64
     if out is not None and out.dtype is not d:
         raise RuntimeError(
-            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether "
-            f"out_int32 flag is True, but we got output tensor's dtype {SCALAR_TYPE_NAME[out.dtype]} and out_int32 flag is "
-            f"{out_int32}"
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+            "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+            f"dtype {SCALAR_TYPE_NAME[out.dtype]} and out_int32 flag is {out_int32}"
         )
     target = set_output(sizes, d, out)
     if not prod(sizes):
@@ -53,7 +56,11 @@ def searchsorted_Tensor(
     check_dtype("searchsorted_out_cpu", common, dt.INTEGRAL, dt.FLOATING)
     rows = prod(sorted_sequence.shape[:-1])
     n = sorted_sequence.shape[-1]
-    values = (array(self) if isinstance(self, TensorImpl) else np.asarray(self)).astype(common.np).reshape(rows, -1)
+    values = (
+        (array(self) if isinstance(self, TensorImpl) else np.asarray(self))
+        .astype(common.np)
+        .reshape(rows, -1)
+    )
     boundaries = array(sorted_sequence).astype(common.np).reshape(rows, n)
     if order is not None:
         boundaries = np.take_along_axis(boundaries, order.reshape(rows, n), -1)
@@ -79,14 +86,19 @@ def bucketize_Tensor(
 ) -> Any:
     """For every value the number of the interval between `boundaries`, one row, in which it lies.
 
-    An interval ends with its right boundary; with `right` it begins with its left one. Raises RuntimeError for more than one row.
+    An interval ends with its right boundary; with `right` it begins with its left one. Raises
+    RuntimeError for more than one row.
     """
     if boundaries.dim() != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+        raise RuntimeError(
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
     return searchsorted_Tensor(boundaries, self, out_int32, right, None, None, out)
 
 
-def bucketize_Scalar(self: Any, boundaries: TensorImpl, out_int32: bool = False, right: bool = False) -> Any:
+def bucketize_Scalar(
+    self: Any, boundaries: TensorImpl, out_int32: bool = False, right: bool = False
+) -> Any:
     """The interval of one number."""
     return bucketize_Tensor(self, boundaries, out_int32, right)
 
@@ -106,22 +118,26 @@ def _places(boundaries: Any, values: Any, right: bool) -> Any:
 
 def _check_side(side: str | None, right: bool) -> None:
     if side not in (None, "left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
     if side == "left" and right:
         raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
         )
 
 
 def _checked_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> Any:
     if tuple(sorter.shape) != tuple(boundaries.shape):
         raise RuntimeError(
-            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-            f"{list(boundaries.shape)}and got sorter tensor {list(sorter.shape)}"
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
+            f"tensor {list(boundaries.shape)}and got sorter tensor {list(sorter.shape)}"
         )
     if sorter.dtype is not dt.int64:
         raise RuntimeError(
-            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {SCALAR_TYPE_NAME[sorter.dtype]}"
+            "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+            f"{SCALAR_TYPE_NAME[sorter.dtype]}"
         )
     order = snapshot(sorter)
     if order.size and not (order.min() >= 0 and order.max() < sorter.shape[-1]):
@@ -132,16 +148,18 @@ def _checked_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> Any:
 def _check_sizes(boundaries: tuple[int, ...], values: tuple[int, ...]) -> None:
     if not values and len(boundaries) != 1:
         raise RuntimeError(
-            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
-            f"tensor dim({len(boundaries)}) and input value's dim(0) numel(1)"
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+            f"dimension is 1, but we got boundaries tensor dim({len(boundaries)}) and input "
+            "value's dim(0) numel(1)"
         )
     if not boundaries:
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+            "dimension"
         )
     if len(boundaries) != 1 and (len(boundaries) != len(values) or boundaries[:-1] != values[:-1]):
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-            f"input value tensor must match, but we got boundaries tensor {list(boundaries)} and input value tensor "
-            f"{list(values)}"
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(boundaries)} and input value tensor {list(values)}"
         )

@@ -1,10 +1,11 @@
 """One result for each segment of a dimension (`aten/src/ATen/native/SegmentReduce.cpp`).
 
-Segments lie one behind the other, and `lengths` says how long each is, or `offsets` where each begins and the last one ends. Both
-may have leading dimensions, those of `data` before `axis`: then every row is cut in its own way.
+Segments lie one behind the other, and `lengths` says how long each is, or `offsets` where each
+begins and the last one ends. Both may have leading dimensions, those of `data` before `axis`: then
+every row is cut in its own way.
 
-How the real one differs: `unsafe=True` leaves out all checks; lengths that do not fit then read other memory. Here they are
-looked at in any case.
+How the real one differs: `unsafe=True` leaves out all checks; lengths that do not fit then read
+other memory. Here they are looked at in any case.
 """
 
 from __future__ import annotations
@@ -27,12 +28,21 @@ _NAMES = {"amax": "max", "amin": "min"}
 
 
 def segment_reduce(
-    data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool, initial: Any
+    data: Any,
+    reduce: str,
+    lengths: Any,
+    indices: Any,
+    offsets: Any,
+    axis: int,
+    unsafe: bool,
+    initial: Any,
 ) -> Any:
-    """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, beginning with `initial`.
+    """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, beginning with
+    `initial`.
 
-    A segment without elements gives `initial`, or what the reduction begins with; the mean of nothing is NaN.
-    Raises RuntimeError for another reduction, without `lengths` and `offsets`, and where these do not fit.
+    A segment without elements gives `initial`, or what the reduction begins with; the mean of
+    nothing is NaN. Raises RuntimeError for another reduction, without `lengths` and `offsets`, and
+    where these do not fit.
     """
     axis = wrap_dim(axis, data.dim())
     reduce = _known(reduce)
@@ -46,22 +56,43 @@ def segment_reduce(
         raise RuntimeError(f"Trying to create tensor with negative dimension -1: {sizes}")
     rows, inner = bounds.shape[0], prod(data.shape[axis + 1 :])
     result = np.empty((rows, bounds.shape[1] - 1, inner), _wide(data))
-    x = array(data).reshape(rows, -1, inner) if data.numel() else np.empty((rows, data.shape[axis], inner), result.dtype)
+    x = (
+        array(data).reshape(rows, -1, inner)
+        if data.numel()
+        else np.empty((rows, data.shape[axis], inner), result.dtype)
+    )
     with np.errstate(all="ignore"):
         for row, segment, first, last in _segments(bounds):
-            value = _REDUCE[reduce].reduce(x[row, first:last].astype(result.dtype), axis=0, initial=start)
+            value = _REDUCE[reduce].reduce(
+                x[row, first:last].astype(result.dtype), axis=0, initial=start
+            )
             if reduce == "mean":
-                value = value / (last - first) if last > first else value + (nan if initial is None else 0)
+                value = (
+                    value / (last - first)
+                    if last > first
+                    else value + (nan if initial is None else 0)
+                )
             result[row, segment] = value
-        out = empty_contiguous([*data.shape[:axis], bounds.shape[1] - 1, *data.shape[axis + 1 :]], data.dtype)
+        out = empty_contiguous(
+            [*data.shape[:axis], bounds.shape[1] - 1, *data.shape[axis + 1 :]], data.dtype
+        )
         array(out)[...] = result.reshape(out.shape)
     return out
 
 
 def _segment_reduce_backward(
-    grad: Any, output: Any, data: Any, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+    grad: Any,
+    output: Any,
+    data: Any,
+    reduce: str,
+    lengths: Any,
+    offsets: Any,
+    axis: int,
+    initial: Any,
 ) -> Any:
-    """Each segment's gradient at its elements: in parts for a mean, and shared by all that are the largest or smallest."""
+    """Each segment's gradient at its elements: in parts for a mean, and shared by all that are the
+    largest or smallest.
+    """
     axis = wrap_dim(axis, data.dim())
     reduce = _known(reduce)
     bounds = _bounds(data, lengths, offsets, axis, unsafe=True)
@@ -75,14 +106,18 @@ def _segment_reduce_backward(
         for row, segment, first, last in _segments(bounds):
             if last > first:
                 part = x[row, first:last]
-                dx[row, first:last] = g[row, segment] * _share(reduce, part, y[row, segment], initial)
+                dx[row, first:last] = g[row, segment] * _share(
+                    reduce, part, y[row, segment], initial
+                )
         out = empty_contiguous(data.shape, data.dtype)
         array(out)[...] = dx.reshape(out.shape)
     return out
 
 
 def _share(reduce: str, x: Any, y: Any, initial: Any) -> Any:
-    """The derivative of `y`, what a segment's elements `x` were reduced to, with respect to each of them."""
+    """The derivative of `y`, what a segment's elements `x` were reduced to, with respect to each of
+    them.
+    """
     if reduce == "sum":
         return np.ones_like(x)
     if reduce == "mean":
@@ -99,7 +134,9 @@ def _share(reduce: str, x: Any, y: Any, initial: Any) -> Any:
 def _known(reduce: str) -> str:
     reduce = _NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     return reduce
 
 
@@ -117,12 +154,17 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
     if data.dim() < given.dim():
         raise RuntimeError(f"Expected data.dim() >= {name}_value.dim() to be true, but got false.")
     if axis != given.dim() - 1:
-        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
+        raise RuntimeError(
+            f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}."
+        )
     if given.dtype not in (dt.int32, dt.int64):
         raise not_implemented(f"_segment_reduce_{name}_cpu_kernel1", given.dtype)
     values, rows = array(given).astype(np.int64), prod(data.shape[:axis])
     if tuple(given.shape[:axis]) != tuple(data.shape[:axis]):
-        raise RuntimeError(f"segment_reduce(): {name} of {list(given.shape)} do not go with data of {list(data.shape)}")
+        raise RuntimeError(
+            f"segment_reduce(): {name} of {list(given.shape)} do not go with data of "
+            f"{list(data.shape)}"
+        )
     values = values.reshape(rows, given.shape[axis])
     size = data.shape[axis]
     if name == "lengths":
@@ -131,12 +173,15 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
         values = np.concatenate([np.zeros((rows, 1), np.int64), values.cumsum(1)], axis=1)
         if not unsafe and (values[:, -1] != size).any():
             raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+                "segment_reduce(): Expected all rows of lengths along axis to sum to "
+                "data.size(lengths.dim()-1) when !unsafe."
             )
     if (np.diff(values) < 0).any():
         raise RuntimeError("Expected segment_length >= 0 to be true, but got false.")
     if values.size and (values.min() < 0 or values.max() > size):
-        raise RuntimeError(f"segment_reduce(): a segment reaches beyond the {size} elements along axis {axis}")
+        raise RuntimeError(
+            f"segment_reduce(): a segment reaches beyond the {size} elements along axis {axis}"
+        )
     return values
 
 

@@ -1,6 +1,8 @@
-"""Moving elements around: flip, roll, repeat, triangles (`aten/src/ATen/native/TensorTransformations.cpp`, `TensorShape.cpp`).
+"""Moving elements around: flip, roll, repeat, triangles
+(`aten/src/ATen/native/TensorTransformations.cpp`, `TensorShape.cpp`).
 
-How the real one differs: `repeat` unfolds a view of the result and copies into it; `tril` and `triu` run over threads by rows.
+How the real one differs: `repeat` unfolds a view of the result and copies into it; `tril` and
+`triu` run over threads by rows.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from internals.machine_code.settings import settings
 
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
-    """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated dimension."""
+    """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated
+    dimension.
+    """
     wrapped = [wrap_dim(d, self.dim()) for d in dims]
     for d in wrapped:
         if wrapped.count(d) > 1:
@@ -42,14 +46,17 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
 
 
 def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll.
+    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the
+    flattened elements roll.
 
     Raises RuntimeError unless there is a shift for each.
     """
     if not shifts:
         raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
     if dims and not self.dim() and self.numel():
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     wrapped = [wrap_dim(d, self.dim()) for d in dims] if self.numel() else []
@@ -81,9 +88,14 @@ def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
 
 
 def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
-    """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more dimensions than before."""
+    """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more
+    dimensions than before.
+    """
     if len(repeats) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
     padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
     sizes = [n * r for n, r in zip(padded, repeats)]
     for n in sizes:
@@ -102,7 +114,9 @@ def tile(self: Any, dims: Sequence[int]) -> Any:
 
 
 def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
-    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d and non-negative."""
+    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d
+    and non-negative.
+    """
     check_repeats(repeats, "repeat_interleave_cpu")
     counts = snapshot(repeats)
     if counts.size and counts.min() < 0:
@@ -120,7 +134,9 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
 def repeat_interleave_self_Tensor(
     self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None
 ) -> Any:
-    """Every slice along `dim` as often as `repeats` says; without `dim` every element of the flattened tensor."""
+    """Every slice along `dim` as often as `repeats` says; without `dim` every element of the
+    flattened tensor.
+    """
     x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
     d = wrap_dim(0 if dim is None else dim, x.dim())
     if repeats.dim() == 0 or (repeats.dim() == 1 and repeats.numel() == 1):
@@ -128,16 +144,20 @@ def repeat_interleave_self_Tensor(
     elif repeats.dim() == 1:
         if repeats.numel() != x.size(d):
             raise RuntimeError(
-                f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and "
-                f"input.size({d}) = {x.size(d)}"
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.numel()} and input.size({d}) = {x.size(d)}"
             )
     else:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     return ops.index_select(x, d, ops.repeat_interleave_Tensor(repeats, output_size))
 
 
-def repeat_interleave_self_int(self: Any, repeats: int, dim: int | None = None, output_size: int | None = None) -> Any:
-    """Every slice along `dim`, `repeats` times. A view and a copy do it: no positions are needed."""
+def repeat_interleave_self_int(
+    self: Any, repeats: int, dim: int | None = None, output_size: int | None = None
+) -> Any:
+    """Every slice along `dim`, `repeats` times. A view and a copy do it: no positions are
+    needed.
+    """
     x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
     d = wrap_dim(0 if dim is None else dim, x.dim())
     if repeats < 0:
@@ -145,7 +165,9 @@ def repeat_interleave_self_int(self: Any, repeats: int, dim: int | None = None, 
     lifted, sizes = ops.unsqueeze(x, d + 1), x.shape
     n = sizes[d]
     if output_size is not None and output_size != n * repeats:
-        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {n * repeats} but got {output_size}")
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {n * repeats} but got {output_size}"
+        )
     spread = ops.expand(lifted, [*sizes[: d + 1], repeats, *sizes[d + 1 :]], False)
     return ops.flatten_using_ints(ops.clone(spread, contiguous_format), d, d + 1)
 
@@ -161,7 +183,9 @@ def check_repeats(repeats: TensorImpl, kernel: str) -> None:
 
 
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:
-    """All tensors expanded to the shape they broadcast to; those that have it already come back themselves."""
+    """All tensors expanded to the shape they broadcast to; those that have it already come back
+    themselves.
+    """
     shape = broadcast_shapes(*[t.shape for t in tensors])
     return tuple(t if t.shape == shape else ops.expand(t, shape, False) for t in tensors)
 

@@ -1,8 +1,11 @@
-"""Channels into pixels and back, and channels among themselves (`aten/src/ATen/native/PixelShuffle.cpp`, `ChanelShuffle.cpp`).
+"""Channels into pixels and back, and channels among themselves
+(`aten/src/ATen/native/PixelShuffle.cpp`, `ChanelShuffle.cpp`).
 
-Nothing is computed: the tensor is viewed with more dimensions, they change places, and it is viewed with fewer again.
+Nothing is computed: the tensor is viewed with more dimensions, they change places, and it is viewed
+with fewer again.
 
-How the real one differs: `channel_shuffle` is not differentiated through its pieces, but has a derivative of its own.
+How the real one differs: `channel_shuffle` is not differentiated through its pieces, but has a
+derivative of its own.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from internals.core.formats import channels_last, contiguous_format
 
 
 def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
-    """(*, C * r * r, H, W) as (*, C, H * r, W * r). Raises RuntimeError for sizes that do not fit."""
+    """(*, C * r * r, H, W) as (*, C, H * r, W * r). Raises RuntimeError for sizes that do not
+    fit.
+    """
     r = upscale_factor
     _check_image("pixel_shuffle", self, "upscale_factor", r)
     *before, channels, height, width = self.shape
     if channels % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {r * r}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
         )
     n = len(before)
     parts = self.reshape([*before, channels // (r * r), r, r, height, width])
@@ -37,8 +42,8 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     for name, size, dim in (("height", height, -2), ("width", width, -1)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not "
-                f"divisible by {r}"
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
+                f"input.size({dim})={size} is not divisible by {r}"
             )
     n = len(before)
     parts = self.reshape([*before, channels, height // r, r, width // r, r])
@@ -49,19 +54,29 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
 def _copied(moved: Any, image: Any, sizes: list[int]) -> Any:
     """Never a view, even if each pixel stays where it was; in the memory order of the image."""
     result = moved.clone(memory_format=contiguous_format).view(sizes)
-    return result.contiguous(memory_format=channels_last) if suggests_channels_last(image) else result
+    return (
+        result.contiguous(memory_format=channels_last) if suggests_channels_last(image) else result
+    )
 
 
 def channel_shuffle(self: Any, groups: int) -> Any:
-    """(N, C, *): the channels of `groups` groups dealt out in turn (ShuffleNet). Raises RuntimeError."""
+    """(N, C, *): the channels of `groups` groups dealt out in turn (ShuffleNet). Raises
+    RuntimeError.
+    """
     if self.dim() <= 2:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+        raise RuntimeError(
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(self.shape)}"
+        )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     n, channels, *space = self.shape
     if channels % groups:
         raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} "
+            "groups."
         )
     parts = self.reshape([n, groups, channels // groups, *space])
     return parts.transpose(1, 2).reshape(self.shape)
@@ -69,6 +84,9 @@ def channel_shuffle(self: Any, groups: int) -> Any:
 
 def _check_image(name: str, t: Any, what: str, factor: int) -> None:
     if t.dim() < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {t.dim()} dimension(s)")
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {t.dim()} "
+            "dimension(s)"
+        )
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")

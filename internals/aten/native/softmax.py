@@ -1,12 +1,14 @@
 """`softmax` and `log_softmax` (`aten/src/ATen/native/SoftMax.cpp`).
 
-The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps it from overflowing. The
-logarithm is not taken of the quotient but of the sum: where softmax rounds to 0, log_softmax is still finite.
+The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps
+it from overflowing. The logarithm is not taken of the quotient but of the sum: where softmax rounds
+to 0, log_softmax is still finite.
 
-The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Their gradients are leaves
-too, and need the result alone, not the argument.
+The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Their
+gradients are leaves too, and need the result alone, not the argument.
 
-Large tensors are left to machine code (`aten/compiled/softmax.py`), which has a kernel for rows and one for columns.
+Large tensors are left to machine code (`aten/compiled/softmax.py`), which has a kernel for rows and
+one for columns.
 
 How the real one differs: it has those two kernels for tensors of any size.
 """
@@ -30,13 +32,21 @@ from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguou
 from internals.machine_code.settings import settings, use_compiled
 
 
-def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
-    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
+def _softmax_backward_data(
+    grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype
+) -> Any:
+    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument
+    gets back.
+    """
     return _backward("softmax", grad_output, output, dim)
 
 
-def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
-    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
+def _log_softmax_backward_data(
+    grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype
+) -> Any:
+    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument
+    gets back.
+    """
     return _backward("log_softmax", grad_output, output, dim)
 
 
@@ -65,7 +75,9 @@ _log_softmax = partial(_forward, "log_softmax")
 
 def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> Any:
     result, g, y, d = _prepare_backward(name, grad_output, output, dim)
-    if result._geometry.stored >= settings.least and _compiled_backward(name, grad_output, output, result, d):
+    if result._geometry.stored >= settings.least and _compiled_backward(
+        name, grad_output, output, result, d
+    ):
         return result
     if result._geometry.stored:
         token = quiet()
@@ -79,23 +91,36 @@ def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) 
 
 
 def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
-    """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of range."""
-    return ops._softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
+    """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of
+    range.
+    """
+    return ops._softmax(
+        self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False
+    )
 
 
 def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     """The logarithm of softmax, computed so that it does not lose small probabilities."""
-    return ops._log_softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
+    return ops._log_softmax(
+        self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False
+    )
 
 
-def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
-    """The output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d.
+def _prepare(
+    name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any
+) -> tuple[Any, Any, int | None]:
+    """The output, the input as an array (half in single precision), and the dimension; 0-d counts
+    as 1-d.
 
     Raises NotImplementedError for integers.
     """
     g = self._geometry.without_grad
     if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
-        return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
+        return (
+            empty(g),
+            array(self),
+            dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes)),
+        )
     if half_to_float:
         raise RuntimeError("softmax with half to float conversion is not supported on CPU")
     d = wrap_dim(dim, self.dim())
@@ -110,27 +135,47 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
     return result, x, d if self.dim() else None
 
 
-def check_softmax_backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> None:
+def check_softmax_backward(
+    name: str, grad_output: TensorImpl, output: TensorImpl, dim: int
+) -> None:
     """Raises RuntimeError for two shapes or dtypes, NotImplementedError for integers."""
     if grad_output.shape != output.shape:
         raise RuntimeError(
-            f"Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
-            f"{list(grad_output.shape)} does not equal {list(output.shape)} (while checking arguments for {name}_backward)"
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "
+            f"'output'; but {list(grad_output.shape)} does not equal {list(output.shape)} (while "
+            f"checking arguments for {name}_backward)"
         )
     check_same_dtype(grad_output, output)
     if not output.dtype.is_floating_point:
         last = wrap_dim(dim, output.dim()) == max(output.dim() - 1, 0)
-        raise not_implemented(f"{name}_backward_{'lastdim_' if last else ''}kernel_impl", output.dtype)
+        raise not_implemented(
+            f"{name}_backward_{'lastdim_' if last else ''}kernel_impl", output.dtype
+        )
 
 
-def _prepare_backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
-    """A new tensor for the gradient, both arguments as arrays (half in single precision), and the dimension; None for 0-d."""
+def _prepare_backward(
+    name: str, grad_output: TensorImpl, output: TensorImpl, dim: int
+) -> tuple[Any, Any, Any, Any]:
+    """A new tensor for the gradient, both arguments as arrays (half in single precision), and the
+    dimension; None for 0-d.
+    """
     geometry = output._geometry.without_grad
     if grad_output._geometry.without_grad is not geometry or geometry.dtype.category != dt.FLOATING:
         check_softmax_backward(name, grad_output, output, dim)
-    result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype, geometry.device)
+    result = (
+        empty(geometry)
+        if geometry.plain
+        else empty_contiguous(geometry.sizes, geometry.dtype, geometry.device)
+    )
     if not geometry.stored:
-        return on_device(f"softmax.{name}_backward", result, grad_output, output, wrap_dim(dim, output.dim())), None, None, None
+        return (
+            on_device(
+                f"softmax.{name}_backward", result, grad_output, output, wrap_dim(dim, output.dim())
+            ),
+            None,
+            None,
+            None,
+        )
     g, y = array(grad_output), array(output)
     if geometry.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
@@ -145,7 +190,9 @@ def _compiled(name: str, self: TensorImpl, result: TensorImpl, d: int | None) ->
     return inputs is not None and softmax(name, inputs[0], result, d or 0)
 
 
-def _compiled_backward(name: str, grad: TensorImpl, output: TensorImpl, result: TensorImpl, d: int | None) -> bool:
+def _compiled_backward(
+    name: str, grad: TensorImpl, output: TensorImpl, result: TensorImpl, d: int | None
+) -> bool:
     from internals.aten.compiled.softmax import THRESHOLD, softmax_backward
 
     inputs = _ready([grad, output], result, THRESHOLD)
@@ -153,13 +200,21 @@ def _compiled_backward(name: str, grad: TensorImpl, output: TensorImpl, result: 
 
 
 def _ready(inputs: list[TensorImpl], result: TensorImpl, threshold: int) -> list[TensorImpl] | None:
-    """The inputs as machine code wants them, contiguous, copied if need be; None where numpy does it."""
+    """The inputs as machine code wants them, contiguous, copied if need be; None where numpy does
+    it.
+    """
     d = result.dtype
-    if d not in (dt.float32, dt.float64) or any(t.dtype is not d or t._storage is result._storage for t in inputs):
+    if d not in (dt.float32, dt.float64) or any(
+        t.dtype is not d or t._storage is result._storage for t in inputs
+    ):
         return None
     if any(t._geometry.sizes != result._geometry.sizes for t in inputs):
         return None
-    if not result.numel() or not result.is_contiguous() or not use_compiled(result.numel(), threshold):
+    if (
+        not result.numel()
+        or not result.is_contiguous()
+        or not use_compiled(result.numel(), threshold)
+    ):
         return None
     return [t if t.is_contiguous() else _copy(t) for t in inputs]
 
@@ -171,7 +226,9 @@ def _copy(t: TensorImpl) -> TensorImpl:
 
 
 def _sums(a: Any, d: int | None) -> Any:
-    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS asks less than a ufunc."""
+    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS
+    asks less than a ufunc.
+    """
     if a.ndim == 2 and a.shape[d] <= 32 and a.dtype.char in "fd":
         ones = _ones(a.shape[d], a.dtype)
         return np.dot(a, ones[:, None]) if d else np.dot(ones, a)[None]
@@ -184,11 +241,19 @@ def _ones(n: int, dtype: Any) -> Any:
 
 
 def _short_rows_as_columns(d: int | None, target: Any, x: Any) -> tuple[int | None, Any, Any]:
-    """(d, target, x), or where many short rows are reduced, the same with rows as columns, so that the dimension is 0.
+    """(d, target, x), or where many short rows are reduced, the same with rows as columns, so that
+    the dimension is 0.
 
-    numpy finds maxima row by row, which for ten classes costs more than all the arithmetic; of columns it takes all at once.
+    numpy finds maxima row by row, which for ten classes costs more than all the arithmetic; of
+    columns it takes all at once.
     """
     n = target.shape[-1] if target.ndim else 0
-    if d is None or d != target.ndim - 1 or n > 32 or target.size < 8 * n or not target.flags.c_contiguous:
+    if (
+        d is None
+        or d != target.ndim - 1
+        or n > 32
+        or target.size < 8 * n
+        or not target.flags.c_contiguous
+    ):
         return d, target, x
     return 0, target.reshape(-1, n).T, np.ascontiguousarray(x.reshape(-1, n).T)

@@ -4,8 +4,8 @@ All of them know where every element came from, and NaN counts as larger than ev
 
 Large tensors are left to machine code (`aten/compiled/sorting.py`).
 
-How the real one differs: only `stable=True` promises there that equal elements keep their order; here they always do. `topk`
-chooses its own path (partial sort or quickselect) by the sizes.
+How the real one differs: only `stable=True` promises there that equal elements keep their order;
+here they always do. `topk` chooses its own path (partial sort or quickselect) by the sizes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ from internals.machine_code.settings import settings, use_compiled
 
 
 def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
-    """The values along `dim` in order, and the positions they had. Raises RuntimeError for complex numbers."""
+    """The values along `dim` in order, and the positions they had. Raises RuntimeError for complex
+    numbers.
+    """
     return sort_stable(self, True, dim, descending, out)
 
 
-def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
+def sort_stable(
+    self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None
+) -> Any:
     """`sort`; equal elements keep their order whatever `stable` says."""
     d = wrap_dim(dim, self.dim())
     if self.is_complex():
@@ -37,8 +41,12 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
     values, indices = sort_outputs(self, out)
     results = (return_types.sort if out is None else return_types.sort_out)(values, indices)
     if not self._geometry.stored:
-        return on_device("sorting.first", results, self, self.shape[d] if self.dim() else 1, d, descending)
-    if self._geometry.stored < settings.least or not _compiled_sort(self, values, indices, d, descending):
+        return on_device(
+            "sorting.first", results, self, self.shape[d] if self.dim() else 1, d, descending
+        )
+    if self._geometry.stored < settings.least or not _compiled_sort(
+        self, values, indices, d, descending
+    ):
         a = np.atleast_1d(snapshot(self))
         order = _order(a, d, descending)
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
@@ -60,8 +68,17 @@ def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = Fa
     return ops.sort_stable(self, stable, dim, descending)[1]
 
 
-def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None) -> Any:
-    """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
+def topk(
+    self: TensorImpl,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    out: Any = None,
+) -> Any:
+    """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError
+    when there are fewer.
+    """
     d = wrap_dim(dim, self.dim())
     if not 0 <= k <= (self.shape[d] if self.dim() else 1):
         raise RuntimeError("selected index k out of range")
@@ -75,7 +92,10 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
     results = (return_types.topk if out is None else return_types.topk_out)(values, indices)
     if not self._geometry.stored:
         return on_device("sorting.first", results, self, k if self.dim() else 1, d, largest)
-    if self._geometry.stored >= settings.least and (found := _compiled_topk(self, k, d, largest)) is not None:
+    if (
+        self._geometry.stored >= settings.least
+        and (found := _compiled_topk(self, k, d, largest)) is not None
+    ):
         array(values)[...], array(indices)[...] = found
     elif values._geometry.stored:
         a = np.atleast_1d(snapshot(self))
@@ -87,14 +107,16 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
     return results
 
 
-def _compiled_sort(self: TensorImpl, values: TensorImpl, indices: TensorImpl, d: int, descending: bool) -> bool:
+def _compiled_sort(
+    self: TensorImpl, values: TensorImpl, indices: TensorImpl, d: int, descending: bool
+) -> bool:
     """Whether machine code sorted."""
     from internals.aten.compiled.sorting import THRESHOLD, sort
 
     apart = values._storage is not self._storage and indices._storage is not self._storage
-    return bool(apart and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)) and sort(
-        self, values, indices, d, descending
-    )
+    return bool(
+        apart and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
+    ) and sort(self, values, indices, d, descending)
 
 
 def _compiled_topk(self: TensorImpl, k: int, d: int, largest: bool) -> Any:
@@ -106,7 +128,9 @@ def _compiled_topk(self: TensorImpl, k: int, d: int, largest: bool) -> Any:
 
 
 def _order(a: Any, dim: int, descending: bool) -> Any:
-    """Stable positions. Descending: sort the mirrored array, mirror back, so that equal elements keep their order."""
+    """Stable positions. Descending: sort the mirrored array, mirror back, so that equal elements
+    keep their order.
+    """
     if not descending:
         return np.argsort(a, dim, kind="stable")
     return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), dim, kind="stable"), dim)
@@ -116,7 +140,9 @@ def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
     """The positions of the k largest or smallest, from left to right."""
     n = a.shape[dim]
     if k == n:
-        return np.broadcast_to(np.arange(n).reshape([-1 if d == dim else 1 for d in range(a.ndim)]), a.shape)
+        return np.broadcast_to(
+            np.arange(n).reshape([-1 if d == dim else 1 for d in range(a.ndim)]), a.shape
+        )
     found = np.argpartition(a, n - k if largest else k - 1, dim)
     return np.sort(found.take(range(n - k, n) if largest else range(k), dim), dim)
 
@@ -124,7 +150,14 @@ def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
 def sort_outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     """Where values and indices go. New ones are laid out in memory as `self` is."""
     if out is not None:
-        return tuple([set_output(self.shape, d, o, device=self.device) for d, o in zip((self.dtype, dt.int64), out)])
+        return tuple(
+            [
+                set_output(self.shape, d, o, device=self.device)
+                for d, o in zip((self.dtype, dt.int64), out)
+            ]
+        )
     strides = dense_strides(self.shape, self.stride())
-    values, indices = (geometry(self.shape, strides, dtype, self.device) for dtype in (self.dtype, dt.int64))
+    values, indices = (
+        geometry(self.shape, strides, dtype, self.device) for dtype in (self.dtype, dt.int64)
+    )
     return empty(values), empty(indices)

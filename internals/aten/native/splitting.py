@@ -1,7 +1,9 @@
-"""Cutting a tensor into parts: `tensor_split`, `hsplit`, `vsplit`, `dsplit`; `unsafe_split` (`TensorShape.cpp`).
+"""Cutting a tensor into parts: `tensor_split`, `hsplit`, `vsplit`, `dsplit`; `unsafe_split`
+(`TensorShape.cpp`).
 
-`tensor_split` takes a number of parts, which need not divide the dimension, or the places to cut at, as a slice would take them.
-The parts are views, except of the `unsafe` ones: these show the same memory, and autograd is told that nobody will write to it.
+`tensor_split` takes a number of parts, which need not divide the dimension, or the places to cut
+at, as a slice would take them. The parts are views, except of the `unsafe` ones: these show the
+same memory, and autograd is told that nobody will write to it.
 
 How the real one differs: not at all.
 """
@@ -38,7 +40,9 @@ def tensor_split_sections(self: Any, sections: int, dim: int = 0) -> Any:
 
 
 def tensor_split_indices(self: Any, indices: Sequence[int], dim: int = 0) -> Any:
-    """The parts between 0, the `indices` and the end; negative indices count from the end, and none is out of range."""
+    """The parts between 0, the `indices` and the end; negative indices count from the end, and none
+    is out of range.
+    """
     d = _check_dim(self, dim)
     bounds = zip([0, *indices], [*indices, self.shape[d]])
     return tuple(ops.slice_Tensor(self, d, start, end, 1) for start, end in bounds)
@@ -50,16 +54,18 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int = 0
     _check_dim(self, dim)
     if given.device.type != "cpu":
         raise RuntimeError(
-            f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device.type}"
+            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on "
+            f"{given.device.type}"
         )
     if given.dtype is not dt.int64:
         raise RuntimeError(
-            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {SCALAR_TYPE_NAME[given.dtype]}"
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{SCALAR_TYPE_NAME[given.dtype]}"
         )
     if given.dim() > 1:
         raise RuntimeError(
-            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
-            f"tensor with {given.dim()} dims"
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+            f"one-dimensional tensor, but got a tensor with {given.dim()} dims"
         )
     if not given.dim():
         return tensor_split_sections(self, given.item(), dim)
@@ -67,7 +73,9 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int = 0
 
 
 def hsplit_int(self: Any, sections: int) -> Any:
-    """Parts along dimension 1, of a vector along its only one. Raises RuntimeError unless they are equally long."""
+    """Parts along dimension 1, of a vector along its only one. Raises RuntimeError unless they are
+    equally long.
+    """
     return _even(self, sections, _across(self), "hsplit")
 
 
@@ -77,7 +85,9 @@ def hsplit_array(self: Any, indices: Sequence[int]) -> Any:
 
 
 def vsplit_int(self: Any, sections: int) -> Any:
-    """Parts along dimension 0. Raises RuntimeError unless they are equally long, and for a vector."""
+    """Parts along dimension 0. Raises RuntimeError unless they are equally long, and for a
+    vector.
+    """
     return _even(_at_least(self, 2, "vsplit"), sections, 0, "vsplit")
 
 
@@ -87,7 +97,9 @@ def vsplit_array(self: Any, indices: Sequence[int]) -> Any:
 
 
 def dsplit_int(self: Any, sections: int) -> Any:
-    """Parts along dimension 2. Raises RuntimeError unless they are equally long, and for a matrix."""
+    """Parts along dimension 2. Raises RuntimeError unless they are equally long, and for a
+    matrix.
+    """
     return _even(_at_least(self, 3, "dsplit"), sections, 2, "dsplit")
 
 
@@ -97,7 +109,9 @@ def dsplit_array(self: Any, indices: Sequence[int]) -> Any:
 
 
 def unsafe_split(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
-    """`split`, whose parts do not count as views: who writes to one must not use the others any more."""
+    """`split`, whose parts do not count as views: who writes to one must not use the others any
+    more.
+    """
     return _unrelated(views.split_Tensor(self, split_size, dim))
 
 
@@ -106,10 +120,13 @@ def unsafe_split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: i
 
 
 def check_number_of_parts(name: str, parts: int, size: int) -> None:
-    """Raises RuntimeError for parts without elements in such numbers that only a mistake asks for."""
+    """Raises RuntimeError for parts without elements in such numbers that only a mistake asks
+    for.
+    """
     if parts > max(size, MOST_EMPTY):
         raise RuntimeError(
-            f"{name} must be at most {max(size, MOST_EMPTY)} for a dimension of size {size}, got {parts}"
+            f"{name} must be at most {max(size, MOST_EMPTY)} for a dimension of size {size}, got "
+            f"{parts}"
         )
 
 
@@ -126,7 +143,8 @@ def _across(self: Any) -> int:
 def _at_least(self: Any, ndim: int, op: str) -> Any:
     if self.dim() < ndim:
         raise RuntimeError(
-            f"torch.{op} requires a tensor with at least {ndim} dimension, but got a tensor with {self.dim()} dimensions!"
+            f"torch.{op} requires a tensor with at least {ndim} dimension, but got a tensor with "
+            f"{self.dim()} dimensions!"
         )
     return self
 
@@ -135,13 +153,15 @@ def _even(self: Any, sections: int, dim: int, op: str) -> Any:
     n = self.shape[dim]
     if sections == 0 or n % sections:
         raise RuntimeError(
-            f"torch.{op} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
-            f"split_size {sections}!"
+            f"torch.{op} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{n} is not divisible by the split_size {sections}!"
         )
     return tensor_split_sections(self, sections, dim)
 
 
 def _check_dim(self: Any, dim: int) -> int:
     if not self.dim():
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     return wrap_dim(dim, self.dim())

@@ -1,10 +1,11 @@
-"""Putting tensors beside, below and behind each other: `hstack`, `vstack`, `dstack`, `column_stack` (`TensorShape.cpp`).
+"""Putting tensors beside, below and behind each other: `hstack`, `vstack`, `dstack`, `column_stack`
+(`TensorShape.cpp`).
 
-`flatten_dense_tensors` puts tensors of any sizes into one long one, `unflatten_dense_tensors` finds them in it again: how many
-small gradients become one message (`torch/csrc/utils/tensor_flatten.h`).
+`flatten_dense_tensors` puts tensors of any sizes into one long one, `unflatten_dense_tensors` finds
+them in it again: how many small gradients become one message (`torch/csrc/utils/tensor_flatten.h`).
 
-What has too few dimensions is given more (`atleast_2d`), then `cat` does the work, and its rules are theirs: dtypes are promoted,
-and where the result goes is `cat`'s business too.
+What has too few dimensions is given more (`atleast_2d`), then `cat` does the work, and its rules
+are theirs: dtypes are promoted, and where the result goes is `cat`'s business too.
 
 How the real one differs: not at all.
 """
@@ -18,13 +19,17 @@ from internals._generated import ops
 
 
 def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
-    """All elements of all tensors, one after the other; of one tensor perhaps a view. Raises ValueError for an empty list."""
+    """All elements of all tensors, one after the other; of one tensor perhaps a view. Raises
+    ValueError for an empty list.
+    """
     flat = [t.contiguous().view([-1]) for t in tensors]
     return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
 
 
 def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> list[Any]:
-    """The pieces of `flat` with the sizes of `tensors`: views, but where there is nothing to see."""
+    """The pieces of `flat` with the sizes of `tensors`: views, but where there is nothing to
+    see.
+    """
     pieces, start = [], 0
     for t in tensors:
         n = t.numel()
@@ -34,7 +39,9 @@ def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> list[Any]:
 
 
 def hstack(tensors: Sequence[Any], out: Any = None) -> Any:
-    """`cat` along dimension 1; vectors and numbers along dimension 0. Raises RuntimeError for an empty list."""
+    """`cat` along dimension 1; vectors and numbers along dimension 0. Raises RuntimeError for an
+    empty list.
+    """
     rows = atleast_1d_Sequence(_some(tensors, "hstack"))
     return _cat(rows, 0 if rows[0].dim() == 1 else 1, out)
 
@@ -45,13 +52,18 @@ def vstack(tensors: Sequence[Any], out: Any = None) -> Any:
 
 
 def dstack(tensors: Sequence[Any], out: Any = None) -> Any:
-    """`cat` along dimension 2, where a matrix has depth 1. Raises RuntimeError for an empty list."""
+    """`cat` along dimension 2, where a matrix has depth 1. Raises RuntimeError for an empty
+    list.
+    """
     return _cat(atleast_3d_Sequence(_some(tensors, "dstack")), 2, out)
 
 
 def column_stack(tensors: Sequence[Any], out: Any = None) -> Any:
     """`hstack`, where a vector is a column. Raises RuntimeError for an empty list."""
-    columns = [ops.reshape(t, [t.numel(), 1]) if t.dim() <= 1 else t for t in _some(tensors, "column_stack")]
+    columns = [
+        ops.reshape(t, [t.numel(), 1]) if t.dim() <= 1 else t
+        for t in _some(tensors, "column_stack")
+    ]
     return hstack(columns, out)
 
 
@@ -67,7 +79,9 @@ def atleast_2d(self: Any) -> Any:
 
 
 def atleast_3d(self: Any) -> Any:
-    """A number or vector as (1, n, 1), a matrix with a last dimension of 1; anything else as it is."""
+    """A number or vector as (1, n, 1), a matrix with a last dimension of 1; anything else as it
+    is.
+    """
     if not self.dim():
         return ops.reshape(self, [1, 1, 1])
     if self.dim() == 1:

@@ -1,4 +1,5 @@
-"""Turning the elements of a tensor around: `rot90`, `fliplr`, `flipud` (`aten/src/ATen/native/TensorTransformations.cpp`).
+"""Turning the elements of a tensor around: `rot90`, `fliplr`, `flipud`
+(`aten/src/ATen/native/TensorTransformations.cpp`).
 
 A quarter turn is a flip and a transposition; half a turn is two flips.
 
@@ -20,9 +21,11 @@ from .views import transpose
 
 
 def rot90(self: TensorImpl, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """A copy turned by `k` quarter turns in the plane of two dimensions, from the first towards the second.
+    """A copy turned by `k` quarter turns in the plane of two dimensions, from the first towards the
+    second.
 
-    Raises RuntimeError unless there are two different dimensions, IndexError when there are no such dimensions.
+    Raises RuntimeError unless there are two different dimensions, IndexError when there are no such
+    dimensions.
     """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")

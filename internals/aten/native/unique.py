@@ -1,13 +1,14 @@
 """Every element once (`aten/src/ATen/native/Unique.cpp`).
 
-Sort, and equal elements are neighbours; the first of each run is kept. Where a run begins says the rest: its number is what the
-inverse has at the places its elements came from, and its length is the count. `unique_consecutive` leaves out the sorting; along
-a dimension the elements are whole slices, sorted as words are, by the first place where they differ. NaN equals nothing.
+Sort, and equal elements are neighbours; the first of each run is kept. Where a run begins says the
+rest: its number is what the inverse has at the places its elements came from, and its length is the
+count. `unique_consecutive` leaves out the sorting; along a dimension the elements are whole slices,
+sorted as words are, by the first place where they differ. NaN equals nothing.
 
 Each gives three tensors; what was not asked for is empty.
 
-How the real one differs: `sorted=False` allows it to collect elements in a hash table, which it does no longer; it sorts slices
-without minding NaN.
+How the real one differs: `sorted=False` allows it to collect elements in a hash table, which it
+does no longer; it sorts slices without minding NaN.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ def _unique(self: TensorImpl, sorted: bool = True, return_inverse: bool = False)
     return _unique2(self, sorted, return_inverse)[:2]
 
 
-def _unique2(self: TensorImpl, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Three:
-    """The different elements in order, for each element its place among them, and how often each occurs.
+def _unique2(
+    self: TensorImpl, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Three:
+    """The different elements in order, for each element its place among them, and how often each
+    occurs.
 
     Raises NotImplementedError for complex numbers.
     """
@@ -51,22 +55,36 @@ def _unique2(self: TensorImpl, sorted: bool = True, return_inverse: bool = False
 
 
 def unique_consecutive(
-    self: TensorImpl, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    self: TensorImpl,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Three:
-    """The elements, or slices along `dim`, without those that equal the one before: of runs only the first."""
+    """The elements, or slices along `dim`, without those that equal the one before: of runs only
+    the first.
+    """
     if dim is not None and not (dim == 0 and self.dim() == 1):
         return _unique_slices(self, dim, False, "unique_dim")
     _check(self, "unique")
     a = array(self).reshape(-1)
     starts = _starts(a[1:] != a[:-1], a.size)
     inverse, counts = _inverse_and_counts(starts, None, return_inverse, return_counts)
-    return from_array(a[starts]), from_array(inverse.reshape(self.shape if return_inverse else 0)), from_array(counts)
+    return (
+        from_array(a[starts]),
+        from_array(inverse.reshape(self.shape if return_inverse else 0)),
+        from_array(counts),
+    )
 
 
 def unique_dim(
-    self: TensorImpl, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+    self: TensorImpl,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
 ) -> Three:
-    """The different slices along `dim` in order, for each slice its place among them, and how often each occurs.
+    """The different slices along `dim` in order, for each slice its place among them, and how often
+    each occurs.
 
     Raises RuntimeError when another dimension has size 0.
     """
@@ -87,9 +105,13 @@ def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> T
     d = wrap_dim(dim, self.dim())
     zeros = list(self.shape).count(0)
     if zeros > 1 and self.shape[d] == 0:
-        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
     if zeros and self.shape[d]:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
     slices = np.moveaxis(snapshot(self), d, 0)
     rows = slices.reshape(len(slices), -1) if slices.size else np.zeros((0, 1))
     order = np.lexsort(rows.T[::-1]) if in_order else np.arange(len(rows))
@@ -103,12 +125,18 @@ def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> T
 
 
 def _starts(changes: Any, n: int) -> Any:
-    """For n elements whether each begins a run, given for all but the first whether it differs from the one before."""
+    """For n elements whether each begins a run, given for all but the first whether it differs from
+    the one before.
+    """
     return np.concatenate([np.ones(min(n, 1), bool), changes])
 
 
-def _inverse_and_counts(starts: Any, order: Any, return_inverse: bool, return_counts: bool) -> tuple[Any, Any]:
-    """The number of the run of every element, in the order from before sorting; and the runs' lengths."""
+def _inverse_and_counts(
+    starts: Any, order: Any, return_inverse: bool, return_counts: bool
+) -> tuple[Any, Any]:
+    """The number of the run of every element, in the order from before sorting; and the runs'
+    lengths.
+    """
     inverse = counts = np.zeros(0, np.int64)
     if return_inverse:
         runs = np.cumsum(starts) - 1

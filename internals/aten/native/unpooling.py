@@ -1,9 +1,11 @@
-"""Maxima back to where they were: the partial inverse of max pooling (`aten/src/ATen/native/MaxUnpooling.cpp`).
+"""Maxima back to where they were: the partial inverse of max pooling
+(`aten/src/ATen/native/MaxUnpooling.cpp`).
 
-Every element goes to the place that its index names; all other places are 0. The gradient is a look at these places.
+Every element goes to the place that its index names; all other places are 0. The gradient is a look
+at these places.
 
-How the real one differs: where two elements have the same index, which of them stays depends on the threads there; here it is the
-last one.
+How the real one differs: where two elements have the same index, which of them stays depends on the
+threads there; here it is the last one.
 """
 
 from __future__ import annotations
@@ -25,26 +27,37 @@ _WORDS = {2: "two elements (height, width)", 3: "three elements (depth, height, 
 
 
 def max_unpool2d(self: Any, indices: Any, output_size: Sequence[int]) -> Any:
-    """(N, C, H, W) or (C, H, W) spread over `output_size`; `indices`, int64, count within its H·W plane.
+    """(N, C, H, W) or (C, H, W) spread over `output_size`; `indices`, int64, count within its H·W
+    plane.
 
-    Raises RuntimeError for an index outside the plane, for another shape or dtype of `indices`, NotImplementedError for a dtype
-    that is not of floating point.
+    Raises RuntimeError for an index outside the plane, for another shape or dtype of `indices`,
+    NotImplementedError for a dtype that is not of floating point.
     """
     _check(2, self, indices, output_size)
     return _spread(self, indices, output_size, empty_as(self, [*self.shape[:-2], *output_size]))
 
 
 def max_unpool3d(
-    self: Any, indices: Any, output_size: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+    self: Any,
+    indices: Any,
+    output_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
 ) -> Any:
-    """(N, C, D, H, W) or (C, D, H, W) spread over `output_size`. `stride` and `padding` are only looked at for errors."""
+    """(N, C, D, H, W) or (C, D, H, W) spread over `output_size`. `stride` and `padding` are only
+    looked at for errors.
+    """
     _check(3, self, indices, output_size)
     for value, name in ((stride, "stride"), (padding, "padding")):
         if len(value) != 3:
-            raise RuntimeError(f"There should be exactly {_WORDS[3]} in {name}, but got: {len(value)} elements.")
+            raise RuntimeError(
+                f"There should be exactly {_WORDS[3]} in {name}, but got: {len(value)} elements."
+            )
     if min(stride) <= 0:
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
-    return _spread(self, indices, output_size, empty_contiguous([*self.shape[:-3], *output_size], self.dtype))
+    return _spread(
+        self, indices, output_size, empty_contiguous([*self.shape[:-3], *output_size], self.dtype)
+    )
 
 
 def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
@@ -56,7 +69,9 @@ def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
     wrong = places[(places < 0) | (places >= size)]
     if wrong.size:
         volume = "x".join(map(str, output_size))
-        raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})")
+        raise RuntimeError(
+            f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})"
+        )
     flat = np.zeros((planes, size), array(t).dtype)
     if t.numel():
         np.put_along_axis(flat, places, array(t).reshape(planes, each), 1)
@@ -66,29 +81,32 @@ def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
 
 def _check(dims: int, t: Any, indices: Any, output_size: Sequence[int]) -> None:
     if indices.dtype is not dt.int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {SCALAR_TYPE_NAME[indices.dtype]}")
+        raise RuntimeError(
+            f"elements in indices should be type int64 but got: {SCALAR_TYPE_NAME[indices.dtype]}"
+        )
     if len(output_size) != dims:
         raise RuntimeError(
-            f"There should be exactly {_WORDS[dims]} in output_size, but got {len(output_size)} elements."
+            f"There should be exactly {_WORDS[dims]} in output_size, but got {len(output_size)} "
+            "elements."
         )
     if min(output_size) < 0:
         raise RuntimeError(
-            f"max_unpooling{dims}d(): output_size must contain non-negative spatial dimensions, but got "
-            f"output_size={tuple(output_size)}"
+            f"max_unpooling{dims}d(): output_size must contain non-negative spatial dimensions, "
+            f"but got output_size={tuple(output_size)}"
         )
     if t.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
-            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with {t.dim()} "
-            "dimensions."
+            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got "
+            f"a tensor with {t.dim()} dimensions."
         )
     if t.shape != indices.shape:
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(t.shape)}) but got indices tensor with "
-            f"shape: {list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({list(t.shape)}) "
+            f"but got indices tensor with shape: {list(indices.shape)}"
         )
     for i in range(1, t.dim()):
         if t.shape[i] == 0:
             raise RuntimeError(
-                f"max_unpooling{dims}d_forward_out_cpu(): Expected input to have non-zero size for non-batch dimensions, but got "
-                f"{list(t.shape)} with dimension {i} being empty."
+                f"max_unpooling{dims}d_forward_out_cpu(): Expected input to have non-zero size for "
+                f"non-batch dimensions, but got {list(t.shape)} with dimension {i} being empty."
             )

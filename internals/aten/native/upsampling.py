@@ -1,10 +1,12 @@
-"""The operators of resampling (`aten/src/ATen/native/UpSample{Nearest,Linear,Trilinear,Bicubic}*.cpp`).
+"""The operators of resampling
+(`aten/src/ATen/native/UpSample{Nearest,Linear,Trilinear,Bicubic}*.cpp`).
 
-One name for each filter and number of dimensions, of which there are as many as scales are given; behind all of them is
-`resample`. An operator comes with its gradient, an operator too, and with a form that takes scale factors (`vec`), which
-`interpolate` calls.
+One name for each filter and number of dimensions, of which there are as many as scales are given;
+behind all of them is `resample`. An operator comes with its gradient, an operator too, and with a
+form that takes scale factors (`vec`), which `interpolate` calls.
 
-How the real one differs: each has a kernel of its own. Nearest and bilinear for images are in `resampling.py`.
+How the real one differs: each has a kernel of its own. Nearest and bilinear for images are in
+`resampling.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +21,12 @@ from .resampling import resample, resample_backward
 from .resampling_checks import sizes_and_scales
 
 
-def with_factors(name: str, dims: int, input: Any, output_size: Sequence[int] | None, *how: Any) -> Any:
-    """Operator `name` with an output size or scale factors; before the factors stands `align_corners`, if it has that."""
+def with_factors(
+    name: str, dims: int, input: Any, output_size: Sequence[int] | None, *how: Any
+) -> Any:
+    """Operator `name` with an output size or scale factors; before the factors stands
+    `align_corners`, if it has that.
+    """
     *align_corners, scale_factors = how
     sizes, scales = sizes_and_scales(input, output_size, scale_factors, dims)
     return getattr(ops, name)(input, sizes, *align_corners, *scales)

@@ -1,9 +1,12 @@
-"""The gradients of views that show a part of a tensor (`aten/src/ATen/native/TensorShape.cpp`: `select_backward`, ...).
+"""The gradients of views that show a part of a tensor (`aten/src/ATen/native/TensorShape.cpp`:
+`select_backward`, ...).
 
-What a view leaves out does not matter to it: its gradient is zero there. So each function here fills a tensor of the *input's*
-shape with zeros, takes the same view of it, and writes the gradient there. The windows of `unfold` overlap: there it is added.
+What a view leaves out does not matter to it: its gradient is zero there. So each function here
+fills a tensor of the *input's* shape with zeros, takes the same view of it, and writes the gradient
+there. The windows of `unfold` overlap: there it is added.
 
-As each is the view turned around, its own derivative is that view, and its entry in `derivatives/` says so.
+As each is the view turned around, its own derivative is that view, and its entry in `derivatives/`
+says so.
 
 How the real one differs: these are composed of `zeros` and `copy_`; leaves save the dispatching.
 """
@@ -22,7 +25,9 @@ from . import views
 from .gradient_checks import check_sizes
 
 
-def select_backward(grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, index: int) -> Any:
+def select_backward(
+    grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, index: int
+) -> Any:
     """Zeros of `input_sizes` with the gradient at position `index` of `dim`."""
     result = _zeros(grad_output, input_sizes)
     _write(views.select(result, dim, index), grad_output)
@@ -32,23 +37,31 @@ def select_backward(grad_output: TensorImpl, input_sizes: Sequence[int], dim: in
 def slice_backward(
     grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Any:
-    """Zeros of `input_sizes` with the gradient at every `step`-th position of `dim` from `start` up to `end`."""
+    """Zeros of `input_sizes` with the gradient at every `step`-th position of `dim` from `start` up
+    to `end`.
+    """
     result = _zeros(grad_output, input_sizes)
     _write(views.slice(result, dim, start, end, step), grad_output)
     return result
 
 
-def diagonal_backward(grad_output: TensorImpl, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
+def diagonal_backward(
+    grad_output: TensorImpl, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int
+) -> Any:
     """Zeros of `input_sizes` with the gradient on a diagonal of `dim1` and `dim2`."""
     result = _zeros(grad_output, input_sizes)
     _write(views.diagonal(result, offset, dim1, dim2), grad_output)
     return result
 
 
-def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
-    """Zeros of `input_sizes` with the gradients of all windows added at the places the windows showed.
+def unfold_backward(
+    grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, size: int, step: int
+) -> Any:
+    """Zeros of `input_sizes` with the gradients of all windows added at the places the windows
+    showed.
 
-    The i-th elements of all windows lie `step` apart: they never overlap, and are added with one slice.
+    The i-th elements of all windows lie `step` apart: they never overlap, and are added with one
+    slice.
     """
     result = _zeros(grad_in, input_sizes)
     view = views.unfold(result, dim, size, step)

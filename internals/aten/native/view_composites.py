@@ -1,6 +1,8 @@
-"""Views made of other views: `reshape`, `narrow`, `chunk`, `movedim`, `flatten`, ... (`aten/src/ATen/native/TensorShape.cpp`).
+"""Views made of other views: `reshape`, `narrow`, `chunk`, `movedim`, `flatten`, ...
+(`aten/src/ATen/native/TensorShape.cpp`).
 
-They call operators only. Autograd therefore never hears of them: it sees the `view`, `slice` and `permute` they are made of.
+They call operators only. Autograd therefore never hears of them: it sees the `view`, `slice` and
+`permute` they are made of.
 
 How the real one differs: `reshape` has more branches (sparse, MKL-DNN and functionalised tensors).
 """
@@ -60,7 +62,9 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
-    """The inverse of `flatten`: dimension `dim` as several. Raises RuntimeError when the sizes do not multiply up to it."""
+    """The inverse of `flatten`: dimension `dim` as several. Raises RuntimeError when the sizes do
+    not multiply up to it.
+    """
     d = wrap_dim(dim, self.dim())
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -71,7 +75,8 @@ def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
         if not self.dim() or list(sizes).count(-1) > 1 or min(sizes) < -1:
             raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+            f"({n}) in the input tensor"
         ) from None
     return ops.view(self, [*self.shape[:d], *inferred, *self.shape[d + 1 :]])
 
@@ -89,7 +94,9 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
         raise RuntimeError("narrow(): length must be non-negative.")
     n = self.size(dim)
     if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {start})"
+        )
     first = start + n if start < 0 else start
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
@@ -120,8 +127,8 @@ def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]
     """Dimensions `source` go to the places `destination`; the others keep their order."""
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims "
-            f"as destination ({list(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            f"contain the same number of dims as destination ({list(destination)} dims)"
         )
     ndim = self.dim()
     origin = [wrap_dim(d, ndim) for d in source]
@@ -143,22 +150,31 @@ def movedim_int(self: Any, source: int, destination: int) -> Any:
 def mT(self: Any) -> Any:
     """The last two dimensions transposed: a batch of matrices. Raises RuntimeError for a vector."""
     if self.dim() == 1:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError(
+            "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     if not self.dim():
-        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn_once(
+            "Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases."
+        )
         return self
     return ops.transpose_int(self, -2, -1)
 
 
 def numpy_T(self: Any) -> Any:
-    """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute` to be said."""
+    """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute`
+    to be said.
+    """
     n = self.dim()
     if n == 0:
-        warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+        warn_once(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+        )
     elif n != 2:
         warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
-            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
         )
     return ops.permute(self, list(range(n - 1, -1, -1)))

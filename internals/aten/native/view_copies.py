@@ -1,11 +1,14 @@
-"""Copies of what a view would show: `select_copy`, `diagonal_copy`, ... (`CompositeViewCopyKernels.cpp`, which is generated).
+"""Copies of what a view would show: `select_copy`, `diagonal_copy`, ...
+(`CompositeViewCopyKernels.cpp`, which is generated).
 
-Every view has such a twin: the same values in contiguous memory of their own, for whoever must not have two tensors on one
-memory. They are generated as well: `autogen: select_copy.int` below a view in native_functions takes the view's kernel, and
-`copied` of what it gives. A twin has the derivative of its view, under a name of its own: SelectBackward0_copy.
+Every view has such a twin: the same values in contiguous memory of their own, for whoever must not
+have two tensors on one memory. They are generated as well: `autogen: select_copy.int` below a view
+in native_functions takes the view's kernel, and `copied` of what it gives. A twin has the
+derivative of its view, under a name of its own: SelectBackward0_copy.
 
-How the real one differs: `split_copy`, `unbind_copy` and their kind also have an out=, a list of tensors; and `detach_copy` and
-`view_copy` to another dtype, which no gradient passes, ask for one there nevertheless and fail.
+How the real one differs: `split_copy`, `unbind_copy` and their kind also have an out=, a list of
+tensors; and `detach_copy` and `view_copy` to another dtype, which no gradient passes, ask for one
+there nevertheless and fail.
 """
 
 from __future__ import annotations
@@ -23,14 +26,18 @@ from .views import slice, view
 
 
 def copied(views: Any) -> Any:
-    """The elements of a view in contiguous memory of their own; for several views, a tuple of copies."""
+    """The elements of a view in contiguous memory of their own; for several views, a tuple of
+    copies.
+    """
     if isinstance(views, TensorImpl):
         return write_uncounted(ops.clone_op, views, contiguous_format)
     return tuple(write_uncounted(ops.clone_op, v, contiguous_format) for v in views)
 
 
 def viewed(self: TensorImpl, size: Sequence[int]) -> Any:
-    """`view`, of a contiguous copy where the strides do not allow it. Raises RuntimeError unless the sizes multiply up."""
+    """`view`, of a contiguous copy where the strides do not allow it. Raises RuntimeError unless
+    the sizes multiply up.
+    """
     if view_strides(self.shape, self.stride(), infer_size(size, self.numel())) is None:
         self = copied(self)
     return view(self, size)
@@ -42,7 +49,9 @@ def narrow_copy(self: TensorImpl, dim: int, start: int, length: int) -> Any:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     n = self.size(dim)
     if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {start})"
+        )
     first = start + n if start < 0 else start
     if length < 0 or first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")

@@ -1,10 +1,13 @@
-"""Writing to a view of a copy: `select_scatter`, `slice_scatter`, `diagonal_scatter`, `as_strided_scatter` (`TensorShape.cpp`).
+"""Writing to a view of a copy: `select_scatter`, `slice_scatter`, `diagonal_scatter`,
+`as_strided_scatter` (`TensorShape.cpp`).
 
-Each is what `x[0] = src` would have done to `x`, given back as a new tensor: take the view of a copy, write `src` into it, return
-the copy. So its gradient is 0 where something was written, and `src` finds its own by the same view. The copy has the strides of
-`self`, and its offset as well, so that `as_strided_scatter` finds the same elements in it.
+Each is what `x[0] = src` would have done to `x`, given back as a new tensor: take the view of a
+copy, write `src` into it, return the copy. So its gradient is 0 where something was written, and
+`src` finds its own by the same view. The copy has the strides of `self`, and its offset as well, so
+that `as_strided_scatter` finds the same elements in it.
 
-How the real one differs: these exist for functionalisation, which turns programs that write to views into programs that do not.
+How the real one differs: these exist for functionalisation, which turns programs that write to
+views into programs that do not.
 """
 
 from __future__ import annotations
@@ -21,35 +24,54 @@ from . import views
 
 
 def select_scatter(self: TensorImpl, src: TensorImpl, dim: int, index: int) -> Any:
-    """A copy of `self` with `src` at position `index` of `dim`. Raises RuntimeError unless `src` has the shape of the slice."""
+    """A copy of `self` with `src` at position `index` of `dim`. Raises RuntimeError unless `src`
+    has the shape of the slice.
+    """
     result = _copy(self)
     return _write(result, views.select(result, dim, index), src)
 
 
 def slice_scatter(
-    self: TensorImpl, src: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    self: TensorImpl,
+    src: TensorImpl,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
 ) -> Any:
-    """A copy of `self` with `src` at every `step`-th position of `dim` from `start` to `end`; RuntimeError as above."""
+    """A copy of `self` with `src` at every `step`-th position of `dim` from `start` to `end`;
+    RuntimeError as above.
+    """
     result = _copy(self)
     return _write(result, views.slice(result, dim, start, end, step), src)
 
 
-def diagonal_scatter(self: TensorImpl, src: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(
+    self: TensorImpl, src: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
     """A copy of `self` with `src` on a diagonal of `dim1` and `dim2`; RuntimeError as above."""
     result = _copy(self)
     return _write(result, views.diagonal(result, offset, dim1, dim2), src)
 
 
 def as_strided_scatter(
-    self: TensorImpl, src: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    self: TensorImpl,
+    src: TensorImpl,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
 ) -> Any:
-    """A copy of `self` with `src` where `as_strided` would look; RuntimeError as above, and as `as_strided` does."""
+    """A copy of `self` with `src` where `as_strided` would look; RuntimeError as above, and as
+    `as_strided` does.
+    """
     result = _copy(self)
     return _write(result, views.as_strided(result, size, stride, storage_offset), src)
 
 
 def _copy(self: TensorImpl) -> Any:
-    """A copy of all the memory of `self`, seen as `self` sees its own; an ordinary one if elements share memory."""
+    """A copy of all the memory of `self`, seen as `self` sees its own; an ordinary one if elements
+    share memory.
+    """
     try:
         check_no_internal_overlap(self)
     except RuntimeError:

@@ -1,11 +1,13 @@
 """Views: other sizes and strides on the same storage (`aten/src/ATen/native/TensorShape.cpp`).
 
-Nothing here touches an element. Each function computes sizes, strides and an offset; what the usual ones compute depends on the
-geometry they begin with and is kept (`lru_cache`), since programs ask for the same views again and again. The tie between a view
-and its base is made one layer up, in `internals.aten.adinplaceorview`. Views that are made of other views (`reshape`, `narrow`,
+Nothing here touches an element. Each function computes sizes, strides and an offset; what the usual
+ones compute depends on the geometry they begin with and is kept (`lru_cache`), since programs ask
+for the same views again and again. The tie between a view and its base is made one layer up, in
+`internals.aten.adinplaceorview`. Views that are made of other views (`reshape`, `narrow`,
 `flatten`, ...) are in `view_composites`.
 
-How the real one differs: every view op also has a `_copy` twin for backends without views, and symbolic sizes.
+How the real one differs: every view op also has a `_copy` twin for backends without views, and
+symbolic sizes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from internals.core.tensor_impl import TensorImpl, alias as _alias, make, make_c
 
 
 def view(self: TensorImpl, size: Sequence[int]) -> Any:
-    """The same elements in the same order, seen in another shape. Raises RuntimeError when no strides can express it."""
+    """The same elements in the same order, seen in another shape. Raises RuntimeError when no
+    strides can express it.
+    """
     return make(self._storage, _viewed(self._geometry, tuple(size)), self._offset)
 
 
@@ -31,8 +35,8 @@ def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
     strides = view_strides(g.sizes, g.strides, sizes)
     if strides is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
     return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
@@ -45,19 +49,25 @@ def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
 
 
 def _reshape_alias(self: TensorImpl, size: Sequence[int], stride: Sequence[int]) -> Any:
-    """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous can express the new shape."""
+    """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous
+    can express the new shape.
+    """
     return as_strided(self, size, stride)
 
 
 def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
-    """The same bytes read as another dtype; with another element size the last dimension shrinks or grows.
+    """The same bytes read as another dtype; with another element size the last dimension shrinks or
+    grows.
 
     Raises RuntimeError when the last dimension is not contiguous or the bytes do not divide.
     """
     (sizes, strides), offset = _layout(self), self._offset
     old, new = self.dtype.itemsize, dtype.itemsize
     if old != new:
-        what = f"to view {SCALAR_TYPE_NAME[self.dtype]} as {SCALAR_TYPE_NAME[dtype]} (different element sizes)"
+        what = (
+            f"to view {SCALAR_TYPE_NAME[self.dtype]} as {SCALAR_TYPE_NAME[dtype]} (different "
+            "element sizes)"
+        )
         if not sizes:
             raise RuntimeError(f"self.dim() cannot be 0 {what}")
         if old < new:
@@ -83,21 +93,32 @@ def detach(self: TensorImpl) -> Any:
     return make(self._storage, self._geometry.without_grad, self._offset)
 
 
-def as_strided(self: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Any sizes and strides on the tensor's storage. Raises RuntimeError when they reach outside it."""
+def as_strided(
+    self: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Any:
+    """Any sizes and strides on the tensor's storage. Raises RuntimeError when they reach outside
+    it.
+    """
     offset = self._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
     if min(size, default=0) < 0:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
     g = self._geometry
     return make_checked(self._storage, geometry(size, stride, g.dtype, g.device, g.keys), offset)
 
 
 def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any:
-    """Repeat dimensions of size 1, and new ones in front, without copying: their stride is 0. -1 keeps a size.
+    """Repeat dimensions of size 1, and new ones in front, without copying: their stride is 0. -1
+    keeps a size.
 
     Raises RuntimeError when a dimension of another size would have to change.
     """
@@ -110,8 +131,9 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
     missing = len(size) - len(sizes)
     if missing < 0:
         raise RuntimeError(
-            f"expand({_type_and_sizes(g)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({len(sizes)})"
+            f"expand({_type_and_sizes(g)}, size={list(size)}): the number of sizes provided "
+            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(sizes)})"
         )
     new_sizes, new_strides = [0] * len(size), [0] * len(size)
     for d in range(len(size) - 1, -1, -1):
@@ -121,14 +143,16 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
         else:
             if target == -1:
                 raise RuntimeError(
-                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
+                    "The expanded size of the tensor (-1) isn't allowed in a leading, "
+                    f"non-existing dimension {d}"
                 )
             n, stride = 1, new_sizes[d + 1] * new_strides[d + 1] if sizes else 0
         if target not in (-1, n):
             if n != 1:
                 raise RuntimeError(
-                    f"The expanded size of the tensor ({target}) must match the existing size ({n}) at non-singleton dimension "
-                    f"{d}.  Target sizes: {list(size)}.  Tensor sizes: {list(sizes)}"
+                    f"The expanded size of the tensor ({target}) must match the existing size "
+                    f"({n}) at non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor "
+                    f"sizes: {list(sizes)}"
                 )
             n, stride = target, 0
         new_sizes[d], new_strides[d] = n, stride
@@ -138,12 +162,15 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
 
 
 def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
-    """The dimensions in another order. Raises RuntimeError unless `dims` names each of them once."""
+    """The dimensions in another order. Raises RuntimeError unless `dims` names each of them
+    once.
+    """
     (sizes, strides), ndim = _layout(self), self.dim()
     if len(dims) != ndim:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
-            f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
+            f"to len(dims) = {len(dims)}"
         )
     order = [wrap_dim(d, ndim) for d in dims]
     if len(set(order)) != ndim:
@@ -167,7 +194,9 @@ def _transposed(g: Geometry, dim0: int, dim1: int) -> Geometry:
 
 
 def t(self: TensorImpl) -> Any:
-    """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than two dimensions."""
+    """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than
+    two dimensions.
+    """
     g = self._geometry
     ndim = len(g.sizes)
     if ndim > 2:
@@ -189,7 +218,9 @@ def squeeze_dim(self: TensorImpl, dim: int) -> Any:
 
 
 def squeeze_dims(self: TensorImpl, dim: Sequence[int]) -> Any:
-    """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named twice."""
+    """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named
+    twice.
+    """
     return make(self._storage, _squeezed(self._geometry, tuple(dim)), self._offset)
 
 
@@ -200,7 +231,9 @@ def _squeezed(g: Geometry, dim: tuple[int, ...]) -> Geometry:
         if dims.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     kept = [d for d, n in enumerate(g.sizes) if n != 1 or d not in dims]
-    return geometry([g.sizes[d] for d in kept], [g.strides[d] for d in kept], g.dtype, g.device, g.keys)
+    return geometry(
+        [g.sizes[d] for d in kept], [g.strides[d] for d in kept], g.dtype, g.device, g.keys
+    )
 
 
 def unsqueeze(self: TensorImpl, dim: int) -> Any:
@@ -218,16 +251,27 @@ def _unsqueezed(g: Geometry, dim: int) -> Geometry:
 
 
 def select(self: TensorImpl, dim: int, index: int) -> Any:
-    """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no such position."""
+    """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no
+    such position.
+    """
     geometry, n, stride = _selected(self._geometry, dim)
     if not -n <= index < n:
         d = wrap_dim(dim, self.dim())
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {d}")
-    return make(self._storage, geometry, self._offset + (index + n if index < 0 else index) * stride)
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self.shape)} at "
+            f"dimension {d}"
+        )
+    return make(
+        self._storage, geometry, self._offset + (index + n if index < 0 else index) * stride
+    )
 
 
-def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises RuntimeError unless step > 0."""
+def slice(
+    self: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises
+    RuntimeError unless step > 0.
+    """
     g = self._geometry
     if not g.strides:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -238,12 +282,16 @@ def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | N
     first = 0 if start is None else min(max(start + n if start < 0 else start, 0), n)
     last = n if end is None else min(max(end + n if end < 0 else end, first), n)
     return make(
-        self._storage, _sliced(g, d, (last - first + step - 1) // step, step), self._offset + first * g.strides[d]
+        self._storage,
+        _sliced(g, d, (last - first + step - 1) // step, step),
+        self._offset + first * g.strides[d],
     )
 
 
 def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum of theirs."""
+    """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum
+    of theirs.
+    """
     (sizes, strides), ndim = _layout(self), self.dim()
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if a == b:
@@ -262,7 +310,8 @@ def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
 
 
 def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
-    """All windows of `size` positions of a dimension, `step` apart: the windows overlap in memory, nothing is copied.
+    """All windows of `size` positions of a dimension, `step` apart: the windows overlap in memory,
+    nothing is copied.
 
     `arange(5).unfold(0, 3, 1)` is `[[0, 1, 2], [1, 2, 3], [2, 3, 4]]`, with strides (1, 1).
     """
@@ -289,24 +338,31 @@ def split_Tensor(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
     """Consecutive slices of `split_size` positions; the last may be shorter."""
     n = _size_to_split(self, dim, "split")
     if split_size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+        raise RuntimeError(
+            f"split expects split_size be non-negative, but got split_size={split_size}"
+        )
     if split_size == 0 and n:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+        )
     count = max(-(-n // split_size), 1) if split_size else 1
     return tuple(slice(self, dim, i * split_size, (i + 1) * split_size) for i in range(count))
 
 
 def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
-    """Consecutive slices of the given sizes. Raises RuntimeError unless they sum up to the dimension."""
+    """Consecutive slices of the given sizes. Raises RuntimeError unless they sum up to the
+    dimension.
+    """
     n = _size_to_split(self, dim, "split")
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
         )
     if sum(split_sizes) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-            f"split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
         )
     ends = accumulate(split_sizes)
     return tuple(slice(self, dim, end - length, end) for end, length in zip(ends, split_sizes))
@@ -325,12 +381,16 @@ def _layout(t: TensorImpl) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @lru_cache(maxsize=1 << 12)
 def _selected(g: Geometry, dim: int) -> tuple[Geometry, int, int]:
-    """`g` without a dimension, and that dimension's size and stride. Kept: loops ask for the same thing again and again."""
+    """`g` without a dimension, and that dimension's size and stride. Kept: loops ask for the same
+    thing again and again.
+    """
     sizes, strides = tuple(g.sizes), g.strides
     if not sizes:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, len(sizes))
-    left = geometry(sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], g.dtype, g.device, g.keys)
+    left = geometry(
+        sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], g.dtype, g.device, g.keys
+    )
     return left, sizes[d], strides[d]
 
 

@@ -1,7 +1,8 @@
-"""Sliding windows over the spatial dimensions of an array: what convolution, pooling and unfold share (`im2col.h`).
+"""Sliding windows over the spatial dimensions of an array: what convolution, pooling and unfold
+share (`im2col.h`).
 
-`unfold_windows` is a *view*: strides let every window overlap its neighbours without copying an element. `fold_windows` is its
-adjoint, adding windows back where they came from.
+`unfold_windows` is a *view*: strides let every window overlap its neighbours without copying an
+element. `fold_windows` is its adjoint, adding windows back where they came from.
 
 How the real one differs: `im2col` copies; and pooling loops over the windows directly.
 """
@@ -19,18 +20,28 @@ from internals.core.device import CPU
 from internals.core.tensor_impl import array, empty_contiguous
 
 
-def pad_spatial(x: Any, padding: Sequence[int], value: Any = 0, extra: Sequence[int] | None = None) -> Any:
-    """`x` (N, C, *S) with `padding` elements of `value` at both ends of each spatial dimension, `extra` more at the far end."""
+def pad_spatial(
+    x: Any, padding: Sequence[int], value: Any = 0, extra: Sequence[int] | None = None
+) -> Any:
+    """`x` (N, C, *S) with `padding` elements of `value` at both ends of each spatial dimension,
+    `extra` more at the far end.
+    """
     after = [p + e for p, e in zip(padding, extra)] if extra else list(padding)
     if not any(padding) and not any(after):
         return x
     return np.pad(x, [(0, 0), (0, 0), *zip(padding, after)], constant_values=value)
 
 
-def unfold_windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
-    """A view of `x` (N, C, *S) as (N, C, *kernel, *positions): one entry per kernel offset and window position."""
+def unfold_windows(
+    x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Any:
+    """A view of `x` (N, C, *S) as (N, C, *kernel, *positions): one entry per kernel offset and
+    window position.
+    """
     spatial = x.shape[2:]
-    positions = [(s - d * (k - 1) - 1) // st + 1 for s, k, st, d in zip(spatial, kernel, stride, dilation)]
+    positions = [
+        (s - d * (k - 1) - 1) // st + 1 for s, k, st, d in zip(spatial, kernel, stride, dilation)
+    ]
     steps = x.strides[2:]
     between = [t * st if p > 1 else 0 for t, st, p in zip(steps, stride, positions)]
     within = [t * d if k > 1 else 0 for t, d, k in zip(steps, dilation, kernel)]
@@ -43,9 +54,15 @@ def unfold_windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilatio
 
 
 def fold_windows(
-    windows: Any, size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    windows: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> Any:
-    """Add windows (N, C, *kernel, *positions) up into an array (N, C, *size) padded by `padding`, and cut the padding off."""
+    """Add windows (N, C, *kernel, *positions) up into an array (N, C, *size) padded by `padding`,
+    and cut the padding off.
+    """
     kernel = windows.shape[2 : 2 + len(size)]
     shares = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
     shape = (*windows.shape[:2], *windows.shape[2 + len(size) :])
@@ -61,13 +78,16 @@ def fold_offsets(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Any:
-    """`fold_windows` for windows that come one kernel offset at a time: each share is an array of `shape` (N, C, *positions)."""
+    """`fold_windows` for windows that come one kernel offset at a time: each share is an array of
+    `shape` (N, C, *positions).
+    """
     total: Any = None
     for offset, share in zip(np.ndindex(*kernel), shares):
         if total is None:
             total = np.zeros((*shape[:2], *(s + 2 * p for s, p in zip(size, padding))), share.dtype)
         target: Any = tuple(
-            slice(o * d, o * d + (count - 1) * s + 1, s) for o, d, count, s in zip(offset, dilation, shape[2:], stride)
+            slice(o * d, o * d + (count - 1) * s + 1, s)
+            for o, d, count, s in zip(offset, dilation, shape[2:], stride)
         )
         if all(shape[2:]):
             total[(slice(None), slice(None), *target)] += share
@@ -75,14 +95,22 @@ def fold_offsets(
 
 
 def im2col(
-    self: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+    self: Any,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
 ) -> Any:
-    """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError."""
+    """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows).
+    Raises RuntimeError.
+    """
     places = im2col_places(self, kernel_size, dilation, padding, stride)
     rows = self.shape[-3] * kernel_size[0] * kernel_size[1]
     out = empty_contiguous((*self.shape[:-3], rows, places[0] * places[1]), self.dtype, self.device)
     if not self._geometry.stored:
-        return on_device("windows.im2col", out, self, kernel_size, dilation, padding, stride, places)
+        return on_device(
+            "windows.im2col", out, self, kernel_size, dilation, padding, stride, places
+        )
     x = array(self) if self.dim() == 4 else array(self)[None]
     windows = unfold_windows(pad_spatial(x, padding), kernel_size, stride, dilation)
     array(out).reshape(windows.shape)[...] = windows
@@ -97,28 +125,42 @@ def col2im(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size). Raises RuntimeError."""
+    """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size).
+    Raises RuntimeError.
+    """
     places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
     channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
     out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
     if not self._geometry.stored:
-        return on_device("windows.col2im", out, self, kernel_size, dilation, padding, stride, places)
+        return on_device(
+            "windows.col2im", out, self, kernel_size, dilation, padding, stride, places
+        )
     windows = array(self).reshape(-1, channels, *kernel_size, *places)
     array(out)[...] = fold_windows(windows, output_size, stride, padding, dilation)
     return out
 
 
 def im2col_places(
-    t: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+    t: Any,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each dimension. Raises RuntimeError for sizes that do not fit."""
+    """How many windows there are along each dimension. Raises RuntimeError for sizes that do not
+    fit.
+    """
     _check_pairs(kernel_size, dilation, padding, stride)
     if t.dim() < 3:
         dims = max(t.dim(), 1)
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got {dims})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got "
+            f"{dims})"
+        )
     if t.dim() > 4 or 0 in t.shape[-3:]:
         raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for input, but got: "
             f"{list(t.shape)}"
         )
     places = [
@@ -127,9 +169,10 @@ def im2col_places(
     ]
     if min(places) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(t.shape[-2:])}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
-            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(places)}, but its components "
-            "must be at least one."
+            f"Given input with spatial size {tuple(t.shape[-2:])}, "
+            f"kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as "
+            f"{tuple(places)}, but its components must be at least one."
         )
     return places
 
@@ -142,22 +185,26 @@ def col2im_places(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each dimension. Raises RuntimeError where `t` does not have as many columns."""
+    """How many windows there are along each dimension. Raises RuntimeError where `t` does not have
+    as many columns.
+    """
     if len(output_size) != 2:
-        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+        raise RuntimeError(
+            f"It is expected output_size equals to 2, but got size {len(output_size)}"
+        )
     _check_pairs(kernel_size, dilation, padding, stride)
     if t.dim() not in (2, 3) or 0 in t.shape[-2:]:
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
-            f"got: {list(t.shape)}"
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+            f"non-zero dimensions for input, but got: {list(t.shape)}"
         )
     if not (t.dtype.is_floating_point or t.dtype.is_complex):
         raise not_implemented("col2im_out_cpu" if t.device is CPU else "col2im_out_cuda", t.dtype)
     rows, columns = t.shape[-2:]
     if rows % (kernel_size[0] * kernel_size[1]):
         raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-            f"input.size(1)={rows} and kernel_size={tuple(kernel_size)}."
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={rows} and kernel_size={tuple(kernel_size)}."
         )
     places = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -165,14 +212,21 @@ def col2im_places(
     ]
     if columns != places[0] * places[1]:
         raise RuntimeError(
-            f"Given output_size={tuple(output_size)}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
-            f"padding={tuple(padding)}, stride={tuple(stride)}, expected size of input's dimension 2 to match the calculated "
-            f"number of sliding blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got input.size(2)={columns}."
+            f"Given output_size={tuple(output_size)}, kernel_size={tuple(kernel_size)}, "
+            f"dilation={tuple(dilation)}, padding={tuple(padding)}, stride={tuple(stride)}, "
+            "expected size of input's dimension 2 to match the calculated number of sliding "
+            f"blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got "
+            f"input.size(2)={columns}."
         )
     return places
 
 
-def _check_pairs(kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]) -> None:
+def _check_pairs(
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> None:
     """Raises RuntimeError for what is no pair, or what no window can have."""
     pairs = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
     for name, pair in pairs.items():
@@ -182,7 +236,11 @@ def _check_pairs(kernel_size: Sequence[int], dilation: Sequence[int], padding: S
         pair, key = pairs[name], name.partition("_")[0]
         if min(pair) <= 0:
             raise RuntimeError(
-                f"{name.replace('_', ' ')} should be greater than zero, but got {key}_height: {pair[0]} {key}_width: {pair[1]}"
+                f"{name.replace('_', ' ')} should be greater than zero, but got {key}_height: "
+                f"{pair[0]} {key}_width: {pair[1]}"
             )
     if min(padding) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+        raise RuntimeError(
+            f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: "
+            f"{padding[1]}"
+        )

@@ -41,7 +41,9 @@ def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
 
 
 def _check_unchanged(entry: ScalarFunction, node: ast.expr | ast.stmt) -> None:
-    """Raises RuntimeError if another formula is in its place: a file that was edited after its import."""
+    """Raises RuntimeError if another formula is in its place: a file that was edited after its
+    import.
+    """
     assert entry.formula is not None
     line = ast.Expr(node) if isinstance(node, ast.expr) else node
     if isinstance(line, ast.FunctionDef):
@@ -50,7 +52,9 @@ def _check_unchanged(entry: ScalarFunction, node: ast.expr | ast.stmt) -> None:
     module = compile(ast.fix_missing_locations(ast.Module([line], [])), "", "exec")
     code = next((c for c in module.co_consts if isinstance(c, CodeType)), None)
     if code is None or _content(code) != _content(entry.formula.function.__code__):
-        raise RuntimeError(f"the formula of {entry.name} was changed after it was imported: start anew")
+        raise RuntimeError(
+            f"the formula of {entry.name} was changed after it was imported: start anew"
+        )
 
 
 def _content(code: CodeType) -> tuple[Any, ...]:

@@ -1,11 +1,12 @@
 """Second derivatives of activations and softmax (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The first derivatives are operators of their own (`gelu_backward`, ...). A `*_double_backward` gives the gradient with respect to
-the *argument* of such an operator: `grad` is what comes in from the second backward pass, `grad_output` what the first one got.
-All but the last two only need the product of both, and take it as `grad`.
+The first derivatives are operators of their own (`gelu_backward`, ...). A `*_double_backward` gives
+the gradient with respect to the *argument* of such an operator: `grad` is what comes in from the
+second backward pass, `grad_output` what the first one got. All but the last two only need the
+product of both, and take it as `grad`.
 
-How the real one differs: silu's is not there, because under a recorded backward pass PyTorch computes silu's gradient with
-plain operators in the first place.
+How the real one differs: silu's is not there, because under a recorded backward pass PyTorch
+computes silu's gradient with plain operators in the first place.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def log_sigmoid_double_backward(grad: Any, self: Any) -> Any:
 def elu_double_backward(
     grad: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any
 ) -> Any:
-    """grad * elu''(self), or, from the result, what its slope input_scale * (result + alpha * scale) changes by."""
+    """grad * elu''(self), or, from the result, what its slope input_scale * (result + alpha *
+    scale) changes by.
+    """
     below = self_or_result < 0
     if is_result:
         return grad * input_scale * below
@@ -58,7 +61,9 @@ def elu_double_backward(
 
 
 def softmax_double_backward(grad: Any, grad_output: Any, dim: int, output: Any) -> Any:
-    """The gradient of output * (grad_output - sum(grad_output * output)) with respect to `output`."""
+    """The gradient of output * (grad_output - sum(grad_output * output)) with respect to
+    `output`.
+    """
     inner = (output * grad_output).sum(dim, True)
     outer = (output * grad).sum(dim, True)
     return grad_output * grad - inner * grad - grad_output * outer

@@ -1,16 +1,21 @@
-"""Conjugates in formulas, and gradients of complex numbers' parts (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Conjugates in formulas, and gradients of complex numbers' parts
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-What gradient does a complex number z = x + iy get from a real result L? dL/dx + i dL/dy: both numbers in one, and the direction
-in which L grows fastest, so that an optimizer may go the other way as it does with real ones. (That is twice the derivative by
-the conjugate of z in Wirtinger's sense; twice that by z itself is its conjugate.)
+What gradient does a complex number z = x + iy get from a real result L? dL/dx + i dL/dy: both
+numbers in one, and the direction in which L grows fastest, so that an optimizer may go the other
+way as it does with real ones. (That is twice the derivative by the conjugate of z in Wirtinger's
+sense; twice that by z itself is its conjugate.)
 
-For w = f(z) with an f that can be differentiated as a complex function, like exp or a product, the chain rule then says: the
-gradient of z is the gradient of w times the *conjugate* of f'(z). So the formulas are those for real numbers, with `conj` around
-the derivative, which for real tensors does nothing. Functions of another kind, `abs` or `angle`, have formulas made for them.
+For w = f(z) with an f that can be differentiated as a complex function, like exp or a product, the
+chain rule then says: the gradient of z is the gradient of w times the *conjugate* of f'(z). So the
+formulas are those for real numbers, with `conj` around the derivative, which for real tensors does
+nothing. Functions of another kind, `abs` or `angle`, have formulas made for them.
 
-Where an operator made complex numbers of real ones the formula may give a complex gradient: the engine takes its real part.
+Where an operator made complex numbers of real ones the formula may give a complex gradient: the
+engine takes its real part.
 
-How the real one differs: formulas take the real part themselves (`handle_r_to_c`), and conjugate lazily.
+How the real one differs: formulas take the real part themselves (`handle_r_to_c`), and conjugate
+lazily.
 """
 
 from __future__ import annotations
@@ -40,7 +45,9 @@ def imaginary_part(t: Any) -> Any:
 
 
 def to_copy_backward(grad: Any, device: Any, dtype: Any) -> Any:
-    """The gradient where the tensor came from; of a complex one for a real tensor the real part, without a warning."""
+    """The gradient where the tensor came from; of a complex one for a real tensor the real part,
+    without a warning.
+    """
     return (grad if dtype.category == COMPLEX else real_part(grad)).to(device, dtype)
 
 
@@ -57,7 +64,9 @@ def angle_backward(grad: Any, self: Any) -> Any:
 
 
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
-    """What of the gradient lies across the number, over its length; 0 at 0. The sign of a real number is constant."""
+    """What of the gradient lies across the number, over its length; 0 at 0. The sign of a real
+    number is constant.
+    """
     if self._geometry.dtype.category != COMPLEX:
         return self.new_zeros(self.shape)
     length = self.abs()

@@ -1,11 +1,14 @@
-"""The second derivative of convolutions (`_convolution_double_backward` in `torch/csrc/autograd/FunctionsManual.cpp`).
+"""The second derivative of convolutions (`_convolution_double_backward` in
+`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A convolution y = x * w is linear in x and in w. So both its gradients are linear in two things as well, and with respect to
-each of them the gradient is one of the same three again: the convolution, the gradient of its input, the gradient of its weight.
-However often it is differentiated, nothing else appears. That holds for every stride, padding, dilation, group and
-transposition, because it only uses that the three are each other's adjoints.
+A convolution y = x * w is linear in x and in w. So both its gradients are linear in two things as
+well, and with respect to each of them the gradient is one of the same three again: the convolution,
+the gradient of its input, the gradient of its weight. However often it is differentiated, nothing
+else appears. That holds for every stride, padding, dilation, group and transposition, because it
+only uses that the three are each other's adjoints.
 
-How the real one differs: it writes the two gradients out as convolutions with transposed and narrowed arguments, group by group.
+How the real one differs: it writes the two gradients out as convolutions with transposed and
+narrowed arguments, group by group.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ def convolution_double_backward(
     groups: int,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of convolution_backward's (grad_output, input, weight), given those of its results (some None)."""
+    """The gradients of convolution_backward's (grad_output, input, weight), given those of its
+    results (some None).
+    """
     of_input, of_weight, of_bias = grads
     how = (stride, padding, dilation, transposed, output_padding, groups)
     wanted, x_wanted, w_wanted = mask
@@ -38,12 +43,16 @@ def convolution_double_backward(
         if wanted:
             g = ops.convolution(of_input, weight, None, *how)
         if w_wanted:
-            dw = ops.convolution_backward(grad_output, of_input, weight, None, *how, [False, True, False])[1]
+            dw = ops.convolution_backward(
+                grad_output, of_input, weight, None, *how, [False, True, False]
+            )[1]
     if of_weight is not None:
         if wanted:
             g = _sum(g, ops.convolution(input, of_weight, None, *how))
         if x_wanted:
-            dx = ops.convolution_backward(grad_output, input, of_weight, None, *how, [True, False, False])[0]
+            dx = ops.convolution_backward(
+                grad_output, input, of_weight, None, *how, [True, False, False]
+            )[0]
     if of_bias is not None and wanted:
         channels = of_bias.view([-1, *[1] * (input.dim() - 2)])
         g = channels.expand(grad_output.shape) if g is None else g + channels

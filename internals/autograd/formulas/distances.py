@@ -1,4 +1,5 @@
-"""Gradients of distances and of `renorm` (`torch/csrc/autograd/FunctionsManual.cpp`, `aten/src/ATen/native/Distance.cpp`).
+"""Gradients of distances and of `renorm` (`torch/csrc/autograd/FunctionsManual.cpp`,
+`aten/src/ATen/native/Distance.cpp`).
 
 How the real one differs: the same formulas.
 """
@@ -19,7 +20,9 @@ def dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
 
 
 def euclidean_dist_backward(grad: Any, x1: Any, x2: Any, result: Any) -> Any:
-    """For both matrices: a distance grows in the direction away from the other row; 0 at distance 0."""
+    """For both matrices: a distance grows in the direction away from the other row; 0 at distance
+    0.
+    """
     ratio = (grad / result).masked_fill(result == 0, 0)
     return (
         x1 * ratio.sum(-1, True) - ratio.matmul(x2),
@@ -28,7 +31,9 @@ def euclidean_dist_backward(grad: Any, x1: Any, x2: Any, result: Any) -> Any:
 
 
 def renorm_backward(grad: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
-    """Of a slice that was scaled: the scaled gradient, less the part of it that would have changed the norm."""
+    """Of a slice that was scaled: the scaled gradient, less the part of it that would have changed
+    the norm.
+    """
     dims = [d for d in range(self.dim()) if d != dim % self.dim()]
     norm = ops.linalg_vector_norm(self, p, dims, True, None)
     along = real_part((conj(self) * grad).sum(dims, True))

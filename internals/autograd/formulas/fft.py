@@ -1,8 +1,10 @@
-"""The gradients of the Fourier transforms (`torch/csrc/autograd/FunctionsManual.cpp`: `fft_r2c_backward`, `fft_c2r_backward`).
+"""The gradients of the Fourier transforms (`torch/csrc/autograd/FunctionsManual.cpp`:
+`fft_r2c_backward`, `fft_c2r_backward`).
 
-A transform is a matrix, and the gradient goes through its conjugate transpose: the transform back, divided by what the forward
-one was divided by. Where only half of a spectrum is stored, the other half is its mirror image. Real to complex: what was left
-out had no influence, so its gradient is zero. Complex to real: what is stored counted twice, but for what mirrors itself.
+A transform is a matrix, and the gradient goes through its conjugate transpose: the transform back,
+divided by what the forward one was divided by. Where only half of a spectrum is stored, the other
+half is its mirror image. Real to complex: what was left out had no influence, so its gradient is
+zero. Complex to real: what is stored counted twice, but for what mirrors itself.
 
 How the real one differs: it does not.
 """
@@ -15,7 +17,9 @@ from typing import Any
 from internals._generated import ops
 
 
-def fft_r2c_backward(grad: Any, dim: Sequence[int], normalization: int, onesided: bool, shape: Sequence[int]) -> Any:
+def fft_r2c_backward(
+    grad: Any, dim: Sequence[int], normalization: int, onesided: bool, shape: Sequence[int]
+) -> Any:
     """The gradient of a real tensor of this shape."""
     if onesided:
         last, ndim = dim[-1] % len(shape), len(shape)

@@ -1,9 +1,11 @@
 """Derivatives around piecewise activations and gates (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The second derivatives of `hardswish` and `glu`, as in `activations.py`. And the first ones of `mish` and `logit`, made of
-operators: `mish_backward` and `logit_backward` have no derivative, so they serve only where the backward pass is not recorded.
+The second derivatives of `hardswish` and `glu`, as in `activations.py`. And the first ones of
+`mish` and `logit`, made of operators: `mish_backward` and `logit_backward` have no derivative, so
+they serve only where the backward pass is not recorded.
 
-How the real one differs: `hardsigmoid_backward` has no derivative there, so hardsigmoid no second one.
+How the real one differs: `hardsigmoid_backward` has no derivative there, so hardsigmoid no second
+one.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ def hardswish_double_backward(grad: Any, self: Any) -> Any:
 
 
 def infinitely_differentiable_mish_backward(grad: Any, self: Any) -> Any:
-    """grad * mish'(self): what the operator mish_backward computes, of operators that have derivatives."""
+    """grad * mish'(self): what the operator mish_backward computes, of operators that have
+    derivatives.
+    """
     t = softplus(self).tanh()
     return grad * (t + self * self.sigmoid() * (1 - t * t))
 
 
 def infinitely_differentiable_logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
-    """grad / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and 1."""
+    """grad / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and
+    1.
+    """
     low, beyond = (0.0, math.nan) if eps is None or eps < 0 else (eps, 0.0)
     outside = (self < low).logical_or(self > 1 - low)
     return where(outside, beyond, grad / (self * (1 - self)))
@@ -48,5 +54,9 @@ def glu_double_backward(grad: Any, grad_output: Any, self: Any, dim: int) -> Any
     s = gate.sigmoid()
     slope = s * (1 - s)
     return cat(
-        [to_gate * grad_output * slope, grad_output * slope * (to_half + to_gate * half * (1 - 2 * s))], dim
+        [
+            to_gate * grad_output * slope,
+            grad_output * slope * (to_half + to_gate * half * (1 - 2 * s)),
+        ],
+        dim,
     )

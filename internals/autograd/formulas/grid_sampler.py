@@ -1,8 +1,10 @@
-"""The second derivative of sampling at the points of a grid (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""The second derivative of sampling at the points of a grid
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A value is a sum over elements, times weights that depend on the grid: `sum(weight * element)`. The gradient of the image is made
-of the weights, that of the grid of their slopes; so the derivatives of these gradients are made of slopes and of second
-derivatives. All are written in operators, on the taps of `internals.aten.native.grid_taps`, and so have derivatives themselves.
+A value is a sum over elements, times weights that depend on the grid: `sum(weight * element)`. The
+gradient of the image is made of the weights, that of the grid of their slopes; so the derivatives
+of these gradients are made of slopes and of second derivatives. All are written in operators, on
+the taps of `internals.aten.native.grid_taps`, and so have derivatives themselves.
 
 How the real one differs: a function each for two and for three dimensions.
 """
@@ -18,13 +20,23 @@ from internals.aten.native.grid_taps import taps
 
 
 def grid_sampler_double_backward(
-    grads: Any, grad_output: Any, input: Any, grid: Any, interpolation: int, padding: int, align_corners: bool, mask: Any
+    grads: Any,
+    grad_output: Any,
+    input: Any,
+    grid: Any,
+    interpolation: int,
+    padding: int,
+    align_corners: bool,
+    mask: Any,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of grad_output, input and grid, from those of the image's gradient and of the grid's; None for either."""
+    """The gradients of grad_output, input and grid, from those of the image's gradient and of the
+    grid's; None for either.
+    """
     of_image, of_grid = grads
     results: list[Any] = [None, None, None]
     options = interpolation, padding, align_corners
-    if of_image is not None:  # the image's gradient is linear in grad_output: back means sampling again
+    if of_image is not None:
+        # the image's gradient is linear in grad_output: back means sampling again
         sample = ops.grid_sampler_2d if input.dim() == 4 else ops.grid_sampler_3d
         back = ops.grid_sampler_2d_backward if input.dim() == 4 else ops.grid_sampler_3d_backward
         results[0] = sample(of_image, grid, *options)
@@ -36,7 +48,13 @@ def grid_sampler_double_backward(
 
 
 def _through_slopes(
-    of_grid: Any, grad_output: Any, input: Any, grid: Any, interpolation: int, padding: int, align_corners: bool
+    of_grid: Any,
+    grad_output: Any,
+    input: Any,
+    grid: Any,
+    interpolation: int,
+    padding: int,
+    align_corners: bool,
 ) -> tuple[Any, Any, Any]:
     """The gradients of `sum(of_grid * gradient of the grid)`, for every combination of taps."""
     dims, (n, c) = input.dim() - 2, input.shape[:2]
@@ -45,7 +63,9 @@ def _through_slopes(
     along = [d.squeeze(-1) for d in grid.reshape([n, points, dims]).split(1, -1)]
     step = [d.squeeze(-1) for d in of_grid.reshape([n, points, dims]).split(1, -1)]
     to_output, to_input, to_grid = g * 0, x * 0, [d * 0 for d in along]
-    for combination in product(*(taps(along[d], sizes[d], interpolation, padding, align_corners) for d in range(dims))):
+    for combination in product(
+        *(taps(along[d], sizes[d], interpolation, padding, align_corners) for d in range(dims))
+    ):
         inside, place = combination[0].inside, along[0].detach() * 0
         for tap in combination[1:]:
             inside = inside & tap.inside
@@ -58,8 +78,14 @@ def _through_slopes(
         to_input = to_input.scatter_add(2, index, g * (slope * inside).unsqueeze(1))
         felt = (element * g).sum(1)
         for b in range(dims):
-            to_grid[b] = to_grid[b] + felt * sum(step[a] * _derivative(combination, [a, b]) for a in range(dims))
-    return to_output.reshape(grad_output.shape), to_input.reshape(input.shape), ops.stack(to_grid, -1).reshape(grid.shape)
+            to_grid[b] = to_grid[b] + felt * sum(
+                step[a] * _derivative(combination, [a, b]) for a in range(dims)
+            )
+    return (
+        to_output.reshape(grad_output.shape),
+        to_input.reshape(input.shape),
+        ops.stack(to_grid, -1).reshape(grid.shape),
+    )
 
 
 def _derivative(combination: Any, by: list[int]) -> Any:

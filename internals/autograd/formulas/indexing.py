@@ -1,10 +1,12 @@
 """Gradients of reading and writing by index tensors (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Reading and writing are each other's derivatives. What was read gets its gradient written back into zeros at the same
-places: *added*, for an element may have been read more than once. What was written over has no influence any more, so its
-gradient is 0 there; what was written finds its gradient by reading at the same places.
+Reading and writing are each other's derivatives. What was read gets its gradient written back into
+zeros at the same places: *added*, for an element may have been read more than once. What was
+written over has no influence any more, so its gradient is 0 there; what was written finds its
+gradient by reading at the same places.
 
-How the real one differs: `gather(sparse_grad=True)` gives a sparse gradient; sparse tensors do not exist here.
+How the real one differs: `gather(sparse_grad=True)` gives a sparse gradient; sparse tensors do not
+exist here.
 """
 
 from __future__ import annotations
@@ -30,8 +32,12 @@ def index_put_values_backward(grad: Any, indices: Sequence[Any]) -> Any:
     return ops.index_Tensor(grad, indices)
 
 
-def gather_backward(grad: Any, sizes: Sequence[int], dim: int, index: Any, sparse_grad: bool) -> Any:
-    """Zeros with `grad` added at `index` along `dim`. Raises NotImplementedError for a sparse gradient."""
+def gather_backward(
+    grad: Any, sizes: Sequence[int], dim: int, index: Any, sparse_grad: bool
+) -> Any:
+    """Zeros with `grad` added at `index` along `dim`. Raises NotImplementedError for a sparse
+    gradient.
+    """
     if sparse_grad:
         raise NotImplementedError(
             "gather(sparse_grad=True): sparse gradients are not implemented; leave sparse_grad out"
@@ -45,7 +51,9 @@ def index_select_backward(grad: Any, sizes: Sequence[int], dim: int, index: Any)
 
 
 def masked_select_backward(grad: Any, sizes: Sequence[int], mask: Any) -> Any:
-    """Zeros with `grad` where the mask is true, in the shape that `self` and the mask were broadcast to."""
+    """Zeros with `grad` where the mask is true, in the shape that `self` and the mask were
+    broadcast to.
+    """
     shape = broadcast_shapes(sizes, mask.shape)
     if not shape:
         return grad.sum()  # of one element or none
@@ -53,5 +61,7 @@ def masked_select_backward(grad: Any, sizes: Sequence[int], mask: Any) -> Any:
 
 
 def scatter_not_implemented() -> NoReturn:
-    """Raises RuntimeError: `scatter` with `reduce=` has no derivative in PyTorch either; `scatter_add` has one."""
+    """Raises RuntimeError: `scatter` with `reduce=` has no derivative in PyTorch either;
+    `scatter_add` has one.
+    """
     raise RuntimeError("derivative for aten::scatter is not implemented")

@@ -1,7 +1,8 @@
-"""Gradients of what puts tensors together or moves their elements (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Gradients of what puts tensors together or moves their elements
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-`cat` and `stack` get the gradient of the whole and give each input its part, a view. `repeat` gets a gradient for every copy
-and adds them up. `roll` rolls back.
+`cat` and `stack` get the gradient of the whole and give each input its part, a view. `repeat` gets
+a gradient for every copy and adds them up. `roll` rolls back.
 
 How the real one differs: `stack` selects its parts one by one, here one `unbind` gives them all.
 """
@@ -15,7 +16,9 @@ from internals._generated import ops
 
 
 def cat_tensors_backward(grad: Any, sizes: Sequence[Sequence[int]], dim: int) -> list[Any]:
-    """The slices of `grad` along `dim`. A 1-d input without elements was skipped, whatever the others looked like."""
+    """The slices of `grad` along `dim`. A 1-d input without elements was skipped, whatever the
+    others looked like.
+    """
     gradients, start = [], 0
     for shape in sizes:
         if len(shape) == 1 and shape[0] == 0:
@@ -32,7 +35,9 @@ def stack_tensors_backward(grad: Any, dim: int) -> list[Any]:
 
 
 def repeat_backward(grad: Any, repeats: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Every dimension of size r·n is split into r copies of n; the copies are added, and so are dimensions that are new."""
+    """Every dimension of size r·n is split into r copies of n; the copies are added, and so are
+    dimensions that are new.
+    """
     if 0 in repeats:
         return grad.new_zeros(sizes)
     new = len(repeats) - len(sizes)

@@ -1,7 +1,9 @@
-"""The gradient of the Cholesky decomposition, and of what is solved with it (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""The gradient of the Cholesky decomposition, and of what is solved with it
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = L Lᴴ. When A changes by dA, L changes by L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and half of the diagonal.
-Going back, Φ is applied to Lᴴ gL, and the result to the same two triangular systems.
+A = L Lᴴ. When A changes by dA, L changes by L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and
+half of the diagonal. Going back, Φ is applied to Lᴴ gL, and the result to the same two triangular
+systems.
 
 How the real one differs: it works in place where no second derivative is asked for.
 """
@@ -15,7 +17,9 @@ from internals._generated.linalg_functions import solve_triangular
 
 
 def cholesky_backward(grad: Any, upper: bool, L: Any) -> Any:
-    """The gradient of A, given that of its factor: a Hermitian matrix, though only one triangle of A was read."""
+    """The gradient of A, given that of its factor: a Hermitian matrix, though only one triangle of
+    A was read.
+    """
     if upper:
         grad, L = grad.mH, L.mH
     inner = symmetrized((L.mH @ grad).tril()) / 2
@@ -32,7 +36,9 @@ def symmetrized(triangle: Any) -> Any:
 def cholesky_solve_backward(
     grad: Any, B: Any, L: Any, result: Any, upper: bool, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
-    """The gradients of B and of the factor, for (L Lᴴ)⁻¹ B. B itself is saved as PyTorch saves it; the formula does without."""
+    """The gradients of B and of the factor, for (L Lᴴ)⁻¹ B. B itself is saved as PyTorch saves it;
+    the formula does without.
+    """
     gB = cholesky_solve(grad, L, upper)
     if not wanted[1]:
         return gB, None

@@ -1,8 +1,10 @@
-"""The gradients of eigenvalues and eigenvectors (`torch/csrc/autograd/FunctionsManual.cpp`: `linalg_eig_backward`).
+"""The gradients of eigenvalues and eigenvectors (`torch/csrc/autograd/FunctionsManual.cpp`:
+`linalg_eig_backward`).
 
-A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by; what is beside the
-diagonal, divided by the differences of the eigenvalues, is how much of each eigenvector is mixed into which other.
-Eigenvectors have length 1, and of complex ones the phase is open: a loss must not depend on it.
+A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by;
+what is beside the diagonal, divided by the differences of the eigenvalues, is how much of each
+eigenvector is mixed into which other. Eigenvectors have length 1, and of complex ones the phase is
+open: a loss must not depend on it.
 
 How the real one differs: it does not.
 """
@@ -26,18 +28,22 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) ->
         return None
     if V.dim() < 2:
         raise RuntimeError(
-            "linalg_eig_backward: cannot compute backward without computing eigenvectors in forward. Please set "
-            "compute_v=True in the forward pass."
+            "linalg_eig_backward: cannot compute backward without computing eigenvectors in "
+            "forward. Please set compute_v=True in the forward pass."
         )
     if gV is None:
-        return (V * gL.unsqueeze(-2)) @ V.mH if is_hermitian else solve(V.mH, gL.unsqueeze(-1) * V.mH)
+        return (
+            (V * gL.unsqueeze(-2)) @ V.mH if is_hermitian else solve(V.mH, gL.unsqueeze(-1) * V.mH)
+        )
     along = V.mH @ gV
     _check_phase(along, is_hermitian)
     if is_hermitian:
         along = (along - along.mH) / 2
     else:
         along = along - (V.mH @ V) * real_part(along.diagonal(0, -2, -1)).unsqueeze(-2)
-    gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(L.shape[-1], dtype=L.dtype, device=L.device)
+    gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(
+        L.shape[-1], dtype=L.dtype, device=L.device
+    )
     inner = along / gaps
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gL is not None:
@@ -52,6 +58,7 @@ def _check_phase(along: Any, is_hermitian: bool) -> None:
     if not allclose(phases, zeros_like(phases), rtol=1e-2, atol=1e-2):
         name = "eigh" if is_hermitian else "eig"
         raise RuntimeError(
-            f"linalg_{name}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. "
+            f"linalg_{name}_backward: The eigenvectors in the complex case are specified up to "
+            f"multiplication by e^{{i phi}}. "
             "The specified loss function depends on this quantity, so it is ill-defined."
         )

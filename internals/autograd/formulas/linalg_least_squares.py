@@ -1,7 +1,9 @@
-"""The gradients of the pseudo-inverse and of least squares (`torch/csrc/autograd/FunctionsManual.cpp`: `pinv_backward`).
+"""The gradients of the pseudo-inverse and of least squares
+(`torch/csrc/autograd/FunctionsManual.cpp`: `pinv_backward`).
 
-As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by -A⁺ dA A⁺, as an inverse
-would, and besides by what happens outside of the columns and of the rows of A. The least squares solution is A⁺ B.
+As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by
+-A⁺ dA A⁺, as an inverse would, and besides by what happens outside of the columns and of the rows
+of A. The least squares solution is A⁺ B.
 
 How the real one differs: it does not.
 """
@@ -15,13 +17,17 @@ from internals.aten.native.linalg.systems import is_vector
 
 
 def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
-    """The gradient of A, given that of its pseudo-inverse. Products come in the order that keeps them small."""
+    """The gradient of A, given that of its pseudo-inverse. Products come in the order that keeps
+    them small.
+    """
     m, n = A.shape[-2:]
     pinvAh, gradh = pinvA.mH, grad.mH
     if m <= n:
         K = gradh @ pinvA
         outside = K @ pinvAh
-        return -(pinvA @ K).mH + outside - (A @ pinvA) @ outside + (pinvAh @ pinvA) @ (gradh - K @ A)
+        return (
+            -(pinvA @ K).mH + outside - (A @ pinvA) @ outside + (pinvAh @ pinvA) @ (gradh - K @ A)
+        )
     K = pinvA @ gradh
     outside = pinvAh @ K
     return -(K @ pinvA).mH + (gradh - A @ K) @ pinvA @ pinvAh + outside - (outside @ pinvA) @ A
@@ -30,7 +36,9 @@ def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
 def linalg_lstsq_backward(
     gX: Any, g_residuals: Any, A: Any, B: Any, X: Any, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
-    """The gradients of A and B, given those of the solution and of the sums of squared residuals (either may be None)."""
+    """The gradients of A and B, given those of the solution and of the sums of squared residuals
+    (either may be None).
+    """
     vector = is_vector(A, B)
     if vector:
         B, X, gX = B.unsqueeze(-1), X.unsqueeze(-1), None if gX is None else gX.unsqueeze(-1)

@@ -1,9 +1,10 @@
-"""The gradients of the LU decomposition, and of what is solved with it (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""The gradients of the LU decomposition, and of what is solved with it
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix is made, in the middle:
-the lower triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before it and U⁻ᴴ behind. The rows of a tall A that are
-left over are L₂ U, the columns of a wide one are L U₂; each has a gradient of its own, and one for the factor that it
-shares.
+A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix
+is made, in the middle: the lower triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before
+it and U⁻ᴴ behind. The rows of a tall A that are left over are L₂ U, the columns of a wide one are L
+U₂; each has a gradient of its own, and one for the factor that it shares.
 
 How the real one differs: it does not.
 """
@@ -42,7 +43,9 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
 
 
 def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
-    """The gradient of A, given that of the one matrix that holds L and U. Without `pivot` there is no kernel for the CPU."""
+    """The gradient of A, given that of the one matrix that holds L and U. Without `pivot` there is
+    no kernel for the CPU.
+    """
     P, L, U = lu_unpack(LU, pivots)
     k = L.shape[-1]
     return linalg_lu_backward(grad.narrow(-1, 0, k), grad.narrow(-2, 0, k), P, L, U)
@@ -56,7 +59,9 @@ def lu_unpack_backward(gL: Any, gU: Any, sizes: Any) -> Any:
 
 
 def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
-    """The gradient of the one matrix that holds L and U, for the X of A X = B, X A = B, or of these with Aᴴ."""
+    """The gradient of the one matrix that holds L and U, for the X of A X = B, X A = B, or of these
+    with Aᴴ.
+    """
     gB = lu_solve(LU, pivots, gX, left=left, adjoint=not adjoint)
     first, second = (X, gB) if left == adjoint else (gB, X)
     gA = -(first @ second.mH) if left else -(first.mH @ second)

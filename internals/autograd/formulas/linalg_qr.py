@@ -1,11 +1,13 @@
-"""The gradients of the QR decomposition and of products of reflections (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""The gradients of the QR decomposition and of products of reflections
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = Q R. What gradient arrives at Q along its own columns, and what arrives at R, meet in one small matrix, of which a
-triangle counts; what arrives at Q from outside of them is only multiplied by R⁻ᴴ. Of a wide A the left square part is
-decomposed, and the rest of R is Qᴴ times the rest of A.
+A = Q R. What gradient arrives at Q along its own columns, and what arrives at R, meet in one small
+matrix, of which a triangle counts; what arrives at Q from outside of them is only multiplied by
+R⁻ᴴ. Of a wide A the left square part is decomposed, and the rest of R is Qᴴ times the rest of A.
 
-How the real one differs: for a product of reflections it begins at the result, which is saved for that, and takes one reflection
-after the other out of it by its inverse; here the product is built up again, and kept as it was before each of them.
+How the real one differs: for a product of reflections it begins at the result, which is saved for
+that, and takes one reflection after the other out of it by its inverse; here the product is built
+up again, and kept as it was before each of them.
 """
 
 from __future__ import annotations
@@ -20,15 +22,20 @@ from .linalg_lu import padded
 
 
 def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
-    """The gradient of A. Raises RuntimeError for mode "r", and for "complete" if that completed Q by arbitrary columns."""
+    """The gradient of A. Raises RuntimeError for mode "r", and for "complete" if that completed Q
+    by arbitrary columns.
+    """
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-            "linalg.qr(A, mode='reduced') if you are going to require differentiation through linalg.qr."
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "use linalg.qr(A, mode='reduced') if you are going to require differentiation through "
+            "linalg.qr."
         )
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+        )
     if gQ is None and gR is None:
         return None
     if m >= n:
@@ -72,7 +79,8 @@ def ormqr_backward(
     transpose: bool,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q is (Qᴴ Cᴴ)ᴴ.
+    """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q
+    is (Qᴴ Cᴴ)ᴴ.
 
     `result` is saved as PyTorch saves it; this formula does without.
     """
@@ -82,16 +90,21 @@ def ormqr_backward(
     return g_input, g_tau, g_other.mH
 
 
-def _reflect_backward(grad: Any, input: Any, tau: Any, C: Any, adjoint: bool) -> tuple[Any, Any, Any]:
-    """For H₁ H₂ … H_k C, or the adjoint of that product times C: the gradients of the vectors, the factors, and C.
+def _reflect_backward(
+    grad: Any, input: Any, tau: Any, C: Any, adjoint: bool
+) -> tuple[Any, Any, Any]:
+    """For H₁ H₂ … H_k C, or the adjoint of that product times C: the gradients of the vectors, the
+    factors, and C.
 
-    Each H is 1 - tau v vᴴ. Its gradient is W Rᴴ, where R is what it was applied to and W what arrives there.
+    Each H is 1 - tau v vᴴ. Its gradient is W Rᴴ, where R is what it was applied to and W what
+    arrives there.
     """
     m, k = input.shape[-2], tau.shape[-1]
     if not (input.numel() and tau.numel()):
         return None, None, grad
     vectors = input.narrow(-1, 0, k).tril(-1) + eye(m, k, dtype=input.dtype, device=input.device)
-    order = list(range(k)) if adjoint else list(range(k))[::-1]  # the first to be applied comes first
+    # the first to be applied comes first
+    order = list(range(k)) if adjoint else list(range(k))[::-1]
     v = [vectors.narrow(-1, i, 1) for i in order]
     t = [tau.narrow(-1, i, 1).unsqueeze(-1) for i in order]
     t = [x.conj() for x in t] if adjoint else t

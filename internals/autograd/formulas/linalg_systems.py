@@ -1,12 +1,14 @@
-"""Gradients of solutions, determinants and the matrix exponential (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Gradients of solutions, determinants and the matrix exponential
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-When A changes by dA, the X of A X = B changes by -A⁻¹ dA X. So the gradient of B is the G of Aᴴ G = dX, and that of A is -G Xᴴ:
-another system of equations, with the matrix Aᴴ. Its factors are known from the first one; they are used unless the gradient is to
-be differentiated again, which has to see A. The gradient of det A is conj(det A) A⁻ᴴ, a system with the identity matrix, and
-that of its logarithm A⁻ᴴ.
+When A changes by dA, the X of A X = B changes by -A⁻¹ dA X. So the gradient of B is the G of Aᴴ G =
+dX, and that of A is -G Xᴴ: another system of equations, with the matrix Aᴴ. Its factors are known
+from the first one; they are used unless the gradient is to be differentiated again, which has to
+see A. The gradient of det A is conj(det A) A⁻ᴴ, a system with the identity matrix, and that of its
+logarithm A⁻ᴴ.
 
-How the real one differs: the same formulas; but for a singular A it has the gradient of the determinant only if that is to be
-differentiated again, else zeros.
+How the real one differs: the same formulas; but for a singular A it has the gradient of the
+determinant only if that is to be differentiated again, else zeros.
 """
 
 from __future__ import annotations
@@ -41,7 +43,13 @@ def linalg_solve_backward(
 
 
 def linalg_solve_triangular_backward(
-    grad: Any, A: Any, X: Any, upper: bool, left: bool, unitriangular: bool, wanted: tuple[bool, bool]
+    grad: Any,
+    A: Any,
+    X: Any,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+    wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
     """The gradients of A and B in A X = B with a triangular A; only what A is read of has one."""
     gB = solve_triangular(A.mH, grad, upper=not upper, left=left, unitriangular=unitriangular)
@@ -61,7 +69,9 @@ def triangular_solve_backward(
     unitriangular: bool,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of B and A in A X = B, or Aᵀ X = B with `transpose`; the second result was a copy of A."""
+    """The gradients of B and A in A X = B, or Aᵀ X = B with `transpose`; the second result was a
+    copy of A.
+    """
     gA, gB = grad_copy, None
     if grad is not None:
         adjoint = conj(A) if transpose else A.mH
@@ -74,7 +84,9 @@ def triangular_solve_backward(
 
 
 def linalg_det_backward(grad: Any, result: Any, A: Any, LU: Any, pivots: Any) -> Any:
-    """grad conj(det A) A⁻ᴴ, which has a limit where A is singular: there it is found from the singular values."""
+    """grad conj(det A) A⁻ᴴ, which has a limit where A is singular: there it is found from the
+    singular values.
+    """
     if A.shape[-1] == 1:  # det A is A itself
         return grad.unsqueeze(-1).unsqueeze(-1).expand_as(A)
     singular = result.abs() < 100 * _epsilon(A)
@@ -84,13 +96,19 @@ def linalg_det_backward(grad: Any, result: Any, A: Any, LU: Any, pivots: Any) ->
         return _singular_det_backward(grad, A)
     regular = singular.logical_not()
     given = grad.expand(result.shape)
-    gradient = _scaled_inverse(A[regular], LU[regular], pivots[regular], (given * conj(result))[regular])
+    gradient = _scaled_inverse(
+        A[regular], LU[regular], pivots[regular], (given * conj(result))[regular]
+    )
     gradients = zeros_like(A).index_put((regular,), gradient)
     return gradients.index_put((singular,), _singular_det_backward(given[singular], A[singular]))
 
 
-def slogdet_backward(grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any:
-    """g A⁻ᴴ, where g is the gradient of the logarithm of |det A|, with that of its angle as the imaginary part."""
+def slogdet_backward(
+    grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any, LU: Any, pivots: Any
+) -> Any:
+    """g A⁻ᴴ, where g is the gradient of the logarithm of |det A|, with that of its angle as the
+    imaginary part.
+    """
     g = grad_logabsdet
     if A.is_complex() and grad_sign is not None:
         angle = imaginary_part(conj(grad_sign) * sign) * -1j
@@ -99,14 +117,18 @@ def slogdet_backward(grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any, LU:
 
 
 def matrix_exp_backward(self: Any, grad: Any) -> Any:
-    """The upper right of the exponential of [[Aᴴ, grad], [0, Aᴴ]]: the derivative of exp at Aᴴ in the direction of grad."""
+    """The upper right of the exponential of [[Aᴴ, grad], [0, Aᴴ]]: the derivative of exp at Aᴴ in
+    the direction of grad.
+    """
     A, n = self.mH, self.shape[-1]
     block = cat([cat([A, grad], -1), cat([zeros_like(A), A], -1)], -2)
     return matrix_exp(block).narrow(-2, 0, n).narrow(-1, n, n)
 
 
 def _scaled_inverse(A: Any, LU: Any, pivots: Any, g: Any) -> Any:
-    """g A⁻ᴴ, for one number g a matrix, from the factors that determinants keep, where no one wants to differentiate it."""
+    """g A⁻ᴴ, for one number g a matrix, from the factors that determinants keep, where no one wants
+    to differentiate it.
+    """
     identity = eye(A.shape[-1], dtype=A.dtype, device=A.device)
     B = g.unsqueeze(-1).unsqueeze(-1) * identity
     if is_grad_enabled():
@@ -115,10 +137,17 @@ def _scaled_inverse(A: Any, LU: Any, pivots: Any, g: Any) -> Any:
 
 
 def _singular_det_backward(grad: Any, A: Any) -> Any:
-    """grad times the conjugate of the cofactors of A = U S Vh: the product of the other singular values in the place of each."""
+    """grad times the conjugate of the cofactors of A = U S Vh: the product of the other singular
+    values in the place of each.
+    """
     U, S, Vh = svd(A)
     n = S.shape[-1]
-    others = S.unsqueeze(-2).expand(*S.shape, n).masked_fill(eye(n, dtype=S.dtype, device=S.device) == 1, 1).prod(-1)
+    others = (
+        S.unsqueeze(-2)
+        .expand(*S.shape, n)
+        .masked_fill(eye(n, dtype=S.dtype, device=S.device) == 1, 1)
+        .prod(-1)
+    )
     scale = conj(det(U) * det(Vh)) * grad
     return matmul(U * (scale.unsqueeze(-1) * others).unsqueeze(-2), Vh)
 

@@ -1,9 +1,11 @@
-"""Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`, `mm_mat2_backward`).
+"""Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`,
+`mm_mat2_backward`).
 
-For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (ᴴ is the transpose, for complex numbers conjugated): products again, of
-the same cost each as the one going forward. That is most of the work of training a network, so its layout matters: where B is
-the transpose of a weight matrix, as in `linear`, dB is computed as the transpose of dCᵀ A, and the weight finds its gradient laid
-out in memory as itself.
+For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (ᴴ is the transpose, for complex numbers
+conjugated): products again, of the same cost each as the one going forward. That is most of the
+work of training a network, so its layout matters: where B is the transpose of a weight matrix, as
+in `linear`, dB is computed as the transpose of dCᵀ A, and the weight finds its gradient laid out in
+memory as itself.
 
 How the real one differs: it does the same, for sparse matrices too.
 """
@@ -22,7 +24,9 @@ from .complex import conj
 from .pointwise import maybe_multiply
 
 
-def mm_mat1_backward(grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
+def mm_mat1_backward(
+    grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1
+) -> Any:
     """alpha * grad @ mat2ᴴ, column-major if `mat1`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
         result = _t(ops.mm(conj(mat2), _t(grad)))
@@ -31,7 +35,9 @@ def mm_mat1_backward(grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequen
     return maybe_multiply(result, alpha)
 
 
-def mm_mat2_backward(grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
+def mm_mat2_backward(
+    grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1
+) -> Any:
     """alpha * mat1ᴴ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
         result = _t(ops.mm(_t(grad), conj(mat1)))
@@ -51,5 +57,7 @@ def bmm_mat2_backward(grad: Any, mat1: Any, alpha: Any = 1) -> Any:
 
 
 def _t(matrix: Any) -> Any:
-    """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to its base."""
+    """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to
+    its base.
+    """
     return ops.t(matrix) if hot.off or is_grad_enabled() else t(matrix)

@@ -1,10 +1,13 @@
-"""Gradients of losses that have no operator of their own, and second derivatives (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Gradients of losses that have no operator of their own, and second derivatives
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-In a `*_double_backward`, `grad` comes in from the second backward pass, already multiplied by the `grad_output` of the first.
-`reduction` is a number, 0 for none, 1 for the mean, 2 for the sum: a mean divides by the number of elements once more.
+In a `*_double_backward`, `grad` comes in from the second backward pass, already multiplied by the
+`grad_output` of the first. `reduction` is a number, 0 for none, 1 for the mean, 2 for the sum: a
+mean divides by the number of elements once more.
 
-How the real one differs: in binary_cross_entropy it adds 1e-12 to probabilities in second derivatives, where its first derivative
-keeps the denominator from falling below 1e-12; here both do the latter, so that one is the derivative of the other.
+How the real one differs: in binary_cross_entropy it adds 1e-12 to probabilities in second
+derivatives, where its first derivative keeps the denominator from falling below 1e-12; here both do
+the latter, so that one is the derivative of the other.
 """
 
 from __future__ import annotations
@@ -21,38 +24,52 @@ def mse_loss_double_backward(grad: Any, self: Any, reduction: int) -> Any:
     return grad * (2 / max(self.numel(), 1) if reduction == MEAN else 2)
 
 
-def smooth_l1_loss_double_backward(grad: Any, self: Any, target: Any, reduction: int, beta: float) -> Any:
-    """1 / beta where the loss is a parabola, 0 where it is a line. With `beta` 0 there is no parabola."""
+def smooth_l1_loss_double_backward(
+    grad: Any, self: Any, target: Any, reduction: int, beta: float
+) -> Any:
+    """1 / beta where the loss is a parabola, 0 where it is a line. With `beta` 0 there is no
+    parabola.
+    """
     if beta == 0:
         return grad * 0
     return _mean_factor(grad / beta, self, reduction) * ((self - target).abs() < beta)
 
 
-def huber_loss_double_backward(grad: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+def huber_loss_double_backward(
+    grad: Any, self: Any, target: Any, reduction: int, delta: float
+) -> Any:
     return _mean_factor(grad, self, reduction) * ((self - target).abs() < delta)
 
 
-def binary_cross_entropy_target_backward(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+def binary_cross_entropy_target_backward(
+    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+) -> Any:
     """The loss is linear in the target: log(1 - self) - log(self)."""
     slope = ((1 - self).log() - self.log()) * grad
     return _weighted(_mean_factor(slope, target, reduction), weight)
 
 
-def binary_cross_entropy_double_backward(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+def binary_cross_entropy_double_backward(
+    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+) -> Any:
     """(self² - 2 self target + target) / (self (1 - self))²."""
     square = self * self
     bend = (square - 2 * self * target + target) / _denominator(self).square() * grad
     return _weighted(_mean_factor(bend, self, reduction), weight)
 
 
-def binary_cross_entropy_double_backward_target(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+def binary_cross_entropy_double_backward_target(
+    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+) -> Any:
     return _weighted(_mean_factor(-grad / _denominator(self), target, reduction), weight)
 
 
 def binary_cross_entropy_with_logits_backward(
     grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int
 ) -> Any:
-    """sigmoid(self) - target; with `pos_weight` p, (p target + 1 - target) sigmoid(self) - p target."""
+    """sigmoid(self) - target; with `pos_weight` p, (p target + 1 - target) sigmoid(self) - p
+    target.
+    """
     if pos_weight is None:
         slope = self.sigmoid() - target
     else:

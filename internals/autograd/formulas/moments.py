@@ -1,11 +1,11 @@
 """Gradients of variance and standard deviation (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The variance of n numbers is Σ(x - mean)² / (n - correction). Its derivative with respect to an x is 2 (x - mean) / (n -
-correction): the mean depends on x too, but what that contributes sums to zero. The standard deviation is its root, with the
-gradient 0 chosen where it is 0 and has none.
+The variance of n numbers is Σ(x - mean)² / (n - correction). Its derivative with respect to an x is
+2 (x - mean) / (n - correction): the mean depends on x too, but what that contributes sums to zero.
+The standard deviation is its root, with the gradient 0 chosen where it is 0 and has none.
 
-How the real one differs: when `dim` is [], it reduces over all elements but divides by the degrees of freedom of one, which
-gives infinities; here [] means all in both directions.
+How the real one differs: when `dim` is [], it reduces over all elements but divides by the degrees
+of freedom of one, which gives infinities; here [] means all in both directions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Dim = Sequence[int] | None
 
 
 def var_backward(grad: Any, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
-    """2 grad (x - mean) / (n - correction). Without degrees of freedom it is infinite, or NaN where x is the mean."""
+    """2 grad (x - mean) / (n - correction). Without degrees of freedom it is infinite, or NaN where
+    x is the mean.
+    """
     if not dim or not self.dim():
         distance = self - self.mean()
         freedom = self.numel() - number_of(correction)
@@ -35,21 +37,33 @@ def var_backward(grad: Any, self: Any, dim: Dim, correction: Any, keepdim: bool)
     return grad * (2 / freedom if freedom else inf) * (self - self.mean(dim, True))
 
 
-def std_backward(grad: Any, self: Any, result: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def std_backward(
+    grad: Any, self: Any, result: Any, dim: Dim, correction: Any, keepdim: bool
+) -> Any:
     """The variance's gradient with grad / (2 std) coming in, and 0 where std is 0."""
-    return var_backward((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+    return var_backward(
+        (grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim
+    )
 
 
-def var_mean_backward(grads: Sequence[Any], self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def var_mean_backward(
+    grads: Sequence[Any], self: Any, dim: Dim, correction: Any, keepdim: bool
+) -> Any:
     """The sum of the gradients that come through the two results, either of which may be None."""
     by_variance, by_mean = grads
-    through_variance = None if by_variance is None else var_backward(by_variance, self, dim, correction, keepdim)
+    through_variance = (
+        None if by_variance is None else var_backward(by_variance, self, dim, correction, keepdim)
+    )
     return _plus_mean(through_variance, by_mean, self, dim, keepdim)
 
 
-def std_mean_backward(grads: Sequence[Any], self: Any, std: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def std_mean_backward(
+    grads: Sequence[Any], self: Any, std: Any, dim: Dim, correction: Any, keepdim: bool
+) -> Any:
     by_std, by_mean = grads
-    through_std = None if by_std is None else std_backward(by_std, self, std, dim, correction, keepdim)
+    through_std = (
+        None if by_std is None else std_backward(by_std, self, std, dim, correction, keepdim)
+    )
     return _plus_mean(through_std, by_mean, self, dim, keepdim)
 
 

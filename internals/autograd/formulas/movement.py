@@ -1,11 +1,14 @@
-"""Gradients of writing by one index, of reductions at an index, of diagonal blocks (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Gradients of writing by one index, of reductions at an index, of diagonal blocks
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-What was written over has gradient 0, what was written reads its own at the same place; see `formulas.indexing`. New here is that
-several values may end up in one place. A sum lets the gradient through to each; a mean divides it by their number; the extremum's
-is shared by all that are equal to it; a product's is the product of the *others*, which must not be found by dividing by 0.
+What was written over has gradient 0, what was written reads its own at the same place; see
+`formulas.indexing`. New here is that several values may end up in one place. A sum lets the
+gradient through to each; a mean divides it by their number; the extremum's is shared by all that
+are equal to it; a product's is the product of the *others*, which must not be found by dividing by
+0.
 
-How the real one differs: it raises for second derivatives of products with several zeros, and refuses complex numbers for the
-reductions and for some of what writes to views.
+How the real one differs: it raises for second derivatives of products with several zeros, and
+refuses complex numbers for the reductions and for some of what writes to views.
 """
 
 from __future__ import annotations
@@ -23,27 +26,43 @@ from .complex import conj
 
 
 def scatter_reduce_backward(
-    grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+    grad: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
 ) -> tuple[Any, Any]:
     """The gradients of `self` and `src`."""
     to_self, to_src = _reduce_backward(
         grad, self, src, reduce, include_self, result,
         read=lambda t: t.gather(dim, index),
         add=lambda t, values: t.scatter_add(dim, index, values),
-        again=lambda t, values: t.scatter_reduce(dim, index, values, reduce, include_self=include_self),
+        again=lambda t,
+        values: t.scatter_reduce(dim, index, values, reduce, include_self=include_self),
     )  # fmt: skip
     return to_self if include_self else to_self.scatter(dim, index, 0), to_src
 
 
 def index_reduce_backward(
-    grad: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
+    grad: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
 ) -> tuple[Any, Any]:
     """The gradients of `self` and `source`."""
     to_self, to_source = _reduce_backward(
         grad, self, source, reduce, include_self, result,
         read=lambda t: t.index_select(dim, index),
         add=lambda t, values: t.index_add(dim, index, values),
-        again=lambda t, values: t.index_reduce(dim, index, values, reduce, include_self=include_self),
+        again=lambda t,
+        values: t.index_reduce(dim, index, values, reduce, include_self=include_self),
     )  # fmt: skip
     return to_self if include_self else to_self.index_fill(dim, index.long(), 0), to_source
 
@@ -52,7 +71,9 @@ def _reduce_backward(
     grad: Any, self: Any, src: Any, reduce: str, include_self: bool, result: Any,
     read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Both gradients. `read` takes from the places of `src`, `add` adds there, `again` is the reduction with other values."""
+    """Both gradients. `read` takes from the places of `src`, `add` adds there, `again` is the
+    reduction with other values.
+    """
     if reduce == "sum":
         return grad, read(grad)
     if reduce == "mean":
@@ -70,14 +91,18 @@ def _prod_backward(
     grad: Any, self: Any, src: Any, result: Any,
     read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The product of all but one: the result divided by that one; where it is the only 0, the product with a 1 in its place."""
+    """The product of all but one: the result divided by that one; where it is the only 0, the
+    product with a 1 in its place.
+    """
     self_not_0 = self.masked_fill(self == 0, 1)
     to_self = grad * conj(again(self_not_0, src)) / conj(self_not_0)
     is_0 = src == 0
     only_0 = is_0 & (read(add(zeros_like(self), is_0.to(self.dtype))) == 1)
     without_it = again(self, src.masked_fill(only_0, 1))
     src_not_0 = src.masked_fill(is_0, 1)
-    return to_self, where(only_0, read(grad * conj(without_it)), read(grad * conj(result)) / conj(src_not_0))
+    return to_self, where(
+        only_0, read(grad * conj(without_it)), read(grad * conj(result)) / conj(src_not_0)
+    )
 
 
 def index_copy_source_backward(grad: Any, dim: int, index: Any, sizes: Sequence[int]) -> Any:
@@ -105,16 +130,23 @@ def take_backward(grad: Any, sizes: Sequence[int], index: Any) -> Any:
 
 
 def as_strided_scatter_backward(
-    grad: Any, sizes: Sequence[int], strides: Sequence[int], offset: int,
-    src_sizes: Sequence[int], size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
+    grad: Any, sizes: Sequence[int], strides: Sequence[int], offset: int, src_sizes: Sequence[int],
+    size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """`grad`, with zeros where something was written, and what arrived there, for a tensor that begins at `offset` in memory.
+    """`grad`, with zeros where something was written, and what arrived there, for a tensor that
+    begins at `offset` in memory.
 
-    Raises RuntimeError for a tensor that was not contiguous: its elements lie in other places than those of its gradient.
+    Raises RuntimeError for a tensor that was not contiguous: its elements lie in other places than
+    those of its gradient.
     """
     if list(strides) != list(contiguous_strides(sizes)):
-        raise RuntimeError("as_strided_scatter: the gradient of a tensor that is not contiguous is not implemented")
-    memory, first = grad.clone(memory_format=contiguous_format), 0 if storage_offset is None else storage_offset - offset
+        raise RuntimeError(
+            "as_strided_scatter: the gradient of a tensor that is not contiguous is not implemented"
+        )
+    memory, first = (
+        grad.clone(memory_format=contiguous_format),
+        0 if storage_offset is None else storage_offset - offset,
+    )
     to_self = memory.as_strided_scatter(grad.new_zeros(src_sizes), size, stride, first)
     return to_self, memory.as_strided(size, stride, first)
 
@@ -130,7 +162,9 @@ def block_diag_backward(grad: Any, sizes: Sequence[Sequence[int]]) -> list[Any]:
     gradients, row, column = [], 0, 0
     for shape in sizes:
         height, width = block_sizes(shape)
-        block = ops.slice_Tensor(ops.slice_Tensor(grad, 0, row, row + height, 1), 1, column, column + width, 1)
+        block = ops.slice_Tensor(
+            ops.slice_Tensor(grad, 0, row, row + height, 1), 1, column, column + width, 1
+        )
         gradients.append(block.reshape(shape))
         row, column = row + height, column + width
     return gradients

@@ -1,15 +1,18 @@
 """Gradients of layer, group and batch normalization (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The first derivatives are operators (`native_layer_norm_backward`, ...); here are those of these operators. All three compute,
-with x̂ = (x - mean) * rstd, h = g * weight and averages over what was normalized,
+The first derivatives are operators (`native_layer_norm_backward`, ...); here are those of these
+operators. All three compute, with x̂ = (x - mean) * rstd, h = g * weight and averages over what was
+normalized,
 
     dx = rstd * (h - avg(h) - x̂ avg(h x̂)),   dweight = sum(g x̂),   dbias = sum(g)
 
-so one function differentiates them all, `normalization_double_backward`, for arguments whose shapes broadcast. It knows that mean
-and rstd are functions of x: the gradients with respect to x that it gives are total ones.
+so one function differentiates them all, `normalization_double_backward`, for arguments whose shapes
+broadcast. It knows that mean and rstd are functions of x: the gradients with respect to x that it
+gives are total ones.
 
-How the real one differs: it has three such functions, written separately; group norm is differentiated again by computing its
-gradient with plain operators; third derivatives of the others take mean and rstd for constants.
+How the real one differs: it has three such functions, written separately; group norm is
+differentiated again by computing its gradient with plain operators; third derivatives of the others
+take mean and rstd for constants.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ def layer_norm_double_backward(
     """The gradients of native_layer_norm_backward's (grad_out, input, weight)."""
     rows = input.dim() - len(normalized_shape)
     over, others = list(range(rows, input.dim())), list(range(rows))
-    g, x, w = normalization_double_backward(grads, grad_out, input, mean, rstd, weight, over, others, mask)
+    g, x, w = normalization_double_backward(
+        grads, grad_out, input, mean, rstd, weight, over, others, mask
+    )
     return g, x, None if w is None else w.reshape(normalized_shape)
 
 
@@ -53,11 +58,19 @@ def group_norm_double_backward(
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of native_group_norm_backward's (grad_out, input, weight)."""
-    sizes, per_group, per_channel = [N, group, C // group, HxW], [N, group, 1, 1], [1, group, C // group, 1]
+    sizes, per_group, per_channel = (
+        [N, group, C // group, HxW],
+        [N, group, 1, 1],
+        [1, group, C // group, 1],
+    )
     of_input, of_weight, of_bias = grads
     g, x, w = normalization_double_backward(
-        (_reshape(of_input, sizes), _reshape(of_weight, per_channel), _reshape(of_bias, per_channel)),
-        grad_out.reshape(sizes), input.reshape(sizes), mean.reshape(per_group), rstd.reshape(per_group),
+        (
+            _reshape(of_input, sizes), _reshape(of_weight, per_channel),
+            _reshape(of_bias, per_channel),
+        ),
+        grad_out.reshape(sizes), input.reshape(sizes), mean.reshape(per_group),
+        rstd.reshape(per_group),
         _reshape(weight, per_channel), [2, 3], [0, 3], mask,
     )  # fmt: skip
     return _reshape(g, input.shape), _reshape(x, input.shape), _reshape(w, [C])
@@ -82,8 +95,9 @@ def batchnorm_double_backward(
     of_input, of_weight, of_bias = grads
     dims = [d for d in range(input.dim()) if d != 1]
     g, x, w = normalization_double_backward(
-        (of_input, _reshape(of_weight, channels), _reshape(of_bias, channels)), grad_out, input, mean.view(channels),
-        rstd.view(channels), _reshape(weight, channels), dims, dims, mask, train,
+        (of_input, _reshape(of_weight, channels), _reshape(of_bias, channels)), grad_out, input,
+        mean.view(channels), rstd.view(channels), _reshape(weight, channels), dims, dims, mask,
+        train,
     )  # fmt: skip
     return g, x, _reshape(w, [input.shape[1]])
 
@@ -100,7 +114,9 @@ def group_norm_backward(
     group: int,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of native_group_norm's (input, weight, bias): of its three results mean and rstd are differentiable too."""
+    """The gradients of native_group_norm's (input, weight, bias): of its three results mean and
+    rstd are differentiable too.
+    """
     of_output, of_mean, of_rstd = grads
     dx = dw = db = None
     if of_output is not None:
@@ -132,10 +148,11 @@ def normalization_double_backward(
     mask: Sequence[bool],
     follow_statistics: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of g, x and weight, given those of dx, dweight and dbias (see the module's docstring; some are None).
+    """The gradients of g, x and weight, given those of dx, dweight and dbias (see the module's
+    docstring; some are None).
 
-    `over` are the dimensions normalized over, `others` those along which weight and bias repeat. `follow_statistics` is False
-    where mean and rstd are constants.
+    `over` are the dimensions normalized over, `others` those along which weight and bias repeat.
+    `follow_statistics` is False where mean and rstd are constants.
     """
     of_dx, of_dw, of_db = grads
     if follow_statistics and x.requires_grad and is_grad_enabled():
@@ -144,7 +161,9 @@ def normalization_double_backward(
     count = prod([x.shape[d] for d in over])
 
     def project(t: Any) -> Any:
-        """`t` without its average and its part along x̂: a change of x in these directions does not change x̂."""
+        """`t` without its average and its part along x̂: a change of x in these directions does not
+        change x̂.
+        """
         if not follow_statistics:
             return t
         return t - _sum(t, over) / count - normal * (_sum(t * normal, over) / count)
@@ -174,7 +193,9 @@ def normalization_double_backward(
 
 
 def _as_functions_of(x: Any, rstd: Any, over: list[int]) -> tuple[Any, Any]:
-    """Mean and rstd once more, now with a history, for whoever differentiates again. What `eps` was can be seen from rstd."""
+    """Mean and rstd once more, now with a history, for whoever differentiates again. What `eps` was
+    can be seen from rstd.
+    """
     mean = x.mean(over, True)
     variance = (x - mean).square().mean(over, True)
     eps = (1 / rstd.square() - variance).detach()

@@ -1,8 +1,9 @@
 """Gradients of norms and of logsumexp (`torch/csrc/autograd/FunctionsManual.cpp`: `norm_backward`).
 
-The derivative of (Σ|x|^p)^(1/p) with respect to an x is sgn(x) (|x| / norm)^(p-1), for complex numbers too. For some p that is
-not everywhere defined, and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the
-maximum (or minimum) share evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
+The derivative of (Σ|x|^p)^(1/p) with respect to an x is sgn(x) (|x| / norm)^(p-1), for complex
+numbers too. For some p that is not everywhere defined, and a choice has to be made: 0 where the
+norm is 0, 0 at x = 0 for p <= 1; the elements that attain the maximum (or minimum) share evenly
+when p is infinite; the 0-norm counts, so it has no gradient at all (None).
 
 How the real one differs: it does not.
 """
@@ -17,7 +18,9 @@ from .complex import conj
 from .reductions import unsqueeze_multiple
 
 
-def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+def norm_backward(
+    grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | None, keepdim: bool
+) -> Any:
     """The gradient of the p-norm over `dim`; None and [] mean all dimensions, p = None means 2."""
     p = 2.0 if p is None else float(p)
     if p == 0:

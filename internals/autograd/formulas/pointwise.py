@@ -1,13 +1,15 @@
 """Gradients of functions applied element by element (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Most of them are one line in `derivatives/`: the gradient times the derivative, of the input (`grad * self.cos()`) or of the
-result where that is cheaper (`grad * result` for exp, `grad * (1 - result * result)` for tanh). Here are those with cases: where
-the derivative jumps, somebody has to say what it is at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares
-it between equal operands, `pow` is 0 at 0**0.
+Most of them are one line in `derivatives/`: the gradient times the derivative, of the input (`grad
+* self.cos()`) or of the result where that is cheaper (`grad * result` for exp, `grad * (1 - result
+* result)` for tanh). Here are those with cases: where the derivative jumps, somebody has to say
+what it is at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares it between
+equal operands, `pow` is 0 at 0**0.
 
 Operands may have been broadcast; the engine sums what belongs to one element.
 
-How the real one differs: it takes the real part of a complex gradient itself (`handle_r_to_c`); here the engine does.
+How the real one differs: it takes the real part of a complex gradient itself (`handle_r_to_c`);
+here the engine does.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from .complex import conj
 
 
 def maybe_multiply(grad: Any, factor: Any) -> Any:
-    """The gradient of something that was multiplied by the number `factor`: no work when that is 1."""
+    """The gradient of something that was multiplied by the number `factor`: no work when that is
+    1.
+    """
     return grad if factor == 1 else grad * conj(factor)
 
 
@@ -59,7 +63,9 @@ def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
 
 
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
-    """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the gradient is 0, not 0 · -inf."""
+    """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the
+    gradient is 0, not 0 · -inf.
+    """
     if isinstance(self, (int, float, complex)):
         if self == 0:
             return grad * where(_not_negative(exponent), 0.0, -math.inf)
@@ -83,7 +89,9 @@ def _log(number: Any, among_complex: bool) -> Any:
 
 
 def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
-    """The angle of the point (other, self): it turns the faster, the nearer the point is to the origin; there it is 0."""
+    """The angle of the point (other, self): it turns the faster, the nearer the point is to the
+    origin; there it is 0.
+    """
     squared = self * self + other * other
     scale = grad * squared.reciprocal().masked_fill(squared == 0, 0)
     return scale * other if wanted[0] else None, scale * -self if wanted[1] else None
@@ -95,14 +103,18 @@ def grad_where(condition: Any, grad: Any) -> Any:
 
 
 def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
-    """The gradient where `self` lies between the bounds or on one of them; either may be None, a number or a tensor."""
+    """The gradient where `self` lies between the bounds or on one of them; either may be None, a
+    number or a tensor.
+    """
     if min is None:
         return grad_where(self <= max, grad)
     inside = self >= min
     return grad_where(inside if max is None else inside.logical_and(self <= max), grad)
 
 
-def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
+def clamp_backward_min_max(
+    grad: Any, self: Any, min: Any, max: Any, wanted: Sequence[bool]
+) -> tuple[Any, Any]:
     """Each bound gets the gradient where it is the result. Where they cross, the upper one wins."""
     to_min = to_max = None
     if wanted[0]:
@@ -120,13 +132,19 @@ def derivative_not_implemented(name: str) -> NoReturn:
 
 
 def no_derivative(name: str) -> NoReturn:
-    """Raises NotImplementedError: PyTorch has a node, but no formula for the gradient of this argument either."""
+    """Raises NotImplementedError: PyTorch has a node, but no formula for the gradient of this
+    argument either.
+    """
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
 def acosh_slope(self: Any) -> Any:
-    """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those of acosh."""
-    return (self + 1).rsqrt() * (self - 1).rsqrt() if self.is_complex() else (self * self - 1).rsqrt()
+    """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those
+    of acosh.
+    """
+    return (
+        (self + 1).rsqrt() * (self - 1).rsqrt() if self.is_complex() else (self * self - 1).rsqrt()
+    )
 
 
 def sinc_backward(grad: Any, self: Any) -> Any:

@@ -1,11 +1,13 @@
 """Gradients of sums, means and extrema (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A reduction makes one number of many; its gradient goes the other way and makes many of one. First the dimensions that
-disappeared are put back with size 1 (`unsqueeze_multiple`), then the gradient is handed out: to all elements alike (`sum`), in
-equal parts (`mean`), to the elements that are the extremum (`amax`: all of them share), or to the one that was chosen
-(`max` along a dimension, `sort`, `topk`: the indices say which).
+A reduction makes one number of many; its gradient goes the other way and makes many of one. First
+the dimensions that disappeared are put back with size 1 (`unsqueeze_multiple`), then the gradient
+is handed out: to all elements alike (`sum`), in equal parts (`mean`), to the elements that are the
+extremum (`amax`: all of them share), or to the one that was chosen (`max` along a dimension,
+`sort`, `topk`: the indices say which).
 
-How the real one differs: the sizes there may be symbols, for a graph that is traced once for all of them (`SymInt`).
+How the real one differs: the sizes there may be symbols, for a graph that is traced once for all of
+them (`SymInt`).
 """
 
 from __future__ import annotations
@@ -25,13 +27,17 @@ def sum_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, kee
 
 
 def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """As the sum's, divided by how many elements were averaged: after it was expanded, so that each has memory of its own."""
+    """As the sum's, divided by how many elements were averaged: after it was expanded, so that each
+    has memory of its own.
+    """
     n = prod([sizes[d] for d in dim]) if dim and sizes else prod(sizes)
     return sum_backward(grad, sizes, dim, keepdim) / max(n, 1)
 
 
 def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:
-    """`t` with the reduced dimensions `dim` of an `ndim`-dimensional tensor back, of size 1. None and [] leave `t` as it is."""
+    """`t` with the reduced dimensions `dim` of an `ndim`-dimensional tensor back, of size 1. None
+    and [] leave `t` as it is.
+    """
     if not dim or not ndim:
         return t
     if len(dim) == 1:
@@ -56,7 +62,9 @@ def aminmax_backward(
     """As `amax_backward`, for both extrema."""
     dims = [] if dim is None else [dim]
     shares = [
-        amax_backward(g, self, r, dims, keepdim) for g, r in zip(grads, (smallest, largest), strict=True) if g is not None
+        amax_backward(g, self, r, dims, keepdim)
+        for g, r in zip(grads, (smallest, largest), strict=True)
+        if g is not None
     ]
     return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
@@ -76,7 +84,9 @@ def evenly_distribute_backward(grad: Any, self: Any, value: Any) -> Any:
     return (grad / count).expand(self.shape).masked_fill(mask.logical_not(), 0)
 
 
-def value_selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Sequence[int], keepdim: bool) -> Any:
+def value_selecting_reduction_backward(
+    grad: Any, dim: int, indices: Any, sizes: Sequence[int], keepdim: bool
+) -> Any:
     """The gradient at the places along `dim` that the values were taken from, zero elsewhere."""
     if not keepdim and sizes:
         grad, indices = ops.unsqueeze(grad, dim), ops.unsqueeze(indices, dim)

@@ -1,10 +1,13 @@
-"""Gradients of products and of running sums and products (`torch/csrc/autograd/FunctionsManual.cpp`).
+"""Gradients of products and of running sums and products
+(`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Element i of a running sum reaches all results from i on: its gradient is the sum of theirs, a running sum from the other end.
+Element i of a running sum reaches all results from i on: its gradient is the sum of theirs, a
+running sum from the other end.
 
-A product without the factor x is product / x, unless x is 0. What is right for zeros too: the product of all factors before x
-times that of all factors after x, two running products. For a *running* product with zeros there is no such trick that could be
-differentiated once more; when that is not asked for, one pass does: from the second zero of a row on nothing has a gradient.
+A product without the factor x is product / x, unless x is 0. What is right for zeros too: the
+product of all factors before x times that of all factors after x, two running products. For a
+*running* product with zeros there is no such trick that could be differentiated once more; when
+that is not asked for, one pass does: from the second zero of a row on nothing has a gradient.
 
 How the real one differs: it finds the two zeros of every row by sorting their positions.
 """
@@ -23,7 +26,9 @@ from .complex import conj
 
 
 def cumsum_backward(grad: Any, dim: int, dtype: dtype) -> Any:
-    """The sum of the gradients from each place on. They are converted to `dtype` before they are added."""
+    """The sum of the gradients from each place on. They are converted to `dtype` before they are
+    added.
+    """
     if grad.dtype is not dtype:
         grad = grad.to(dtype)
     return grad if grad.numel() <= 1 or grad.shape[dim] == 1 else _sum_from_here_on(grad, dim)
@@ -53,7 +58,9 @@ def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool
 
 
 def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
-    """For each x the sum, over the results from x on, of their gradient times the product of the factors other than x."""
+    """For each x the sum, over the results from x on, of their gradient times the product of the
+    factors other than x.
+    """
     if grad.dtype is not self.dtype:
         grad, result = grad.to(self.dtype), result.to(self.dtype)
     if self.numel() <= 1 or self.shape[dim] == 1:
@@ -67,13 +74,17 @@ def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
     zeros_so_far = zero.cumsum(dim)
     first_zero = zero.logical_and(zeros_so_far == 1)
     before = _sum_from_here_on(grad * result, dim) / self.masked_fill(zero, 1)
-    without_first = (grad * self.masked_fill(first_zero, 1).cumprod(dim)).masked_fill(zeros_so_far == 0, 0)
+    without_first = (grad * self.masked_fill(first_zero, 1).cumprod(dim)).masked_fill(
+        zeros_so_far == 0, 0
+    )
     at_first = without_first.sum(dim, True)
     return before.masked_fill(zeros_so_far != 0, 0) + at_first * first_zero
 
 
 def cummaxmin_backward(grad: Any, dim: int, indices: Any) -> Any:
-    """Each running extremum gives its gradient to the element it is; one element may be many of them."""
+    """Each running extremum gives its gradient to the element it is; one element may be many of
+    them.
+    """
     if not grad.dim():
         return grad
     return grad.new_zeros(grad.shape).scatter_add_(dim, indices, grad)
@@ -82,8 +93,8 @@ def cummaxmin_backward(grad: Any, dim: int, indices: Any) -> Any:
 def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     """For each x the sum of gradient times exp(x - result), over the results from x on.
 
-    exp(x - result) may be the product of a huge and a tiny number. So the sum is taken in logarithms, which a gradient of either
-    sign has for itself.
+    exp(x - result) may be the product of a huge and a tiny number. So the sum is taken in
+    logarithms, which a gradient of either sign has for itself.
     """
     if not grad.dim() or not grad.numel():
         return grad
@@ -91,7 +102,8 @@ def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return (_log_sum_from_here_on(grad.conj().log() - result, dim) + self).exp().conj()
     size, none = grad.abs().log(), finfo(grad.dtype).min
     positive, negative = (
-        (_log_sum_from_here_on(size.masked_fill(sign, none) - result, dim) + self).exp() for sign in (grad <= 0, grad >= 0)
+        (_log_sum_from_here_on(size.masked_fill(sign, none) - result, dim) + self).exp()
+        for sign in (grad <= 0, grad >= 0)
     )
     return positive - negative
 
@@ -105,7 +117,9 @@ def _sum_from_here_on(t: Any, dim: int) -> Any:
 
 
 def _product_of_others(t: Any, dim: int) -> Any:
-    """For each element along `dim` the product of the others: of those before it times those after it."""
+    """For each element along `dim` the product of the others: of those before it times those after
+    it.
+    """
     n = t.shape[dim]
     if n < 2:
         return t.new_ones(t.shape)
@@ -116,7 +130,9 @@ def _product_of_others(t: Any, dim: int) -> Any:
 
 
 def _all_products_of_others(grad: Any, self: Any, dim: int) -> Any:
-    """For a row of n, all n·n products: row k of a matrix is the running product with 1 in place of element k."""
+    """For a row of n, all n·n products: row k of a matrix is the running product with 1 in place of
+    element k.
+    """
     x, g = self.movedim(dim, -1), grad.movedim(dim, -1)
     n = x.shape[-1]
     itself = eye(n, dtype=x.dtype, device=x.device) != 0

@@ -23,7 +23,9 @@ def i1_backward(grad: Any, self: Any, result: Any) -> Any:
 def i1e_backward(grad: Any, self: Any, result: Any) -> Any:
     """i0e(x) - i1e(x) (sign(x) + 1 / x); 1/2 at 0."""
     near_0, divisor = _without_0(self)
-    return grad * where(near_0, 0.5, i0e(divisor) - result * (divisor.sign() + divisor.reciprocal()))
+    return grad * where(
+        near_0, 0.5, i0e(divisor) - result * (divisor.sign() + divisor.reciprocal())
+    )
 
 
 def mvlgamma_backward(grad: Any, self: Any, p: int) -> Any:

@@ -1,12 +1,15 @@
 """Gradients of views (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A view moves no element, so its gradient moves back: `permute` by the inverse permutation, `view` by the old shape. A view that
-shows a part (`select`, `slice`) gives zeros to the rest; one that shows elements several times (`expand`) adds up. Of a view into
-several tensors (`split`, `unbind`), those that nobody used have no gradient: zeros take their place.
+A view moves no element, so its gradient moves back: `permute` by the inverse permutation, `view` by
+the old shape. A view that shows a part (`select`, `slice`) gives zeros to the rest; one that shows
+elements several times (`expand`) adds up. Of a view into several tensors (`split`, `unbind`), those
+that nobody used have no gradient: zeros take their place.
 
-`as_strided` can do all of this at once, and its formula covers it: it thinks of the memory, not of the tensor.
+`as_strided` can do all of this at once, and its formula covers it: it thinks of the memory, not of
+the tensor.
 
-How the real one differs: `as_strided_backward` writes without adding when it can tell that nothing overlaps.
+How the real one differs: `as_strided_backward` writes without adding when it can tell that nothing
+overlaps.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ def split_backward(grads: Sequence[Any], split_size: int, dim: int, sizes: Seque
     )
 
 
-def split_with_sizes_backward(grads: Sequence[Any], split_sizes: Sequence[int], dim: int, sizes: Sequence[int]) -> Any:
+def split_with_sizes_backward(
+    grads: Sequence[Any], split_sizes: Sequence[int], dim: int, sizes: Sequence[int]
+) -> Any:
     """The parts put together again, with zeros for those that have no gradient."""
     some = _first(grads)
     parts = []
@@ -78,10 +83,12 @@ def as_strided_backward(
     stride: Sequence[int],
     storage_offset: int | None,
 ) -> Any:
-    """The gradient of a tensor (`sizes`, `strides`, `offset`) that was looked at as (`size`, `stride`, `storage_offset`).
+    """The gradient of a tensor (`sizes`, `strides`, `offset`) that was looked at as (`size`,
+    `stride`, `storage_offset`).
 
-    First the gradient of every place in memory: zero, plus those of all elements that showed it. Then the tensor's elements
-    read theirs; several at the same place share it. Which places a geometry shows, an `arange` seen through it tells.
+    First the gradient of every place in memory: zero, plus those of all elements that showed it.
+    Then the tensor's elements read theirs; several at the same place share it. Which places a
+    geometry shows, an `arange` seen through it tells.
     """
     if 0 in sizes or 0 in size:
         return grad.new_zeros(sizes)
@@ -93,7 +100,9 @@ def as_strided_backward(
     memory = grad.new_zeros((n,)).index_add(0, shown, grad.reshape(-1))
     if _overlaps(sizes, strides):
         owners = ops.as_strided(places, sizes, strides, offset - first).reshape(-1)
-        memory = memory / grad.new_zeros((n,)).index_add(0, owners, ones_like(owners, dtype=grad.dtype)).clamp_min(1)
+        memory = memory / grad.new_zeros((n,)).index_add(
+            0, owners, ones_like(owners, dtype=grad.dtype)
+        ).clamp_min(1)
     return ops.as_strided(memory, sizes, strides, offset - first)
 
 
@@ -107,7 +116,9 @@ def _reach(sizes: Sequence[int], strides: Sequence[int], offset: int) -> int:
 
 
 def _overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two elements may share a place: unless each stride steps over all that the smaller ones reach."""
+    """Whether two elements may share a place: unless each stride steps over all that the smaller
+    ones reach.
+    """
     reach = 0
     for s, n in sorted((s, n) for n, s in zip(sizes, strides) if n != 1):
         if s <= reach:

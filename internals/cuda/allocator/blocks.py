@@ -1,15 +1,17 @@
 """Blocks, and the pools of free ones (`c10/cuda/CUDACachingAllocator.cpp`: Block, BlockPool).
 
-A *segment* is what one `cudaMalloc` returned. It is cut into *blocks*, which know their neighbours: `prev` and `next` chain the
-blocks of a segment in the order of their addresses, without a gap. A block is handed out, or pending (given back, but a stream
-still works on it), or free. No two neighbours are both free: they are merged at once.
+A *segment* is what one `cudaMalloc` returned. It is cut into *blocks*, which know their neighbours:
+`prev` and `next` chain the blocks of a segment in the order of their addresses, without a gap. A
+block is handed out, or pending (given back, but a stream still works on it), or free. No two
+neighbours are both free: they are merged at once.
 
-A free block lies in a pool, in the list of the stream it belongs to, sorted by size and then by address. So the best fit, the
-smallest block that is large enough, is found by bisection, and among equals the lowest address is taken.
+A free block lies in a pool, in the list of the stream it belongs to, sorted by size and then by
+address. So the best fit, the smallest block that is large enough, is found by bisection, and among
+equals the lowest address is taken.
 
-How the real one differs: the pool is one red-black tree (`std::set`) ordered by stream, size and address; here it is a sorted
-list for each stream, which is faster in Python up to some ten thousand blocks, since moving pointers in memory is what C does
-well.
+How the real one differs: the pool is one red-black tree (`std::set`) ordered by stream, size and
+address; here it is a sorted list for each stream, which is faster in Python up to some ten thousand
+blocks, since moving pointers in memory is what C does well.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ Stream = tuple[int, int]  # device, handle
 class Block:
     """A range of device memory.
 
-    `requested`: the bytes asked for; `stream`: the handle of the stream it belongs to; `uses`: other streams that work on it
-    (`record_stream`); `events`: how many of their marks are outstanding; `frames`: who allocated it; `segment_frames`: who was
-    allocating when the segment was made (the first block has it); `born`: how many searches its pool had seen when it was put
+    `requested`: the bytes asked for; `stream`: the handle of the stream it belongs to; `uses`:
+    other streams that work on it (`record_stream`); `events`: how many of their marks are
+    outstanding; `frames`: who allocated it; `segment_frames`: who was allocating when the segment
+    was made (the first block has it); `born`: how many searches its pool had seen when it was put
     there.
     """
 
     __slots__ = (
-        "pointer", "size", "requested", "stream", "pool", "allocated", "prev", "next", "uses", "events", "frames",
-        "segment_frames", "born",
+        "pointer", "size", "requested", "stream", "pool", "allocated", "prev", "next", "uses",
+        "events", "frames", "segment_frames", "born",
     )  # fmt: skip
 
     prev: Block | None
@@ -93,7 +96,9 @@ class Pool:
 
 
 def split(block: Block, size: int) -> Block:
-    """Cut a block that is in no pool: it keeps the first `size` bytes, and the rest is returned, in its pool."""
+    """Cut a block that is in no pool: it keeps the first `size` bytes, and the rest is returned, in
+    its pool.
+    """
     rest = Block(block.pointer + size, block.size - size, block.stream, block.pool)
     rest.prev, rest.next = block, block.next
     if rest.next is not None:
@@ -104,12 +109,18 @@ def split(block: Block, size: int) -> Block:
 
 
 def absorb_neighbours(block: Block) -> tuple[int, int]:
-    """Merge a block that is in no pool with free neighbours. Returns how many there were, and their bytes."""
+    """Merge a block that is in no pool with free neighbours. Returns how many there were, and their
+    bytes.
+    """
     count = nbytes = 0
     before, after = block.prev, block.next
     if before is not None and not before.allocated and before.events == 0 and before.uses is None:
         before.pool.remove(before)
-        block.pointer, block.prev, block.segment_frames = before.pointer, before.prev, before.segment_frames
+        block.pointer, block.prev, block.segment_frames = (
+            before.pointer,
+            before.prev,
+            before.segment_frames,
+        )
         if block.prev is not None:
             block.prev.next = block
         count, nbytes = 1, before.size

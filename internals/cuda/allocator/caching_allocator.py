@@ -1,22 +1,26 @@
-"""The caching allocator of one device (`c10/cuda/CUDACachingAllocator.cpp`: DeviceCachingAllocator).
+"""The caching allocator of one device (`c10/cuda/CUDACachingAllocator.cpp`:
+DeviceCachingAllocator).
 
 `malloc(nbytes, stream)`, from the top:
 
 1. Round the size up to a multiple of 512, and choose the pool: small up to 1 MiB, else large.
 2. Take the smallest free block of that pool and stream that is large enough.
-3. None? Ask the device for a segment: 2 MiB for the small pool, 20 MiB for requests below 10 MiB, else what is needed, in
-   multiples of 2 MiB. If the device has none, give cached segments back and ask again (`reclaim`); then it is `OutOfMemoryError`.
-4. If the block is too large, hand out its front and keep the rest: always in the small pool, in the large one if more than
-   1 MiB remains.
+3. None? Ask the device for a segment: 2 MiB for the small pool, 20 MiB for requests below 10 MiB,
+   else what is needed, in multiples of 2 MiB. If the device has none, give cached segments back and
+   ask again (`reclaim`); then it is `OutOfMemoryError`.
+4. If the block is too large, hand out its front and keep the rest: always in the small pool, in the
+   large one if more than 1 MiB remains.
 
-`free(block)` puts the block back and merges it with free neighbours, unless other streams still use it (`events`). Nothing goes
-back to the device before somebody needs it or says `empty_cache`.
+`free(block)` puts the block back and merges it with free neighbours, unless other streams still use
+it (`events`). Nothing goes back to the device before somebody needs it or says `empty_cache`.
 
-A block belongs to the stream it was allocated on, and is handed out only there again: work on one stream runs in order, so the
-new owner's work comes after the old one's, without waiting for anything.
+A block belongs to the stream it was allocated on, and is handed out only there again: work on one
+stream runs in order, so the new owner's work comes after the old one's, without waiting for
+anything.
 
-How the real one differs: expandable segments (virtual memory that grows in place), private pools for CUDA graphs and `MemPool`,
-memory shared between processes, callbacks that free memory before giving up, a hook for profilers.
+How the real one differs: expandable segments (virtual memory that grows in place), private pools
+for CUDA graphs and `MemPool`, memory shared between processes, callbacks that free memory before
+giving up, a hook for profilers.
 """
 
 from __future__ import annotations
@@ -44,8 +48,8 @@ from .stats import DeviceStats
 class CachingAllocator(Allocator):
     """Cuts blocks from segments of device `index`, by the rules of `config` (`TODAY` or `V1_0_1`).
 
-    Example: `a = CachingAllocator(FakeSegments()); p = a.allocate(1000); p.clear(); a.allocate(700).pointer` is the same
-    address again.
+    Example: `a = CachingAllocator(FakeSegments()); p = a.allocate(1000); p.clear();
+    a.allocate(700).pointer` is the same address again.
     """
 
     name = "CUDACachingAllocator"
@@ -98,7 +102,8 @@ class CachingAllocator(Allocator):
         return DataPtr(pointer, pointer, self.segments.free, self.device)
 
     def record_stream(self, data: DataPtr, stream: int, device: int | None = None) -> None:
-        """Work on another stream uses the memory: once given back, it must wait for that (`Tensor.record_stream`).
+        """Work on another stream uses the memory: once given back, it must wait for that
+        (`Tensor.record_stream`).
 
         Memory from elsewhere is ignored, and so is the stream that the block belongs to.
         """
@@ -118,7 +123,9 @@ class CachingAllocator(Allocator):
     # The algorithm
 
     def malloc(self, nbytes: int, stream: int) -> Block:
-        """A block of at least `nbytes` (1 or more) that belongs to `stream`. Raises OutOfMemoryError."""
+        """A block of at least `nbytes` (1 or more) that belongs to `stream`. Raises
+        OutOfMemoryError.
+        """
         history = self.history
         frames = None if history is None else history.gather(STATE)
         guard = self._guard
@@ -131,9 +138,15 @@ class CachingAllocator(Allocator):
                     self._free_deferred()
                 if self.pending.queues:
                     self.pending.process()
-                size = (nbytes + 511) & ~511 if self._rounds_plainly else self.config.round_size(nbytes)
+                size = (
+                    (nbytes + 511) & ~511
+                    if self._rounds_plainly
+                    else self.config.round_size(nbytes)
+                )
                 pool = self.small if size <= self.config.small_size else self.large
-                block = self._best_fit(pool, size, stream) or self._new_segment(pool, size, stream, frames)
+                block = self._best_fit(pool, size, stream) or self._new_segment(
+                    pool, size, stream, frames
+                )
                 self._cut(block, size)
                 block.allocated, block.requested, block.frames = True, nbytes, frames
                 self.allocated[block.pointer] = block
@@ -200,16 +213,25 @@ class CachingAllocator(Allocator):
 
     def _free(self, block: Block, frames: Frames | None) -> None:
         if self.allocated.get(block.pointer) is not block:
-            raise RuntimeError(f"invalid device pointer: {block.pointer:#x}: the block is not in use")
+            raise RuntimeError(
+                f"invalid device pointer: {block.pointer:#x}: the block is not in use"
+            )
         uses = block.uses
         if uses is not None:
-            self.pending.insert(block, uses)  # first of all: the device may refuse, and then nothing has happened
+            # first of all: the device may refuse, and then nothing has happened
+            self.pending.insert(block, uses)
             block.uses = None
         del self.allocated[block.pointer]
         block.allocated = False
         size = block.size
         if self.history is not None:
-            self.history.record("free_requested", block.pointer, block.requested, block.stream, frames or block.frames)
+            self.history.record(
+                "free_requested",
+                block.pointer,
+                block.requested,
+                block.stream,
+                frames or block.frames,
+            )
         if self._limited and size >= self.config.max_split_size:
             self.stats.oversize_allocations.decrease(1)
         if uses is None:
@@ -226,7 +248,13 @@ class CachingAllocator(Allocator):
     def _make_free(self, block: Block, frames: Frames | None) -> None:
         """Merge a block with its free neighbours and put it into its pool."""
         if self.history is not None:
-            self.history.record("free_completed", block.pointer, block.requested, block.stream, frames or block.frames)
+            self.history.record(
+                "free_completed",
+                block.pointer,
+                block.requested,
+                block.stream,
+                frames or block.frames,
+            )
         block.frames = None
         if block.prev is None and block.next is None:
             block.pool.insert(block)
@@ -234,7 +262,9 @@ class CachingAllocator(Allocator):
         merged, merged_bytes = absorb_neighbours(block)
         block.pool.insert(block)
         still_split = block.prev is not None or block.next is not None
-        block.pool.stats.change_split(still_split - merged, (block.size if still_split else 0) - merged_bytes)
+        block.pool.stats.change_split(
+            still_split - merged, (block.size if still_split else 0) - merged_bytes
+        )
 
     def _free_deferred(self) -> None:
         deferred = self._guard.deferred
@@ -244,7 +274,9 @@ class CachingAllocator(Allocator):
     # Segments
 
     def _new_segment(self, pool: Pool, size: int, stream: int, frames: Frames | None) -> Block:
-        """A whole new segment as one block, which is in no pool. Gives cached memory back where that helps."""
+        """A whole new segment as one block, which is in no pool. Gives cached memory back where
+        that helps.
+        """
         wanted = self.config.segment_size(size)
         if self.allowed != UNLIMITED and self.config.garbage_collection_threshold:
             reclaim.collect_garbage(self, frames)
@@ -276,28 +308,46 @@ class CachingAllocator(Allocator):
         return block
 
     def release(self, block: Block, frames: Frames | None = None) -> None:
-        """Give a segment that is one free block back to the device. It stays where it is if the device refuses."""
+        """Give a segment that is one free block back to the device. It stays where it is if the
+        device refuses.
+        """
         if self.history is not None:
-            self.history.record("segment_free", block.pointer, block.size, block.stream, frames or block.segment_frames)
+            self.history.record(
+                "segment_free",
+                block.pointer,
+                block.size,
+                block.stream,
+                frames or block.segment_frames,
+            )
         self.segments.free(block.pointer)
         block.pool.remove(block)
         self.stats.remove_segment(block.pool.stats, block.size)
         if block.size >= self.config.max_split_size:
             self.stats.oversize_segments.decrease(1)
 
-    def _out_of_memory(self, wanted: int, size: int, stream: int, frames: Frames | None) -> OutOfMemoryError:
+    def _out_of_memory(
+        self, wanted: int, size: int, stream: int, frames: Frames | None
+    ) -> OutOfMemoryError:
         free, total = self.segments.memory_info()
         if self.history is not None:
             self.history.record("oom", free, size, stream, frames)
         self.stats.num_ooms += 1
         stats = self.stats
         shortage = Shortage(
-            self.index, wanted, total, free, stats.allocated_bytes(), stats.reserved.current, self.allowed
+            self.index,
+            wanted,
+            total,
+            free,
+            stats.allocated_bytes(),
+            stats.reserved.current,
+            self.allowed,
         )
         return shortage.error(self.config.release)
 
     def empty_cache(self) -> None:
-        """Wait for pending blocks, then give every segment that is entirely free back to the device."""
+        """Wait for pending blocks, then give every segment that is entirely free back to the
+        device.
+        """
         frames = None if self.history is None else self.history.gather(ALL)
         with self._guard:
             self._free_deferred()
@@ -360,7 +410,9 @@ class CachingAllocator(Allocator):
         clear: bool = False,
         skipped: Collection[str] = (),
     ) -> None:
-        """Start writing down what happens (`history`), or stop and forget it. What was written before is kept unless `clear`."""
+        """Start writing down what happens (`history`), or stop and forget it. What was written
+        before is kept unless `clear`.
+        """
         with self._guard:
             before, self.history = self.history, None
             if enabled:

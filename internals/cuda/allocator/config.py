@@ -1,16 +1,19 @@
-"""The constants of the allocators, and the options that change them (`c10/core/AllocatorConfig.h`, `AllocatorConfig.cpp`).
+"""The constants of the allocators, and the options that change them (`c10/core/AllocatorConfig.h`,
+`AllocatorConfig.cpp`).
 
-The algorithm is one; what makes it "today's" or "1.0.1's" is a row of numbers. `TODAY` and `V1_0_1` are those rows. `parse`
-reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such as
+The algorithm is one; what makes it "today's" or "1.0.1's" is a row of numbers. `TODAY` and `V1_0_1`
+are those rows. `parse` reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such
+as
 
     max_split_size_mb:128,garbage_collection_threshold:0.8,roundup_power2_divisions:[256:1,512:2,1024:4,>:8]
 
 into another row. Errors are of PyTorch's types and, for values out of range, have its texts.
 
-How the real one differs: its settings are atomics read at every call, so they can change while the allocator runs; it knows
-the backend `cudaMallocAsync`, which is refused here, and expandable segments: asked for here, there is a warning, which is what
-it does on a platform without them; and what is malformed fails an internal assertion
-there ("Index out of bounds in ConfigTokenizer"), where this one says what is missing.
+How the real one differs: its settings are atomics read at every call, so they can change while the
+allocator runs; it knows the backend `cudaMallocAsync`, which is refused here, and expandable
+segments: asked for here, there is a warning, which is what it does on a platform without them; and
+what is malformed fails an internal assertion there ("Index out of bounds in ConfigTokenizer"),
+where this one says what is missing.
 """
 
 from __future__ import annotations
@@ -22,16 +25,18 @@ from dataclasses import dataclass, replace
 
 KIB, MIB = 1 << 10, 1 << 20
 UNLIMITED = (1 << 64) - 1
-DIVISION_INTERVALS = 16  # one for each power of two from 1 MiB (and all below) to 64 GiB (and all above)
+# one for each power of two from 1 MiB (and all below) to 64 GiB (and all above)
+DIVISION_INTERVALS = 16
 
 
 @dataclass(frozen=True)
 class AllocatorConfig:
     """One row of constants. Sizes are bytes.
 
-    `release`: whose rules these are, which the text of the out-of-memory error follows too. `round_small`: blocks are multiples
-    of it; `coarse_from`, `round_coarse`: sizes from here on are multiples of that. `small_size`: the largest request that goes
-    to the pool of small blocks. `small_buffer`: what that pool asks the device for. Larger requests below `min_large_alloc` ask
+    `release`: whose rules these are, which the text of the out-of-memory error follows too.
+    `round_small`: blocks are multiples of it; `coarse_from`, `round_coarse`: sizes from here on are
+    multiples of that. `small_size`: the largest request that goes to the pool of small blocks.
+    `small_buffer`: what that pool asks the device for. Larger requests below `min_large_alloc` ask
     for `large_buffer`, and those above for a multiple of `round_large`.
     """
 
@@ -44,7 +49,8 @@ class AllocatorConfig:
     large_buffer: int = 20 * MIB
     min_large_alloc: int = 10 * MIB
     round_large: int = 2 * MIB
-    one_event_queue: bool = False  # 1.0.1 had one queue for all streams, so a slow stream held up the others
+    # 1.0.1 had one queue for all streams, so a slow stream held up the others
+    one_event_queue: bool = False
     # Options
     max_split_size: int = UNLIMITED
     max_non_split_rounding: int = 20 * MIB
@@ -71,12 +77,16 @@ class AllocatorConfig:
         return self.coarse_from == UNLIMITED and not any(self.roundup_power2_divisions)
 
     def divisions_for(self, nbytes: int) -> int:
-        """The entry of `roundup_power2_divisions` for a size: that of the power of two below it, counted from 1 MiB."""
+        """The entry of `roundup_power2_divisions` for a size: that of the power of two below it,
+        counted from 1 MiB.
+        """
         interval = max(0, nbytes.bit_length() - 21)
         return self.roundup_power2_divisions[min(interval, DIVISION_INTERVALS - 1)]
 
     def segment_size(self, size: int) -> int:
-        """How much to ask the device for when a block of `size` bytes is needed and none is free."""
+        """How much to ask the device for when a block of `size` bytes is needed and none is
+        free.
+        """
         if size <= self.small_size:
             return self.small_buffer
         if size < self.min_large_alloc:
@@ -120,7 +130,9 @@ def from_environment() -> AllocatorConfig:
 
 
 def parse(text: str, base: AllocatorConfig = TODAY) -> AllocatorConfig:
-    """`base` with the options in `text`. Raises ValueError for one that is unknown, malformed or out of range."""
+    """`base` with the options in `text`. Raises ValueError for one that is unknown, malformed or
+    out of range.
+    """
     options = _Options(text)
     config = replace(base, settings=text)
     while options.more():
@@ -155,8 +167,8 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
     if key == "expandable_segments":
         if options.boolean(value):
             warnings.warn(
-                "expandable_segments not supported on this platform: they need the virtual memory calls of the CUDA driver "
-                "(cuMemAddressReserve, cuMemMap), which are not used here",
+                "expandable_segments not supported on this platform: they need the virtual memory "
+                "calls of the CUDA driver (cuMemAddressReserve, cuMemMap), which are not used here",
                 UserWarning,
                 stacklevel=2,
             )
@@ -164,7 +176,8 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
     if key == "backend":
         if value == "cudaMallocAsync":
             raise ValueError(
-                "backend:cudaMallocAsync is not implemented here; leave the option out, or say backend:native"
+                "backend:cudaMallocAsync is not implemented here; leave the option out, or say "
+                "backend:native"
             )
         if value != "native":
             raise ValueError("Unknown allocator backend, options are native and cudaMallocAsync")
@@ -210,7 +223,8 @@ class _Options:
         if (token in (",", "]")) != punctuation or token in ("", ":", "["):
             found = f"got '{token}'" if token else "it ends there"
             raise ValueError(
-                f"allocator settings {self.text!r}: expected {what} after {''.join(self.tokens[: self.at])!r}, {found}"
+                f"allocator settings {self.text!r}: expected {what} after "
+                f"{''.join(self.tokens[: self.at])!r}, {found}"
             )
         self.at += 1
         return token
@@ -218,13 +232,17 @@ class _Options:
     def expect(self, mark: str) -> None:
         if self.at >= len(self.tokens) or self.tokens[self.at] != mark:
             raise ValueError(
-                f"allocator settings {self.text!r}: expected '{mark}' after {''.join(self.tokens[: self.at])!r}"
+                f"allocator settings {self.text!r}: expected '{mark}' after "
+                f"{''.join(self.tokens[: self.at])!r}"
             )
         self.at += 1
 
     def boolean(self, value: str) -> bool:
         if value not in ("True", "False"):
-            raise ValueError(f"Expected 'True' or 'False' at index {self.at - 1} in ConfigTokenizer but got '{value}'")
+            raise ValueError(
+                f"Expected 'True' or 'False' at index {self.at - 1} in ConfigTokenizer but got "
+                f"'{value}'"
+            )
         return value == "True"
 
 
@@ -254,7 +272,8 @@ def _threshold(value: str) -> float:
 def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
     """One number for all sizes, or a list of `size in MiB:number` pairs.
 
-    The first size stands for itself and all smaller ones, `>` for all that are larger than the last, every other for itself.
+    The first size stands for itself and all smaller ones, `>` for all that are larger than the
+    last, every other for itself.
     """
     if isinstance(value, str):
         number = _number("roundup_power2_divisions", value)
@@ -266,7 +285,9 @@ def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
     for size, text in value:
         number = _number("roundup_power2_divisions", text)
         if number and not _is_power_of_two(number):
-            raise ValueError("For roundups, the divisions has to be power of 2 or 0 to disable roundup ")
+            raise ValueError(
+                "For roundups, the divisions has to be power of 2 or 0 to disable roundup "
+            )
         if size == ">":
             first = 1 if last is None else last + 1
             result[first:] = [number] * (DIVISION_INTERVALS - first)

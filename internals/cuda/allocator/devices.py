@@ -1,9 +1,12 @@
-"""The allocator of each device, and the one of page-locked memory (`NativeCachingAllocator`, `getHostAllocator`).
+"""The allocator of each device, and the one of page-locked memory (`NativeCachingAllocator`,
+`getHostAllocator`).
 
-They are made when somebody first asks, over the driver in use then, with the options of the environment. With
-PYTORCH_NO_CUDA_MEMORY_CACHING in it nothing is cached: slow, and the way to let compute-sanitizer see every allocation.
+They are made when somebody first asks, over the driver in use then, with the options of the
+environment. With PYTORCH_NO_CUDA_MEMORY_CACHING in it nothing is cached: slow, and the way to let
+compute-sanitizer see every allocation.
 
-How the real one differs: all of them are made when CUDA is initialised, and live until the process ends.
+How the real one differs: all of them are made when CUDA is initialised, and live until the process
+ends.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ _config: AllocatorConfig | None = None
 
 
 def allocator_for(index: int) -> CachingAllocator:
-    """The allocator that new memory of device `index` comes from. Raises CudaError for a device that is not there."""
+    """The allocator that new memory of device `index` comes from. Raises CudaError for a device
+    that is not there.
+    """
     return _allocators.get(index) or _make(index)
 
 
@@ -49,7 +54,9 @@ def existing() -> dict[int, CachingAllocator]:
 
 
 def config() -> AllocatorConfig:
-    """The rules for allocators to come: those of the environment, unless `set_config` was called."""
+    """The rules for allocators to come: those of the environment, unless `set_config` was
+    called.
+    """
     global _config
     if _config is None:
         _config = from_environment()
@@ -68,7 +75,9 @@ def set_config(config: AllocatorConfig) -> None:
 
 @contextmanager
 def use_allocator(allocator: CachingAllocator) -> Iterator[CachingAllocator]:
-    """Let new memory of its device come from `allocator` inside the block; what was handed out goes back where it came from."""
+    """Let new memory of its device come from `allocator` inside the block; what was handed out goes
+    back where it came from.
+    """
     index = allocator.index
     before = allocator_for(index)
     _allocators[index] = allocator
@@ -92,7 +101,9 @@ def _make(index: int) -> CachingAllocator:
 
 
 def _forget() -> None:
-    """Another driver took over: what is still out goes back to the old allocators, and new memory comes from new ones."""
+    """Another driver took over: what is still out goes back to the old allocators, and new memory
+    comes from new ones.
+    """
     global _pinned
     _allocators.clear()
     _pinned = None

@@ -1,7 +1,8 @@
-"""Out of memory: the error and its texts (`c10/cuda/CUDACachingAllocator.cpp`, `c10/util/Exception.h`).
+"""Out of memory: the error and its texts (`c10/cuda/CUDACachingAllocator.cpp`,
+`c10/util/Exception.h`).
 
-How the real one differs: it asks NVML which processes use the device and says so ("Process 4711 has 3.00 GiB memory in use.");
-its advice is to set expandable_segments, which exist there.
+How the real one differs: it asks NVML which processes use the device and says so ("Process 4711 has
+3.00 GiB memory in use."); its advice is to set expandable_segments, which exist there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from .config import UNLIMITED
 EXABYTE = 1 << 60
 
 ADVICE = (
-    " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+    " If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
     "fragmentation.  See documentation for Memory Management  "
     "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
 )
@@ -44,22 +46,26 @@ class Shortage:
     def text(self) -> str:
         allowed = "" if self.allowed == UNLIMITED else f"{format_size(self.allowed)} allowed; "
         return (
-            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)}. GPU {self.device} has a total capacity of "
-            f"{format_size(self.total)} of which {format_size(self.free)} is free. {allowed}Of the allocated memory "
-            f"{format_size(self.allocated)} is allocated by PyTorch, and {format_size(self.reserved - self.allocated)} is "
-            f"reserved by PyTorch but unallocated.{ADVICE}"
+            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)}. GPU {self.device} "
+            f"has a total capacity of {format_size(self.total)} of which {format_size(self.free)} "
+            f"is free. {allowed}Of the allocated memory {format_size(self.allocated)} is allocated "
+            f"by PyTorch, and {format_size(self.reserved - self.allocated)} is reserved by PyTorch "
+            f"but unallocated.{ADVICE}"
         )
 
     def text_1_0_1(self) -> str:
         return (
-            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)} (GPU {self.device}; {format_size(self.total)} "
-            f"total capacity; {format_size(self.allocated)} already allocated; {format_size(self.free)} free; "
+            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)} (GPU {self.device}; "
+            f"{format_size(self.total)} total capacity; {format_size(self.allocated)} already "
+            f"allocated; {format_size(self.free)} free; "
             f"{format_size(self.reserved - self.allocated)} cached)"
         )
 
 
 def format_size(nbytes: int) -> str:
-    """Bytes as these texts have them: two decimals, and a unit is left only when it is passed (1 MiB is "1024.00 KiB")."""
+    """Bytes as these texts have them: two decimals, and a unit is left only when it is passed (1
+    MiB is "1024.00 KiB").
+    """
     if nbytes <= 1 << 10:
         return f"{nbytes} bytes"
     if nbytes <= 1 << 20:

@@ -1,14 +1,17 @@
-"""Memory that was given back while other streams still work on it (`CUDACachingAllocator.cpp`: insert_events, process_events).
+"""Memory that was given back while other streams still work on it (`CUDACachingAllocator.cpp`:
+insert_events, process_events).
 
-Work on a stream runs in order, so memory that belongs to a stream can be handed out again to the same stream at once: whoever
-gets it queues work *behind* everything that used it before. Other streams know nothing of this order. `record_stream` tells the
-allocator that one of them uses the block too; when the block is given back, a mark (an event) is recorded on each such stream,
-and only when the device has passed all of them is the block free.
+Work on a stream runs in order, so memory that belongs to a stream can be handed out again to the
+same stream at once: whoever gets it queues work *behind* everything that used it before. Other
+streams know nothing of this order. `record_stream` tells the allocator that one of them uses the
+block too; when the block is given back, a mark (an event) is recorded on each such stream, and only
+when the device has passed all of them is the block free.
 
-Marks are kept in one queue for each stream and asked in order, at every allocation. A queue is left at its first mark that was
-not passed: those behind it cannot have been either.
+Marks are kept in one queue for each stream and asked in order, at every allocation. A queue is left
+at its first mark that was not passed: those behind it cannot have been either.
 
-How the real one differs: it takes its CUDA events from a pool, since making one costs more than recording it.
+How the real one differs: it takes its CUDA events from a pool, since making one costs more than
+recording it.
 """
 
 from __future__ import annotations
@@ -31,12 +34,17 @@ W = TypeVar("W", bound=Waiting)
 
 
 class PendingEvents(Generic[W]):
-    """Outstanding marks and the blocks that wait for them. `completed` is called with a block when its last mark was passed."""
+    """Outstanding marks and the blocks that wait for them. `completed` is called with a block when
+    its last mark was passed.
+    """
 
     __slots__ = ("queues", "record", "completed", "one_queue")
 
     def __init__(
-        self, record: Callable[[int, int], StreamEvent], completed: Callable[[W], None], one_queue: bool = False
+        self,
+        record: Callable[[int, int], StreamEvent],
+        completed: Callable[[W], None],
+        one_queue: bool = False,
     ) -> None:
         self.queues: dict[Hashable, deque[tuple[StreamEvent, W]]] = {}
         self.record, self.completed, self.one_queue = record, completed, one_queue
@@ -48,7 +56,9 @@ class PendingEvents(Generic[W]):
         """Let `block` wait for everything queued so far on `streams`."""
         for stream, event in [(stream, self.record(*stream)) for stream in sorted(streams)]:
             block.events += 1
-            self.queues.setdefault(None if self.one_queue else stream, deque()).append((event, block))
+            self.queues.setdefault(None if self.one_queue else stream, deque()).append(
+                (event, block)
+            )
 
     def process(self) -> None:
         """Take out the marks that were passed."""
@@ -69,7 +79,9 @@ class PendingEvents(Generic[W]):
 
     def blocks(self) -> list[W]:
         """The blocks that wait, each once."""
-        return list({id(block): block for queue in self.queues.values() for _, block in queue}.values())
+        return list(
+            {id(block): block for queue in self.queues.values() for _, block in queue}.values()
+        )
 
     def _passed(self, queue: deque[tuple[StreamEvent, W]]) -> None:
         _, block = queue.popleft()

@@ -1,16 +1,21 @@
-"""The allocator of page-locked ("pinned") host memory (`aten/src/ATen/core/CachingHostAllocator.h`).
+"""The allocator of page-locked ("pinned") host memory
+(`aten/src/ATen/core/CachingHostAllocator.h`).
 
-The copy engines of a GPU can reach host memory by themselves only if the operating system has promised not to move it. Such
-memory comes from `cudaHostAlloc`, which is slow, so blocks are kept: sizes are rounded up to a power of two, and there is a
-list of free blocks for each. Blocks are never split.
+The copy engines of a GPU can reach host memory by themselves only if the operating system has
+promised not to move it. Such memory comes from `cudaHostAlloc`, which is slow, so blocks are kept:
+sizes are rounded up to a power of two, and there is a list of free blocks for each. Blocks are
+never split.
 
-An asynchronous copy is still reading or writing when the call returns. So it notes its stream with the block (`record_event`),
-and a block that comes back is free only when the copies of all these streams are over.
+An asynchronous copy is still reading or writing when the call returns. So it notes its stream with
+the block (`record_event`), and a block that comes back is free only when the copies of all these
+streams are over.
 
-By the rules of 1.0.1 sizes were not rounded, and the smallest free block that is large enough was taken, however large.
+By the rules of 1.0.1 sizes were not rounded, and the smallest free block that is large enough was
+taken, however large.
 
-How the real one differs: it has a lock for each list, can wait for events in a thread of its own, and can cut small blocks from
-a reserved segment. Its peaks of active memory are sums of peaks of the lists, hence too high; here they are exact.
+How the real one differs: it has a lock for each list, can wait for events in a thread of its own,
+and can cut small blocks from a reserved segment. Its peaks of active memory are sums of peaks of
+the lists, hence too high; here they are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +36,9 @@ from .stats import Stat
 
 
 class HostBlock:
-    """A piece of page-locked memory. `uses`: streams whose copies touch it; `events`: how many of their marks are outstanding."""
+    """A piece of page-locked memory. `uses`: streams whose copies touch it; `events`: how many of
+    their marks are outstanding.
+    """
 
     __slots__ = ("pointer", "size", "allocated", "uses", "events")
 
@@ -51,13 +58,17 @@ class PinnedAllocator(Allocator):
         self.segments, self.config = segments, config
         self.blocks: dict[int, HostBlock] = {}  # by address
         self.free_blocks: list[tuple[int, int, HostBlock]] = []  # size, number, block; sorted
-        self.pending: PendingEvents[HostBlock] = PendingEvents(segments.record_event, self._make_free, one_queue=True)
+        self.pending: PendingEvents[HostBlock] = PendingEvents(
+            segments.record_event, self._make_free, one_queue=True
+        )
         self.stats = HostStats()
         self._returns = 0  # among blocks of one size, the one that came back last is taken first
         self._guard = Guard()
 
     def allocate(self, nbytes: int) -> DataPtr:
-        """Page-locked memory for `nbytes` bytes. Raises what the driver raises when there is no more."""
+        """Page-locked memory for `nbytes` bytes. Raises what the driver raises when there is no
+        more.
+        """
         if nbytes < 0:
             raise RuntimeError(f"{self.name}: can't allocate {nbytes} bytes: the size is negative")
         if nbytes == 0:
@@ -73,7 +84,9 @@ class PinnedAllocator(Allocator):
             return DataPtr(block.pointer, block, self.free, CPU)
 
     def free(self, block: HostBlock) -> None:
-        """Take a block back; it is free when the copies that use it are over. Raises RuntimeError if it is not in use."""
+        """Take a block back; it is free when the copies that use it are over. Raises RuntimeError
+        if it is not in use.
+        """
         with self._guard.lock:
             self._guard.deferred.append(block)
             if not self._guard.busy:
@@ -86,7 +99,11 @@ class PinnedAllocator(Allocator):
         `data` may be an address: that of a block's first byte.
         """
         block = self.blocks.get(data) if isinstance(data, int) else data.context
-        if not isinstance(block, HostBlock) or self.blocks.get(block.pointer) is not block or not block.allocated:
+        if (
+            not isinstance(block, HostBlock)
+            or self.blocks.get(block.pointer) is not block
+            or not block.allocated
+        ):
             return False
         with self._guard:
             block.uses.add((device, stream))
@@ -133,7 +150,9 @@ class PinnedAllocator(Allocator):
         while self._guard.deferred:
             block: HostBlock = self._guard.deferred.popleft()
             if not block.allocated or self.blocks.get(block.pointer) is not block:
-                raise RuntimeError(f"double free: the pinned block at {block.pointer:#x} is not in use")
+                raise RuntimeError(
+                    f"double free: the pinned block at {block.pointer:#x} is not in use"
+                )
             block.allocated = False
             if block.uses:
                 uses, block.uses = block.uses, set()
@@ -198,11 +217,19 @@ class Duration:
 
     def as_dict(self) -> dict[str, Any]:
         average = self.total / self.count if self.count else 0
-        return {"total": self.total, "max": self.max, "min": self.min, "count": self.count, "avg": average}
+        return {
+            "total": self.total,
+            "max": self.max,
+            "min": self.min,
+            "count": self.count,
+            "avg": average,
+        }
 
 
 class HostStats:
-    """`active_*`: blocks that are handed out, or that copies still use; `allocat*`: those and the free ones."""
+    """`active_*`: blocks that are handed out, or that copies still use; `allocat*`: those and the
+    free ones.
+    """
 
     __slots__ = (
         "active_requests",
@@ -214,7 +241,12 @@ class HostStats:
     )
 
     def __init__(self) -> None:
-        self.active_requests, self.active_bytes, self.allocations, self.allocated_bytes = Stat(), Stat(), Stat(), Stat()
+        self.active_requests, self.active_bytes, self.allocations, self.allocated_bytes = (
+            Stat(),
+            Stat(),
+            Stat(),
+            Stat(),
+        )
         self.host_alloc_time, self.host_free_time = Duration(), Duration()
 
     def parts(self) -> list[Stat | Duration]:

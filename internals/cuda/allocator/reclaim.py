@@ -1,11 +1,15 @@
-"""When the device has no memory left: what of the cache is given back (`CUDACachingAllocator.cpp`: release_*, garbage_collect_*).
+"""When the device has no memory left: what of the cache is given back (`CUDACachingAllocator.cpp`:
+release_*, garbage_collect_*).
 
-Only a segment that is one free block can go back to the device; one with a single live byte in it cannot, and that is what
-fragmentation costs. There are three levels: `release_available` gives back just enough of the blocks that are too large to be
-split (with `max_split_size_mb`); `release_cached` waits for all pending blocks and gives back everything; and before it comes
-to that, `collect_garbage` (with `garbage_collection_threshold`) gives back what has not been used for longest.
+Only a segment that is one free block can go back to the device; one with a single live byte in it
+cannot, and that is what fragmentation costs. There are three levels: `release_available` gives back
+just enough of the blocks that are too large to be split (with `max_split_size_mb`);
+`release_cached` waits for all pending blocks and gives back everything; and before it comes to
+that, `collect_garbage` (with `garbage_collection_threshold`) gives back what has not been used for
+longest.
 
-How the real one differs: it first runs callbacks, such as one that drops memory received from other processes.
+How the real one differs: it first runs callbacks, such as one that drops memory received from other
+processes.
 """
 
 from __future__ import annotations
@@ -31,8 +35,11 @@ def release_cached(allocator: CachingAllocator, frames: Frames | None) -> None:
                 allocator.release(block, frames)
 
 
-def release_available(allocator: CachingAllocator, pool: Pool, size: int, stream: int, frames: Frames | None) -> bool:
-    """Give back enough blocks that are not split for a request of `size`: one, or several from the largest on.
+def release_available(
+    allocator: CachingAllocator, pool: Pool, size: int, stream: int, frames: Frames | None
+) -> bool:
+    """Give back enough blocks that are not split for a request of `size`: one, or several from the
+    largest on.
 
     Returns whether that was possible; it never is without `max_split_size`.
     """
@@ -54,7 +61,8 @@ def release_available(allocator: CachingAllocator, pool: Pool, size: int, stream
 
 
 def collect_garbage(allocator: CachingAllocator, frames: Frames | None) -> None:
-    """Give back large segments that are free and older than the average of them, until usage is below the threshold.
+    """Give back large segments that are free and older than the average of them, until usage is
+    below the threshold.
 
     The age of a block is the number of searches its pool has seen since it became free.
     """

@@ -1,10 +1,13 @@
-"""Where the caching allocator gets memory from: the calls it makes to the device (`cudaMalloc`, `cudaFree`, `cudaEventRecord`).
+"""Where the caching allocator gets memory from: the calls it makes to the device (`cudaMalloc`,
+`cudaFree`, `cudaEventRecord`).
 
-The allocator is an algorithm over *segments*, which are whatever one `malloc` returns. `Segments` is all it needs to know about
-a device. `DriverSegments` is a real or simulated device; `FakeSegments` is a device of which only the book-keeping exists, for
-tests and pictures: it has a capacity, hands out made-up addresses, and its events become ready when it is told so.
+The allocator is an algorithm over *segments*, which are whatever one `malloc` returns. `Segments`
+is all it needs to know about a device. `DriverSegments` is a real or simulated device;
+`FakeSegments` is a device of which only the book-keeping exists, for tests and pictures: it has a
+capacity, hands out made-up addresses, and its events become ready when it is told so.
 
-How the real one differs: it calls the CUDA runtime directly, so its algorithm can only be tested on a GPU.
+How the real one differs: it calls the CUDA runtime directly, so its algorithm can only be tested on
+a GPU.
 """
 
 from __future__ import annotations
@@ -115,11 +118,14 @@ class FakeEvent:
 class FakeSegments(Segments):
     """A device without memory: `capacity` bytes of addresses from `base` on.
 
-    Addresses that were given back are given out again, to a segment of the same size, so that a stale pointer meets a new
-    owner. `patience`: how many times an event says "not yet"; None: until `finish` is called.
+    Addresses that were given back are given out again, to a segment of the same size, so that a
+    stale pointer meets a new owner. `patience`: how many times an event says "not yet"; None: until
+    `finish` is called.
     """
 
-    def __init__(self, capacity: int = 1 << 30, base: int = 0x7_0000_0000_00, patience: int | None = None) -> None:
+    def __init__(
+        self, capacity: int = 1 << 30, base: int = 0x7_0000_0000_00, patience: int | None = None
+    ) -> None:
         self.capacity, self.patience = capacity, patience
         self.next = base
         self.live: dict[int, int] = {}

@@ -1,12 +1,15 @@
-"""The whole state of an allocator as plain data (`torch/csrc/cuda/Module.cpp`: memorySnapshot; `torch.cuda.memory._snapshot`).
+"""The whole state of an allocator as plain data (`torch/csrc/cuda/Module.cpp`: memorySnapshot;
+`torch.cuda.memory._snapshot`).
 
-Only dicts, lists, strings and numbers, so that the pickle of it can be read without this package: by real PyTorch's
-`torch.cuda._memory_viz`, and by the viewer at pytorch.org/memory_viz.
+Only dicts, lists, strings and numbers, so that the pickle of it can be read without this package:
+by real PyTorch's `torch.cuda._memory_viz`, and by the viewer at pytorch.org/memory_viz.
 
-A block is "active_allocated", "active_pending_free" (given back, but a stream still works on it) or "inactive".
+A block is "active_allocated", "active_pending_free" (given back, but a stream still works on it) or
+"inactive".
 
-How the real one differs: the docstring of `torch.cuda.memory._snapshot` calls the second state "active_awaiting_free", but its
-C++ code and the viewer say "active_pending_free", as here. It also has segments of private pools, and expandable ones.
+How the real one differs: the docstring of `torch.cuda.memory._snapshot` calls the second state
+"active_awaiting_free", but its C++ code and the viewer say "active_pending_free", as here. It also
+has segments of private pools, and expandable ones.
 """
 
 from __future__ import annotations
@@ -26,11 +29,15 @@ ALLOCATED, PENDING, INACTIVE = "active_allocated", "active_pending_free", "inact
 def segments(allocator: CachingAllocator) -> list[dict[str, Any]]:
     """Every segment, by address, with its blocks.
 
-    A segment: device address total_size allocated_size active_size requested_size stream segment_type ("small" or "large")
-    segment_pool_id is_expandable frames blocks. A block: address size requested_size state frames.
+    A segment: device address total_size allocated_size active_size requested_size stream
+    segment_type ("small" or "large") segment_pool_id is_expandable frames blocks. A block: address
+    size requested_size state frames.
     """
     python_only = allocator.history is not None and allocator.history.python_only
-    result = [_segment(allocator, head, python_only) for head in sorted(heads(allocator), key=lambda b: b.pointer)]
+    result = [
+        _segment(allocator, head, python_only)
+        for head in sorted(heads(allocator), key=lambda b: b.pointer)
+    ]
     if allocator.history is not None:
         allocator.history.record("snapshot", 0, sum(s["active_size"] for s in result), 0, None)
     return result
@@ -67,7 +74,9 @@ def settings(config: AllocatorConfig) -> dict[str, Any]:
         "pinned_num_register_threads": 1,
         "release_lock_on_cudamalloc": False,
         "pinned_use_cuda_host_register": False,
-        "roundup_power2_divisions": {str(1 << i): n for i, n in enumerate(config.roundup_power2_divisions)},
+        "roundup_power2_divisions": {
+            str(1 << i): n for i, n in enumerate(config.roundup_power2_divisions)
+        },
         "graph_capture_record_stream_reuse": False,
     }
 

@@ -1,15 +1,18 @@
 """Counting memory (`c10/core/CachingDeviceAllocator.h`: Stat, DeviceStats).
 
-Every quantity is counted for the small pool, for the large pool, and for both ("all"). Each count has four values: `current`, its
-`peak`, and the sums of all increases (`allocated`) and decreases (`freed`) so far.
+Every quantity is counted for the small pool, for the large pool, and for both ("all"). Each count
+has four values: `current`, its `peak`, and the sums of all increases (`allocated`) and decreases
+(`freed`) so far.
 
-What happens at every allocation is counted by `PoolStats`, in plain integers; the rest by `Stat`. A block is *active* from the
-moment it is handed out until it can be handed out again, which is later than it is given back if another stream still uses it:
-those blocks are `pending`. A free block that is only a part of its segment is `split`: it cannot go back to the device.
+What happens at every allocation is counted by `PoolStats`, in plain integers; the rest by `Stat`. A
+block is *active* from the moment it is handed out until it can be handed out again, which is later
+than it is given back if another stream still uses it: those blocks are `pending`. A free block that
+is only a part of its segment is `split`: it cannot go back to the device.
 
-How the real one differs: every quantity is three `Stat`s of four numbers, all kept up to date. An addition here costs as much as
-that whole function in C++, so whatever can be computed when somebody asks is: `freed`, the active blocks, and of "all" everything
-but the peaks, since the peak of a sum is not the sum of the peaks.
+How the real one differs: every quantity is three `Stat`s of four numbers, all kept up to date. An
+addition here costs as much as that whole function in C++, so whatever can be computed when somebody
+asks is: `freed`, the active blocks, and of "all" everything but the peaks, since the peak of a sum
+is not the sum of the peaks.
 """
 
 from __future__ import annotations
@@ -43,7 +46,12 @@ class Stat:
         self.peak = self.current
 
     def as_dict(self) -> dict[str, int]:
-        return {"current": self.current, "peak": self.peak, "allocated": self.allocated, "freed": self.freed}
+        return {
+            "current": self.current,
+            "peak": self.peak,
+            "allocated": self.allocated,
+            "freed": self.freed,
+        }
 
 
 class Peaks:
@@ -55,22 +63,42 @@ class Peaks:
         self.set((0,) * 7)
 
     def set(self, values: tuple[int, ...]) -> None:
-        self.blocks, self.bytes, self.requested, self.active, self.active_bytes, self.split, self.split_bytes = values
+        (
+            self.blocks,
+            self.bytes,
+            self.requested,
+            self.active,
+            self.active_bytes,
+            self.split,
+            self.split_bytes,
+        ) = values
 
     def get(self) -> tuple[int, ...]:
-        # when nothing is pending, as many blocks are active as are handed out: those peaks are not noted twice
+        # when nothing is pending, as many blocks are active as are handed out: those peaks are not
+        # noted twice
         active, active_bytes = max(self.active, self.blocks), max(self.active_bytes, self.bytes)
-        return self.blocks, self.bytes, self.requested, active, active_bytes, self.split, self.split_bytes
+        return (
+            self.blocks,
+            self.bytes,
+            self.requested,
+            active,
+            active_bytes,
+            self.split,
+            self.split_bytes,
+        )
 
 
 class PoolStats:
-    """The counts of one pool. `other` are those of the other pool, `both` the peaks of their sum."""
+    """The counts of one pool. `other` are those of the other pool, `both` the peaks of their
+    sum.
+    """
 
     __slots__ = (
         "blocks", "bytes", "requested",  # now; requested counts pending blocks too
         "pending", "pending_bytes",  # given back, not yet free
         "split", "split_bytes",  # free, but only a part of a segment
-        "total_blocks", "total_bytes", "total_requested", "total_split", "total_split_bytes",  # increases so far
+        # increases so far
+        "total_blocks", "total_bytes", "total_requested", "total_split", "total_split_bytes",
         "base",  # what there was of each when the totals were last reset
         "peak", "both", "other", "segment", "reserved",
     )  # fmt: skip
@@ -78,10 +106,12 @@ class PoolStats:
     other: PoolStats
 
     def __init__(self, both: Peaks) -> None:
-        self.blocks = self.bytes = self.requested = self.pending = self.pending_bytes = self.split = (
-            self.split_bytes
+        self.blocks = self.bytes = self.requested = self.pending = self.pending_bytes = (
+            self.split
+        ) = self.split_bytes = 0
+        self.total_blocks = self.total_bytes = self.total_requested = self.total_split = (
+            self.total_split_bytes
         ) = 0
-        self.total_blocks = self.total_bytes = self.total_requested = self.total_split = self.total_split_bytes = 0
         self.base: tuple[int, ...] = (0,) * 7
         self.peak, self.both = Peaks(), both
         self.segment, self.reserved = Stat(), Stat()
@@ -113,7 +143,10 @@ class PoolStats:
     def _note_active(self) -> None:
         _, _, _, active, nbytes, _, _ = self.current()
         _, _, _, others, other_bytes, _, _ = self.other.current()
-        self.peak.active, self.peak.active_bytes = max(self.peak.active, active), max(self.peak.active_bytes, nbytes)
+        self.peak.active, self.peak.active_bytes = (
+            max(self.peak.active, active),
+            max(self.peak.active_bytes, nbytes),
+        )
         self.both.active = max(self.both.active, active + others)
         self.both.active_bytes = max(self.both.active_bytes, nbytes + other_bytes)
 
@@ -155,19 +188,38 @@ class PoolStats:
     def current(self) -> tuple[int, ...]:
         """What there is now, in the order of `COUNTS`."""
         active, active_bytes = self.blocks + self.pending, self.bytes + self.pending_bytes
-        return self.blocks, self.bytes, self.requested, active, active_bytes, self.split, self.split_bytes
+        return (
+            self.blocks,
+            self.bytes,
+            self.requested,
+            active,
+            active_bytes,
+            self.split,
+            self.split_bytes,
+        )
 
     def totals(self) -> tuple[int, ...]:
         blocks, nbytes = self.total_blocks, self.total_bytes
-        return blocks, nbytes, self.total_requested, blocks, nbytes, self.total_split, self.total_split_bytes
+        return (
+            blocks,
+            nbytes,
+            self.total_requested,
+            blocks,
+            nbytes,
+            self.total_split,
+            self.total_split_bytes,
+        )
 
     def reset_totals(self) -> None:
-        self.total_blocks = self.total_bytes = self.total_requested = self.total_split = self.total_split_bytes = 0
+        self.total_blocks = self.total_bytes = self.total_requested = self.total_split = (
+            self.total_split_bytes
+        ) = 0
         self.base = self.current()
 
 
 COUNTS = (
-    "allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes", "inactive_split", "inactive_split_bytes",
+    "allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes", "inactive_split",
+    "inactive_split_bytes",
 )  # fmt: skip
 
 
@@ -175,15 +227,21 @@ class DeviceStats:
     """All counts of one device. `segment` and `reserved` are those of both pools."""
 
     __slots__ = (
-        "small_pool", "large_pool", "both", "segment", "reserved", "oversize_allocations", "oversize_segments",
-        "num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free",
+        "small_pool", "large_pool", "both", "segment", "reserved", "oversize_allocations",
+        "oversize_segments", "num_alloc_retries", "num_ooms", "num_sync_all_streams",
+        "num_device_alloc", "num_device_free",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.both = Peaks()
         self.small_pool, self.large_pool = PoolStats(self.both), PoolStats(self.both)
         self.small_pool.other, self.large_pool.other = self.large_pool, self.small_pool
-        self.segment, self.reserved, self.oversize_allocations, self.oversize_segments = Stat(), Stat(), Stat(), Stat()
+        self.segment, self.reserved, self.oversize_allocations, self.oversize_segments = (
+            Stat(),
+            Stat(),
+            Stat(),
+            Stat(),
+        )
         self._reset_counters()
 
     def allocated_bytes(self) -> int:
@@ -220,16 +278,25 @@ class DeviceStats:
 
     def _stats(self) -> list[Stat]:
         small, large = self.small_pool, self.large_pool
-        segments = [self.segment, self.reserved, small.segment, small.reserved, large.segment, large.reserved]
+        segments = [
+            self.segment,
+            self.reserved,
+            small.segment,
+            small.reserved,
+            large.segment,
+            large.reserved,
+        ]
         return [*segments, self.oversize_allocations, self.oversize_segments]
 
     def _reset_counters(self) -> None:
-        self.num_alloc_retries = self.num_ooms = self.num_sync_all_streams = self.num_device_alloc = (
-            self.num_device_free
-        ) = 0
+        self.num_alloc_retries = self.num_ooms = self.num_sync_all_streams = (
+            self.num_device_alloc
+        ) = self.num_device_free = 0
 
     def nested(self, max_split_size: int) -> dict[str, Any]:
-        """As `torch.cuda.memory_stats_as_nested_dict`. No limit is -1: the largest unsigned number, read as a signed one."""
+        """As `torch.cuda.memory_stats_as_nested_dict`. No limit is -1: the largest unsigned number,
+        read as a signed one.
+        """
         result: dict[str, Any] = {
             "num_alloc_retries": self.num_alloc_retries,
             "num_ooms": self.num_ooms,
@@ -243,7 +310,9 @@ class DeviceStats:
         }
         small, large = self.small_pool, self.large_pool
         rows = (
-            ("all", self, _sum(small.current(), large.current()), self.both, _sum(small.totals(), large.totals()),
+            ("all", self, _sum(small.current(), large.current()), self.both, _sum(
+                small.totals(), large.totals(),
+            ),
              _sum(small.base, large.base)),
             ("small_pool", small, small.current(), small.peak, small.totals(), small.base),
             ("large_pool", large, large.current(), large.peak, large.totals(), large.base),
@@ -253,7 +322,12 @@ class DeviceStats:
             result.setdefault("reserved_bytes", {})[pool] = part.reserved.as_dict()
             for name, now, peak, total, before in zip(COUNTS, current, peaks.get(), totals, base):
                 freed = total - (now - before)
-                result.setdefault(name, {})[pool] = {"current": now, "peak": peak, "allocated": total, "freed": freed}
+                result.setdefault(name, {})[pool] = {
+                    "current": now,
+                    "peak": peak,
+                    "allocated": total,
+                    "freed": freed,
+                }
         return result
 
 
@@ -262,7 +336,9 @@ def _sum(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def flatten(nested: dict[str, Any]) -> dict[str, Any]:
-    """Keys joined by dots, in order: `{"segment": {"all": {"peak": 1}}}` becomes `{"segment.all.peak": 1}`."""
+    """Keys joined by dots, in order: `{"segment": {"all": {"peak": 1}}}` becomes
+    `{"segment.all.peak": 1}`.
+    """
     return dict(sorted(_leaves("", nested)))
 
 

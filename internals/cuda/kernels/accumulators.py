@@ -1,11 +1,14 @@
-"""What a reduction carries along: a number, a pair or a triple of them (the `arg_t` of `aten/src/ATen/native/cuda/Reduce.cuh`).
+"""What a reduction carries along: a number, a pair or a triple of them (the `arg_t` of
+`aten/src/ATen/native/cuda/Reduce.cuh`).
 
-A sum needs one number. The position of the largest element needs the element too, and a variance needs a mean, a sum of squares
-and a count (Welford). How threads hand such things to each other is all that the three have to say here: put into a slot of up
-to three arrays and get out again, or from lane to lane of a warp. The arrays are slots in shared memory, or partial results in
-global memory; an accumulator with fewer parts is given 0 for those it does not need.
+A sum needs one number. The position of the largest element needs the element too, and a variance
+needs a mean, a sum of squares and a count (Welford). How threads hand such things to each other is
+all that the three have to say here: put into a slot of up to three arrays and get out again, or
+from lane to lane of a warp. The arrays are slots in shared memory, or partial results in global
+memory; an accumulator with fewer parts is given 0 for those it does not need.
 
-How the real one differs: there an accumulator is a struct, and an array of structs needs none of this.
+How the real one differs: there an accumulator is a struct, and an array of structs needs none of
+this.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ def shuffle_number(acc, distance):
 @device_function
 def pair_slots():
     first = cuda.shared.array(THREADS, T)
-    second = cuda.shared.array(THREADS, S)  # numba's simulator tells shared arrays apart by their lines
+    # numba's simulator tells shared arrays apart by their lines
+    second = cuda.shared.array(THREADS, S)
     return first, second, 0
 
 

@@ -1,10 +1,12 @@
 """Assertions in kernels (`CUDA_KERNEL_ASSERT` in `c10/macros/Macros.h`).
 
-A kernel cannot raise. When `check` finds its condition false, the thread calls `__assertfail`, which the driver knows: the
-launch ends, the next thing that waits for the device gets "CUDA error: device-side assert triggered", and the context cannot
-be used any more. That is how an index out of range is found out without asking the host before each launch.
+A kernel cannot raise. When `check` finds its condition false, the thread calls `__assertfail`,
+which the driver knows: the launch ends, the next thing that waits for the device gets "CUDA error:
+device-side assert triggered", and the context cannot be used any more. That is how an index out of
+range is found out without asking the host before each launch.
 
-How the real one differs: the message names the file, the line and the condition, as the preprocessor saw them.
+How the real one differs: the message names the file, the line and the condition, as the
+preprocessor saw them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""Many threads hold something each; all of them shall know the total (`aten/src/ATen/native/cuda/block_reduce.cuh`).
+"""Many threads hold something each; all of them shall know the total
+(`aten/src/ATen/native/cuda/block_reduce.cuh`).
 
-The threads that work on one total are the *lanes* of a row. Lanes lie along x, so that neighbours read neighbouring elements
-of a row in memory; or along y, when it is the rows that are neighbours in memory. A block has one or several rows, and a power
-of two of lanes; along x at least 32.
+The threads that work on one total are the *lanes* of a row. Lanes lie along x, so that neighbours
+read neighbouring elements of a row in memory; or along y, when it is the rows that are neighbours
+in memory. A block has one or several rows, and a power of two of lanes; along x at least 32.
 
-There are two forms. In shared memory, half of the lanes add what the other half holds, then half of those, with a barrier each
-time: log2(lanes) steps. On hardware the 32 lanes of a warp read each other's registers, without memory or barrier (`shfl`); only
-the warps' totals go through shared memory.
+There are two forms. In shared memory, half of the lanes add what the other half holds, then half of
+those, with a barrier each time: log2(lanes) steps. On hardware the 32 lanes of a warp read each
+other's registers, without memory or barrier (`shfl`); only the warps' totals go through shared
+memory.
 
-How the real one differs: the last step, over the warps' totals, is done by one warp with shuffles again.
+How the real one differs: the last step, over the warps' totals, is done by one warp with shuffles
+again.
 """
 
 from __future__ import annotations
@@ -26,19 +29,28 @@ slots, put, get, shuffle = template("slots"), template("put"), template("get"), 
 
 @device_function
 def lane_and_row():
-    """(lane, lanes, row): which lane of how many this thread is, and of which row, counted through the grid."""
+    """(lane, lanes, row): which lane of how many this thread is, and of which row, counted through
+    the grid.
+    """
     if ALONG_X:
-        return cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+        return (
+            cuda.threadIdx.x,
+            cuda.blockDim.x,
+            cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y,
+        )
     return cuda.threadIdx.y, cuda.blockDim.y, cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
 
 
 @device_function
 def total_in_shared_memory(acc):
-    """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has to call it."""
+    """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has
+    to call it.
+    """
     first, second, third = slots()
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    distance = 1 if ALONG_X else cuda.blockDim.x  # from one lane of a row to the next, counted in threads
+    # from one lane of a row to the next, counted in threads
+    distance = 1 if ALONG_X else cuda.blockDim.x
     me = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     put(first, second, third, me, acc)
     cuda.syncthreads()
@@ -56,7 +68,9 @@ def total_in_shared_memory(acc):
 
 @device_function
 def total_by_shuffles(acc):
-    """The same for lanes along x, in whole warps: within a warp by shuffles, between the warps through shared memory."""
+    """The same for lanes along x, in whole warps: within a warp by shuffles, between the warps
+    through shared memory.
+    """
     first, second, third = slots()
     lane = cuda.threadIdx.x
     me = cuda.threadIdx.y * cuda.blockDim.x + lane
@@ -76,12 +90,17 @@ def total_by_shuffles(acc):
 
 
 class Accumulator:
-    """The functions of `accumulators.py` for one kind: "number", "pair" or "triple", with their types filled in."""
+    """The functions of `accumulators.py` for one kind: "number", "pair" or "triple", with their
+    types filled in.
+    """
 
     def __init__(self, kind: str, T: Any, S: Any = None) -> None:
         types = {"T": T} if S is None else {"T": T, "S": S}
         self.slots = getattr(accumulators, f"{kind}_slots").bind(**types)
-        self.put, self.get = getattr(accumulators, f"put_{kind}"), getattr(accumulators, f"get_{kind}")
+        self.put, self.get = (
+            getattr(accumulators, f"put_{kind}"),
+            getattr(accumulators, f"get_{kind}"),
+        )
         self.shuffle = getattr(accumulators, f"shuffle_{kind}")
         self.parts = ((T,), (T, S), (T, T, T))[("number", "pair", "triple").index(kind)]
 
@@ -94,8 +113,16 @@ def accumulator(kind: str, T: Any, S: Any = None) -> Accumulator:
 @cache
 def block_total(kind: Accumulator, combine: Any, along_x: bool) -> Any:
     """The function with which the lanes of a row find their total."""
-    names = {"combine": combine, "slots": kind.slots, "put": kind.put, "get": kind.get, "ALONG_X": along_x}
+    names = {
+        "combine": combine,
+        "slots": kind.slots,
+        "put": kind.put,
+        "get": kind.get,
+        "ALONG_X": along_x,
+    }
     in_shared_memory = total_in_shared_memory.bind(**names)
     if not along_x:
         return in_shared_memory
-    return by_executor(gpu=total_by_shuffles.bind(**names, shuffle=kind.shuffle), elsewhere=in_shared_memory)
+    return by_executor(
+        gpu=total_by_shuffles.bind(**names, shuffle=kind.shuffle), elsewhere=in_shared_memory
+    )

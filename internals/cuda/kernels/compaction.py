@@ -1,18 +1,21 @@
-"""Which elements are true? Their positions, one after the other (stream compaction; `aten/src/ATen/native/cuda/Nonzero.cu`).
+"""Which elements are true? Their positions, one after the other (stream compaction;
+`aten/src/ATen/native/cuda/Nonzero.cu`).
 
-Every thread knows whether its element is chosen, none knows where to write it: that depends on how many chosen ones come before.
-Three launches find out.
+Every thread knows whether its element is chosen, none knows where to write it: that depends on how
+many chosen ones come before. Three launches find out.
 
     count     every block counts the chosen elements of its tile
-    scan      one block adds the counts up: how many come before each block, and how many there are in all
-    write     every block scans its tile (`scan.py`); the place of an element is what comes before its block plus what comes
-              before it in the block
+    scan      one block adds the counts up: how many come before each block, and how many there are
+              in all
+    write     every block scans its tile (`scan.py`); the place of an element is what comes before
+              its block plus what comes before it in the block
 
-The host has to know how many there are to allocate the result. It waits for that number, and with it for everything the stream
-has still to do: `nonzero` and indexing with a mask are among the few operators that synchronise.
+The host has to know how many there are to allocate the result. It waits for that number, and with
+it for everything the stream has still to do: `nonzero` and indexing with a mask are among the few
+operators that synchronise.
 
-How the real one differs: CUB's `DeviceSelect` needs one pass, in which a block waits only for the sum of those before it
-(decoupled look-back).
+How the real one differs: CUB's `DeviceSelect` needs one pass, in which a block waits only for the
+sum of those before it (decoupled look-back).
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ def count(counts, mask, n, sizes, strides):
 
 @kernel
 def scan_exclusive(sums, counts, n):
-    """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through them tile by tile."""
+    """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through
+    them tile by tile.
+    """
     carry = np.int64(0)
     first = 0
     while first < n:
@@ -97,7 +102,9 @@ def take(out, source, positions, n, sizes, strides, step):
 
 @kernel
 def repeat_positions(out, before, n, total):
-    """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from before[i] to before[i + 1]."""
+    """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from
+    before[i] to before[i + 1].
+    """
     i = cuda.grid(1)
     while i < n:
         check(0 <= before[i] <= before[i + 1] <= total and before[n] == total)

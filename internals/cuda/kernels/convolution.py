@@ -1,26 +1,32 @@
-"""Convolution as a matrix product whose second matrix is never made ("implicit GEMM"; `implicit_gemm` of CUTLASS and cuDNN).
+"""Convolution as a matrix product whose second matrix is never made ("implicit GEMM";
+`implicit_gemm` of CUTLASS and cuDNN).
 
-Lay every window that the kernel visits out as a column, and a convolution is a matrix product. The CPU makes that matrix
-(`im2col`), nine times as large as the image for a kernel of 3 x 3. Here it exists only as a rule: the element in row q and column
-p is the element q of window p, and where that lies in the image can be computed. So the register-blocked product of `gemm.py` is
-used as it is, and its tiles are loaded by the functions of this file.
+Lay every window that the kernel visits out as a column, and a convolution is a matrix product. The
+CPU makes that matrix (`im2col`), nine times as large as the image for a kernel of 3 x 3. Here it
+exists only as a rule: the element in row q and column p is the element q of window p, and where
+that lies in the image can be computed. So the register-blocked product of `gemm.py` is used as it
+is, and its tiles are loaded by the functions of this file.
 
-                               rows of the product       columns               summed over
-    forward                    channels of the output    windows               elements of a window
-    gradient of the input      channels of the input     pixels of the input   (output channel, kernel element)
-    gradient of the weight     channels of the output    elements of a window  windows
+                            rows of the product     columns               summed over
+    forward                 channels of the output  windows               elements of a window
+    gradient of the input   channels of the input   pixels of the input   (output channel,
+                                                                          kernel element)
+    gradient of the weight  channels of the output  elements of a window  windows
 
-A pixel of the input gets something from those windows that cover it: those whose place is not a fraction when the pixel's
-position is divided by the stride. That is the transposed convolution too.
+A pixel of the input gets something from those windows that cover it: those whose place is not a
+fraction when the pixel's position is divided by the stride. That is the transposed convolution too.
 
-Numbers count in index order: p = (image, *place of the window), q = (channel, *element of the kernel). They are taken apart from
-the last dimension on, in any number of dimensions. Groups are the batch of the product.
+Numbers count in index order: p = (image, *place of the window), q = (channel, *element of the
+kernel). They are taken apart from the last dimension on, in any number of dimensions. Groups are
+the batch of the product.
 
-`direct` and `gathered` do without tiles: one thread, one element. They are for depthwise convolutions, where a group has but one
-row and a tile would be empty but for that; and for the simulator.
+`direct` and `gathered` do without tiles: one thread, one element. They are for depthwise
+convolutions, where a group has but one row and a tile would be empty but for that; and for the
+simulator.
 
-How the real one differs: cuDNN has this form with tensor cores, and others by Fourier and Winograd transforms; it divides by
-multiplying with magic numbers, and advances through the elements of a window instead of taking each number apart.
+How the real one differs: cuDNN has this form with tensor cores, and others by Fourier and Winograd
+transforms; it divides by multiplying with magic numbers, and advances through the elements of a
+window instead of taking each number apart.
 """
 
 from __future__ import annotations
@@ -38,10 +44,11 @@ STORE, COLUMN = template("STORE"), template("COLUMN")
 
 
 class Windows(NamedTuple):
-    """How a kernel's windows lie over an image, for one convolution, and where its three tensors lie in memory.
+    """How a kernel's windows lie over an image, for one convolution, and where its three tensors
+    lie in memory.
 
-    `image` and `y` hold strides for (batch, channel, *spatial); the weight is contiguous. Of a transposed convolution, the result
-    is the image.
+    `image` and `y` hold strides for (batch, channel, *spatial); the weight is contiguous. Of a
+    transposed convolution, the result is the image.
     """
 
     sizes: tuple[int, ...]  # of the image
@@ -83,7 +90,9 @@ def window_by_element(x, group, p, q, how):
 
 @device_function
 def covering_place(group, q, e, how):
-    """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there is none."""
+    """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there
+    is none.
+    """
     offset = 0
     inside = True
     for r in range(len(how.kernel)):
@@ -99,7 +108,9 @@ def covering_place(group, q, e, how):
 
 @device_function
 def covering_element(y, group, q, e, how):
-    """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered` avoids."""
+    """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered`
+    avoids.
+    """
     at = covering_place(group, q, e, how)
     value = ACC(0)
     if at >= 0:
@@ -178,7 +189,9 @@ def store_weight(w, nothing, group, i, q, total, how, alpha, beta):
 
 @kernel
 def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
-    """One thread computes one element of the product of one group, then the one a whole grid further."""
+    """One thread computes one element of the product of one group, then the one a whole grid
+    further.
+    """
     e = cuda.grid(1)
     while e < groups * m * n:
         row, j = split(e, n)
@@ -192,7 +205,9 @@ def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
 
 @kernel
 def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):
-    """The same for the gradient of the input, where most windows do not cover a pixel: what is not there is not multiplied."""
+    """The same for the gradient of the input, where most windows do not cover a pixel: what is not
+    there is not multiplied.
+    """
     e = cuda.grid(1)
     while e < groups * m * n:
         row, j = split(e, n)

@@ -1,10 +1,12 @@
 """Copies between any two layouts, and filling (`aten/src/ATen/native/cuda/Copy.cu`, `Fill.cu`).
 
-One thread moves one element, then the one a whole grid further. Where both sides lie in memory in the same order, neighbours
-read and write neighbouring addresses, and a warp needs as few transactions as can be; otherwise each thread works out its own
-two offsets from its index, by dividing by the sizes from the last dimension on (`split`).
+One thread moves one element, then the one a whole grid further. Where both sides lie in memory in
+the same order, neighbours read and write neighbouring addresses, and a warp needs as few
+transactions as can be; otherwise each thread works out its own two offsets from its index, by
+dividing by the sizes from the last dimension on (`split`).
 
-How the real one differs: it loads four elements at once where alignment allows, and divides by multiplying with magic numbers.
+How the real one differs: it loads four elements at once where alignment allows, and divides by
+multiplying with magic numbers.
 """
 
 from __future__ import annotations
@@ -14,14 +16,17 @@ import numpy as np
 from ..language import by_executor, cuda, device_function, kernel, template
 
 T = template("T")  # the dtype of the target, as a numpy scalar type
-INDEX = template("INDEX", default=np.uint32)  # the dtype that `split` divides in; see `launch.counted`
+# the dtype that `split` divides in; see `launch.counted`
+INDEX = template("INDEX", default=np.uint32)
 
 
 @device_function
 def split_by_one_division(i, size):
-    """(i // size, i % size), for numbers that INDEX can hold: dividing 64 bits takes a GPU several times as long as 32.
+    """(i // size, i % size), for numbers that INDEX can hold: dividing 64 bits takes a GPU several
+    times as long as 32.
 
-    Calls with the same numbers are one division, if the compiler knows (by `max`) that `size` is not 0.
+    Calls with the same numbers are one division, if the compiler knows (by `max`) that `size` is
+    not 0.
     """
     whole, divisor = INDEX(i), max(INDEX(size), INDEX(1))
     quotient = INDEX(whole // divisor)
@@ -38,7 +43,9 @@ split = by_executor(gpu=split_by_one_division, elsewhere=split_as_in_python)
 
 @device_function
 def offset_of(i, sizes, strides):
-    """Where element number `i`, counted in index order, lies: in elements from the first. The innermost dimension is the last."""
+    """Where element number `i`, counted in index order, lies: in elements from the first. The
+    innermost dimension is the last.
+    """
     offset = 0
     for k in range(len(sizes) - 1):
         d = len(sizes) - 1 - k

@@ -1,26 +1,29 @@
-"""The gradient of a depthwise convolution's weight: a block for each element (`DepthwiseConv2d.cu`).
+"""The gradient of a depthwise convolution's weight: a block for each element
+(`DepthwiseConv2d.cu`).
 
-Every channel has a kernel of its own and meets no other channel. What weight (ch, kh, kw) contributed to the output is one
-product for each image and place, so its gradient is the sum
+Every channel has a kernel of its own and meets no other channel. What weight (ch, kh, kw)
+contributed to the output is one product for each image and place, so its gradient is the sum
 
     // Assumes: input (N, C, H, W), gradOutput (N, C, goH, goW), gradWeight (C, kH, kW)
     for (int ch = 0; ch < C; ++ch)
       for (int gw_h_offset = 0; gw_h_offset < kH; ++gw_h_offset)
-        for (int gw_w_offset = 0; gw_w_offset < kW; ++gw_w_offset)          // each (ch, h, w): one block
+        for (int gw_w_offset = 0; gw_w_offset < kW; ++gw_w_offset)    // each (ch, h, w): one block
           for (int n = 0; n < N; ++n)
             for (int go_h = 0; go_h < goH; ++go_h)
-              for (int go_w = 0; go_w < goW; ++go_w)                        // shared among the block's threads
+              for (int go_w = 0; go_w < goW; ++go_w)            // shared among the block's threads
                 gradWeight[ch][gw_h_offset][gw_w_offset] +=
-                    gradOutput[n][ch][go_h][go_w] * input[n][ch][go_h + gw_h_offset][go_w + gw_w_offset];
+                    gradOutput[n][ch][go_h][go_w]
+                    * input[n][ch][go_h + gw_h_offset][go_w + gw_w_offset];
 
-as it stands in the notes the kernel was first planned in: the three outer loops do not depend on each other, and each of their
-steps becomes a block. Nobody else writes that element of the gradient. The three inner loops are one sum over N * goH * goW
-products. The threads of the block share them, thread t takes number t, t + blockDim, and so on, so that neighbours read
-neighbouring elements of both tensors; then a block reduction adds what the threads have. Stride, padding and dilation change only
-which element of the input belongs to a product, which `window_element` knows.
+as it stands in the notes the kernel was first planned in: the three outer loops do not depend on
+each other, and each of their steps becomes a block. Nobody else writes that element of the
+gradient. The three inner loops are one sum over N * goH * goW products. The threads of the block
+share them, thread t takes number t, t + blockDim, and so on, so that neighbours read neighbouring
+elements of both tensors; then a block reduction adds what the threads have. Stride, padding and
+dilation change only which element of the input belongs to a product, which `window_element` knows.
 
-How the real one differs: it counts in warps, has instances for kernels of 1, 3 and 5, and takes `n` from the warp's number; the
-sum over the block is the same.
+How the real one differs: it counts in warps, has instances for kernels of 1, 3 and 5, and takes `n`
+from the warp's number; the sum over the block is the same.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ def weight_gradient(grad_weight, grad_output, x, windows, how):
     total = ACC(0)
     p = cuda.threadIdx.x
     while p < windows:
-        total += ACC(OUTPUT_ELEMENT(grad_output, group, i, p, how)) * WINDOW_ELEMENT(x, group, q, p, how)
+        total += ACC(OUTPUT_ELEMENT(grad_output, group, i, p, how)) * WINDOW_ELEMENT(
+            x, group, q, p, how
+        )
         p += cuda.blockDim.x
     total = block_sum(total)
     if cuda.threadIdx.x == 0:

@@ -1,15 +1,18 @@
-"""From random words to random numbers in a tensor (`aten/src/ATen/native/cuda/DistributionTemplates.h`, `curand_normal.h`).
+"""From random words to random numbers in a tensor
+(`aten/src/ATen/native/cuda/DistributionTemplates.h`, `curand_normal.h`).
 
-Thread t is subsequence t of the generator. Each time it asks, it gets four words, and makes four float numbers of them, or two
-doubles. It does not put these side by side: the elements it fills lie a whole grid apart (`step`), so that neighbouring threads
-write to neighbouring addresses. A small tensor takes only the first of the four from each thread; that is wasteful, and part
-of which numbers a seed stands for.
+Thread t is subsequence t of the generator. Each time it asks, it gets four words, and makes four
+float numbers of them, or two doubles. It does not put these side by side: the elements it fills lie
+a whole grid apart (`step`), so that neighbouring threads write to neighbouring addresses. A small
+tensor takes only the first of the four from each thread; that is wasteful, and part of which
+numbers a seed stands for.
 
-A distribution is a `draw`, which makes numbers of words, and a `transform`, which makes of each number what is wanted; `store`
-puts it into its place. cuRAND's uniform numbers lie in (0, 1], so that their logarithm exists.
+A distribution is a `draw`, which makes numbers of words, and a `transform`, which makes of each
+number what is wanted; `store` puts it into its place. cuRAND's uniform numbers lie in (0, 1], so
+that their logarithm exists.
 
-How the real one differs: sine, cosine and logarithm come from the GPU's fast units there (`__sincosf`), so that normal numbers
-agree in the first six or so digits, not in the last.
+How the real one differs: sine, cosine and logarithm come from the GPU's fast units there
+(`__sincosf`), so that normal numbers agree in the first six or so digits, not in the last.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ SHIFT_21, SHIFT_32 = np.uint64(21), np.uint64(32)
 
 @kernel
 def distribution4(out, n, sizes, strides, seed, offset, step, a, b):
-    """Each thread fills elements t, t + step, t + 2 step, t + 3 step; then it asks for four more words."""
+    """Each thread fills elements t, t + step, t + 2 step, t + 3 step; then it asks for four more
+    words.
+    """
     first = cuda.grid(1)
     thread = np.uint64(first)
     while first < n:
@@ -73,7 +78,9 @@ def store(out, i, n, sizes, strides, x, a, b):
 
 @kernel
 def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset):
-    """1 with the probability at the same place of `p`. Thread t fills the elements 4t to 4t + 3, a word for each."""
+    """1 with the probability at the same place of `p`. Thread t fills the elements 4t to 4t + 3, a
+    word for each.
+    """
     thread = cuda.grid(1)
     if 4 * thread < n:
         w0, w1, w2, w3 = philox(seed, np.uint64(thread), offset)
@@ -121,7 +128,9 @@ def uniform4(w0, w1, w2, w3):
 
 @device_function
 def uniform53(w0, w1):
-    return np.float64(np.float64(np.uint64(w0) ^ (np.uint64(w1) << SHIFT_21)) * UNIT53 + HALF_UNIT53)
+    return np.float64(
+        np.float64(np.uint64(w0) ^ (np.uint64(w1) << SHIFT_21)) * UNIT53 + HALF_UNIT53
+    )
 
 
 @device_function
@@ -131,10 +140,14 @@ def uniform2(w0, w1, w2, w3):
 
 @device_function
 def box_muller(w0, w1):
-    """Two independent normal numbers: a point of the plane, its distance from one word, its direction from the other."""
+    """Two independent normal numbers: a point of the plane, its distance from one word, its
+    direction from the other.
+    """
     radius = np.float32(math.sqrt(np.float32(-2) * np.float32(math.log(uniform1(w0)))))
     angle = np.float32(np.float32(w1) * TURN32 + HALF_TURN32)
-    return np.float32(radius * np.float32(math.sin(angle))), np.float32(radius * np.float32(math.cos(angle)))
+    return np.float32(radius * np.float32(math.sin(angle))), np.float32(
+        radius * np.float32(math.cos(angle))
+    )
 
 
 @device_function
@@ -177,7 +190,9 @@ def below(x, p, unused):
 
 @device_function
 def exponential(x, rate, half_epsilon):
-    """-log(x) / rate, where a logarithm that would be 0 is replaced: an exponential number is never 0."""
+    """-log(x) / rate, where a logarithm that would be 0 is replaced: an exponential number is never
+    0.
+    """
     log = C(-half_epsilon) if x >= C(1) - half_epsilon else C(math.log(x))
     return T(C(-1) / rate * log)
 

@@ -1,8 +1,8 @@
 """Dropout in one pass (`fused_dropout_kernel_vec` in `aten/src/ATen/native/cuda/Dropout.cu`).
 
-Drawing a mask, multiplying and scaling as operators of their own would go through memory six times. Here a thread takes four
-elements and one draw of four random numbers, and writes the elements that stay, scaled up, and the mask, which the gradient
-needs.
+Drawing a mask, multiplying and scaling as operators of their own would go through memory six times.
+Here a thread takes four elements and one draw of four random numbers, and writes the elements that
+stay, scaled up, and the mask, which the gradient needs.
 
 How the real one differs: neighbouring elements are loaded and stored as one.
 """
@@ -22,10 +22,12 @@ ONE = np.uint64(1)
 
 @kernel
 def dropout(out, mask, source, n, seed, offset, step, width, second, third, fourth, keep, scale):
-    """Each thread takes four elements for four numbers: element width * t, and those `second`, `third` and `fourth` after it.
+    """Each thread takes four elements for four numbers: element width * t, and those `second`,
+    `third` and `fourth` after it.
 
-    Where elements come in fours, these are neighbours (1, 2, 3). Where they only come in twos, they are two pairs that lie a grid
-    apart, and else single ones. All arrays lie in memory in the same order.
+    Where elements come in fours, these are neighbours (1, 2, 3). Where they only come in twos, they
+    are two pairs that lie a grid apart, and else single ones. All arrays lie in memory in the same
+    order.
     """
     thread = cuda.grid(1)
     first = width * thread

@@ -1,20 +1,25 @@
-"""Elementwise kernels of one, two and three operands, for any operation, dtypes and strides (`cuda/Loops.cuh`, `CUDALoops.cuh`).
+"""Elementwise kernels of one, two and three operands, for any operation, dtypes and strides
+(`cuda/Loops.cuh`, `CUDALoops.cuh`).
 
-A thread takes `WORK` elements, not side by side but a block's width apart: so in each step the 32 threads of a warp read 32
-neighbours, which memory serves in one go. It reads them all before it writes any, because the compiler, which cannot know that
-`out` and `a` are different memory, would otherwise let each read wait for the write before; with several reads under way the
-memory is kept busy. Then it goes on by the width of the whole grid, if there is more.
+A thread takes `WORK` elements, not side by side but a block's width apart: so in each step the 32
+threads of a warp read 32 neighbours, which memory serves in one go. It reads them all before it
+writes any, because the compiler, which cannot know that `out` and `a` are different memory, would
+otherwise let each read wait for the write before; with several reads under way the memory is kept
+busy. Then it goes on by the width of the whole grid, if there is more.
 
 What varies is filled in when a kernel is bound, as with a C++ template:
     op        what is done to the elements (`functors.py`)
-    call      how it is called: with the elements, and with numbers, which are the same for all (`CALLS`)
-    place     where element i lies: `dense`, or `strided` for operands with gaps, repetitions or in another order
-    T         the dtype that is computed in; A, B, C convert an operand to it, and R converts the result
+    call      how it is called: with the elements, and with numbers, which are the same for all
+              (`CALLS`)
+    place     where element i lies: `dense`, or `strided` for operands with gaps, repetitions or in
+              another order
+    T         the dtype that is computed in; A, B, C convert an operand to it, and R converts the
+              result
     X, Y, Z   the dtypes of the converted operands, which wait in registers
     WORK      the elements a thread has under way
 
-How the real one differs: where all operands are dense and aligned, it reads and writes vectors of 2 to 8 elements at a time; and
-`OffsetCalculator` divides by multiplying with magic numbers.
+How the real one differs: where all operands are dense and aligned, it reads and writes vectors of 2
+to 8 elements at a time; and `OffsetCalculator` divides by multiplying with magic numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +50,9 @@ def unary(out, a, numbers, n, sizes, out_strides, a_strides):
                 out[place(i + k * width, sizes, out_strides)] = R(call(x[k], numbers))
         else:
             for j in range(i, n, width):
-                out[place(j, sizes, out_strides)] = R(call(A(a[place(j, sizes, a_strides)]), numbers))
+                out[place(j, sizes, out_strides)] = R(
+                    call(A(a[place(j, sizes, a_strides)]), numbers)
+                )
         i += cuda.gridsize(1) * WORK
 
 
@@ -93,16 +100,20 @@ def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, 
 
 @device_function
 def dense(i, sizes, strides):
-    """Where element i lies when all operands lie in memory in one order, without gaps: that is what it is counted in.
+    """Where element i lies when all operands lie in memory in one order, without gaps: that is what
+    it is counted in.
 
-    Unsigned: for a signed index numba sees to it, with three instructions more, that -1 is the last element.
+    Unsigned: for a signed index numba sees to it, with three instructions more, that -1 is the last
+    element.
     """
     return np.uint64(i)
 
 
 @device_function
 def strided(i, sizes, strides):
-    """Where element i lies otherwise. All operands share their divisions, as all have the same sizes."""
+    """Where element i lies otherwise. All operands share their divisions, as all have the same
+    sizes.
+    """
     return np.uint64(offset_of(i, sizes, strides))
 
 
@@ -130,5 +141,7 @@ CALLS = {
     "abc1": device_function(lambda a, b, c, n: op(a, b, c, n[0])),
     "abc12": device_function(lambda a, b, c, n: op(a, b, c, n[0], n[1])),
 }
-"""Ways to call `op`: letters are elements, digits numbers. "1a" is 2 - t, "ab1" may be t + alpha * u or where(t, u, 2)."""
+"""Ways to call `op`: letters are elements, digits numbers. "1a" is 2 - t, "ab1" may be t + alpha *
+u or where(t, u, 2).
+"""
 # fmt: on

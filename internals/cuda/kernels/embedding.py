@@ -1,9 +1,11 @@
-"""The gradient of a table of rows (`aten/src/ATen/native/cuda/Embedding.cu`). Looking up is `gather.gather`.
+"""The gradient of a table of rows (`aten/src/ATen/native/cuda/Embedding.cu`). Looking up is
+`gather.gather`.
 
-A word that occurs a thousand times sends a thousand gradients to one row, at once: they are added with `atomic.add`, in an order
-left to chance.
+A word that occurs a thousand times sends a thousand gradients to one row, at once: they are added
+with `atomic.add`, in an order left to chance.
 
-How the real one differs: indices are sorted first, so that one warp has a row for itself, and sums come out the same each time.
+How the real one differs: indices are sorted first, so that one warp has a row for itself, and sums
+come out the same each time.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def divide_rows(table, counts, n, width):
 
 @kernel
 def mark_rows(marks, indices, n, rows):
-    """marks[r] = 1 for every row that is looked up; it does not matter which of several threads writes it."""
+    """marks[r] = 1 for every row that is looked up; it does not matter which of several threads
+    writes it.
+    """
     i = cuda.grid(1)
     while i < n:
         row = indices[i]
@@ -67,7 +71,9 @@ def mark_rows(marks, indices, n, rows):
 
 @kernel
 def shorten_rows(table, marks, rows, width, row_stride, column_stride, max_norm, power):
-    """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for itself."""
+    """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for
+    itself.
+    """
     row = cuda.grid(1)
     while row < rows:
         if marks[row]:

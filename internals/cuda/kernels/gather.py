@@ -1,13 +1,16 @@
-"""Reading and writing where an index says, along one dimension (`aten/src/ATen/native/cuda/ScatterGatherKernel.cu`).
+"""Reading and writing where an index says, along one dimension
+(`aten/src/ATen/native/cuda/ScatterGatherKernel.cu`).
 
-One thread for each element of the index. It works out where it stands in all other dimensions, reads its index, and steps that
-far along the one dimension. Reading is harmless. Writing is not: two threads may be sent to the same place, and then it is left
-to chance who writes last; adding must be done in one piece (`atomic.add`), in an order that is left to chance as well, so that
-sums of floats may differ in the last digits from run to run.
+One thread for each element of the index. It works out where it stands in all other dimensions,
+reads its index, and steps that far along the one dimension. Reading is harmless. Writing is not:
+two threads may be sent to the same place, and then it is left to chance who writes last; adding
+must be done in one piece (`atomic.add`), in an order that is left to chance as well, so that sums
+of floats may differ in the last digits from run to run.
 
 An index out of range fails an assertion on the device; the host hears of it when it next waits.
 
-How the real one differs: it reads several elements at once where alignment allows, and can be made deterministic by sorting.
+How the real one differs: it reads several elements at once where alignment allows, and can be made
+deterministic by sorting.
 """
 
 from __future__ import annotations
@@ -28,27 +31,51 @@ def checked_index(index, extent):
 
 @kernel
 def gather(out, source, index, n, sizes, out_strides, source_strides, index_strides, extent, step):
-    """out[i] = source[i, but index[i] along the dimension], whose stride is `step` (and 0 in `source_strides`)."""
+    """out[i] = source[i, but index[i] along the dimension], whose stride is `step` (and 0 in
+    `source_strides`).
+    """
     i = cuda.grid(1)
     while i < n:
         at = checked_index(index[offset_of(i, sizes, index_strides)], extent)
-        out[offset_of(i, sizes, out_strides)] = source[offset_of(i, sizes, source_strides) + at * step]
+        out[offset_of(i, sizes, out_strides)] = source[
+            offset_of(i, sizes, source_strides) + at * step
+        ]
         i += cuda.gridsize(1)
 
 
 @kernel
-def scatter(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step):
-    """target[i, but index[i] along the dimension] = source[i]; which of several wins is left to chance."""
+def scatter(
+    target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step
+):
+    """target[i, but index[i] along the dimension] = source[i]; which of several wins is left to
+    chance.
+    """
     i = cuda.grid(1)
     while i < n:
         at = checked_index(index[offset_of(i, sizes, index_strides)], extent)
-        target[offset_of(i, sizes, target_strides) + at * step] = source[offset_of(i, sizes, source_strides)]
+        target[offset_of(i, sizes, target_strides) + at * step] = source[
+            offset_of(i, sizes, source_strides)
+        ]
         i += cuda.gridsize(1)
 
 
 @kernel
-def scatter_add(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step, alpha):
-    """target[i, but index[i] along the dimension] += alpha * source[i], each addition in one piece."""
+def scatter_add(
+    target,
+    source,
+    index,
+    n,
+    sizes,
+    target_strides,
+    source_strides,
+    index_strides,
+    extent,
+    step,
+    alpha,
+):
+    """target[i, but index[i] along the dimension] += alpha * source[i], each addition in one
+    piece.
+    """
     i = cuda.grid(1)
     while i < n:
         at = checked_index(index[offset_of(i, sizes, index_strides)], extent)
@@ -59,9 +86,20 @@ def scatter_add(target, source, index, n, sizes, target_strides, source_strides,
 
 @kernel
 def multiply_lines(
-    target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, steps, length
+    target,
+    source,
+    index,
+    n,
+    sizes,
+    target_strides,
+    source_strides,
+    index_strides,
+    extent,
+    steps,
+    length,
 ):
-    """There is no atomic product: one thread goes along a whole line of the dimension, and has its targets for itself.
+    """There is no atomic product: one thread goes along a whole line of the dimension, and has its
+    targets for itself.
 
     `steps` are the strides of target, source and index along the dimension.
     """

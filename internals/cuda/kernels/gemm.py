@@ -1,27 +1,34 @@
-"""The register-blocked matrix product, over anything that can be indexed like a matrix (CUTLASS's threadblock-level GEMM).
+"""The register-blocked matrix product, over anything that can be indexed like a matrix (CUTLASS's
+threadblock-level GEMM).
 
-`matmul.tiled` loads two numbers from shared memory for each multiplication, and shared memory gives a multiprocessor 32 numbers
-a cycle where it could multiply 128. So the idea of tiles is used again, one level up the hierarchy: a thread computes not one
-element but ROWS x COLUMNS of them, in registers. For each q it loads ROWS numbers of a and COLUMNS of b and multiplies each
-with each: with 8 x 8, 16 loads for 64 multiplications.
+`matmul.tiled` loads two numbers from shared memory for each multiplication, and shared memory gives
+a multiprocessor 32 numbers a cycle where it could multiply 128. So the idea of tiles is used again,
+one level up the hierarchy: a thread computes not one element but ROWS x COLUMNS of them, in
+registers. For each q it loads ROWS numbers of a and COLUMNS of b and multiplies each with each:
+with 8 x 8, 16 loads for 64 multiplications.
 
-    global memory    a block computes BLOCK_ROWS x BLOCK_COLUMNS (128 x 128) of c, walking along k in steps of DEPTH (8)
-    shared memory    a_tile: DEPTH x 128 of a, b_tile: DEPTH x 128 of b, both with q as the first index
-    registers        totals: 8 x 8 of c, and what is needed of one column of a_tile and one row of b_tile
+    global memory    a block computes BLOCK_ROWS x BLOCK_COLUMNS (128 x 128) of c, walking along k
+                     in steps of DEPTH (8)
+    shared memory    a_tile: DEPTH x 128 of a, b_tile: DEPTH x 128 of b, both with q as the first
+                     index
+    registers        totals: 8 x 8 of c, and what is needed of one column of a_tile and one row of
+                     b_tile
 
-The local arrays become registers because every loop over them has a constant length, is unrolled, and leaves only constant
-indices. A thread's 8 rows are two runs of WIDTH (4) neighbours, a half block apart: four neighbours are one load of 128 bits,
-and the runs of neighbouring threads are neighbours, so that no two want the same bank.
+The local arrays become registers because every loop over them has a constant length, is unrolled,
+and leaves only constant indices. A thread's 8 rows are two runs of WIDTH (4) neighbours, a half
+block apart: four neighbours are one load of 128 bits, and the runs of neighbouring threads are
+neighbours, so that no two want the same bank.
 
-Where a number comes from is up to LOAD_A and LOAD_B, and where a sum goes to STORE: strides for a matrix product (`matmul.py`),
-windows of an image for a convolution (`convolution.py`). What STORE has to know of a column is worked out once a column, by
-COLUMN.
+Where a number comes from is up to LOAD_A and LOAD_B, and where a sum goes to STORE: strides for a
+matrix product (`matmul.py`), windows of an image for a convolution (`convolution.py`). What STORE
+has to know of a column is worked out once a column, by COLUMN.
 
-A small result with a long k, such as the gradient of a kernel, would keep few multiprocessors busy. Then k is cut into parts of
-`share` elements, a block computes the sum over one part, and somebody has to add the parts' results ("split-k").
+A small result with a long k, such as the gradient of a kernel, would keep few multiprocessors busy.
+Then k is cut into parts of `share` elements, a block computes the sum over one part, and somebody
+has to add the parts' results ("split-k").
 
-How the real one differs: cuBLAS and CUTLASS fetch the next tile while they multiply the current one, cut the block into tiles
-for warps too, and use tensor cores.
+How the real one differs: cuBLAS and CUTLASS fetch the next tile while they multiply the current
+one, cut the block into tiles for warps too, and use tensor cores.
 """
 
 from __future__ import annotations
@@ -35,18 +42,26 @@ from ..language import Kernel, by_executor, cuda, kernel, template
 ACC = template("ACC")
 LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")
 STORE, COLUMN = template("STORE"), template("COLUMN")
-BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = template("BLOCK_ROWS"), template("BLOCK_COLUMNS"), template("DEPTH")
+BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = (
+    template("BLOCK_ROWS"),
+    template("BLOCK_COLUMNS"),
+    template("DEPTH"),
+)
 ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
 THREADS = template("THREADS")
 A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
-A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")  # whether neighbours in memory have neighbouring q
+# whether neighbours in memory have neighbouring q
+A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")
 ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # bytes; 128-bit loads need it
-NATURAL: Any = by_executor(gpu=np.uint32, elsewhere=int)  # what is never negative: nothing is kept to count from an array's end
+# what is never negative: nothing is kept to count from an array's end
+NATURAL: Any = by_executor(gpu=np.uint32, elsewhere=int)
 
 
 @kernel
 def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
-    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is part * batches + batch."""
+    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is
+    part * batches + batch.
+    """
     a_tile = cuda.shared.array((DEPTH, A_PITCH), ACC, alignment=ALIGNMENT)
     b_tile = cuda.shared.array((DEPTH, B_PITCH), ACC, alignment=ALIGNMENT)
     totals = cuda.local.array((ROWS, COLUMNS), ACC)
@@ -57,10 +72,15 @@ def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
     batch = cuda.blockIdx.z % batches
     first = cuda.blockIdx.z // batches * share  # the part of k that is summed: from here to `end`
     end = min(k, first + share)
-    first_row, first_column = NATURAL(cuda.blockIdx.y) * BLOCK_ROWS, NATURAL(cuda.blockIdx.x) * BLOCK_COLUMNS
-    row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH  # where the thread's rows and columns begin in the block
+    first_row, first_column = (
+        NATURAL(cuda.blockIdx.y) * BLOCK_ROWS,
+        NATURAL(cuda.blockIdx.x) * BLOCK_COLUMNS,
+    )
+    # where the thread's rows and columns begin in the block
+    row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH
     column = thread % (BLOCK_COLUMNS // COLUMNS) * WIDTH
-    row_jump, column_jump = BLOCK_ROWS // ROWS * WIDTH, BLOCK_COLUMNS // COLUMNS * WIDTH  # from one run to the next
+    # from one run to the next
+    row_jump, column_jump = BLOCK_ROWS // ROWS * WIDTH, BLOCK_COLUMNS // COLUMNS * WIDTH
 
     for y in range(ROWS):
         for x in range(COLUMNS):
@@ -106,26 +126,37 @@ def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
 
 
 class Blocking:
-    """How the work of a `gemm` is cut: a block's part of c, the depth of its tiles, and a thread's part of the block's."""
+    """How the work of a `gemm` is cut: a block's part of c, the depth of its tiles, and a thread's
+    part of the block's.
+    """
 
-    def __init__(self, block_rows: int, block_columns: int, depth: int, rows: int, columns: int) -> None:
+    def __init__(
+        self, block_rows: int, block_columns: int, depth: int, rows: int, columns: int
+    ) -> None:
         self.block_rows, self.block_columns, self.depth = block_rows, block_columns, depth
         self.rows, self.columns = rows, columns
         self.threads = (block_rows // rows) * (block_columns // columns)
         for name, size in (("rows", block_rows), ("columns", block_columns)):
             if size * depth % self.threads:
-                raise ValueError(f"{self.threads} threads cannot share the {size} {name} x {depth} of a tile evenly")
+                raise ValueError(
+                    f"{self.threads} threads cannot share the {size} {name} x {depth} of a tile "
+                    "evenly"
+                )
 
-    def bind(self, acc: Any, a_along_k: bool, b_along_k: bool, resident: int = 1, **functions: Any) -> Kernel:
-        """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and COLUMN.
+    def bind(
+        self, acc: Any, a_along_k: bool, b_along_k: bool, resident: int = 1, **functions: Any
+    ) -> Kernel:
+        """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and
+        COLUMN.
 
-        `resident` blocks have to fit on a multiprocessor at once: while one waits for its tiles, another multiplies.
+        `resident` blocks have to fit on a multiprocessor at once: while one waits for its tiles,
+        another multiplies.
         """
         instance: Kernel = gemm.bind(
             **functions, ACC=acc, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
-            BLOCK_ROWS=self.block_rows, BLOCK_COLUMNS=self.block_columns, DEPTH=self.depth, ROWS=self.rows,
-            COLUMNS=self.columns, WIDTH=min(4, self.rows, self.columns), THREADS=self.threads,
-            A_PITCH=self.block_rows + 4, B_PITCH=self.block_columns + 4,
+            BLOCK_ROWS=self.block_rows, BLOCK_COLUMNS=self.block_columns, DEPTH=self.depth,
+            ROWS=self.rows, COLUMNS=self.columns, WIDTH=min(4, self.rows, self.columns),
+            THREADS=self.threads, A_PITCH=self.block_rows + 4, B_PITCH=self.block_columns + 4,
         )  # fmt: skip
         if resident > 1:
             instance.launch_bounds = self.threads, resident

@@ -1,11 +1,13 @@
 """Indexing with tensors, `x[i, :, j]` (`aten/src/ATen/native/cuda/IndexKernel.cu`).
 
-However many index tensors there are, an element of the result is found in two parts: where its dimensions without an index
-stand, which is a matter of strides, and where its indices send it. The second part is the same for all elements that share the
-indices, so it is worked out once: `add_index` sums index times stride over the index tensors into a table of offsets, with
-one launch for each. Reading and writing then take two look-ups an element.
+However many index tensors there are, an element of the result is found in two parts: where its
+dimensions without an index stand, which is a matter of strides, and where its indices send it. The
+second part is the same for all elements that share the indices, so it is worked out once:
+`add_index` sums index times stride over the index tensors into a table of offsets, with one launch
+for each. Reading and writing then take two look-ups an element.
 
-How the real one differs: up to 25 index tensors are read in one kernel, each by its own strides; nothing is put in between.
+How the real one differs: up to 25 index tensors are read in one kernel, each by its own strides;
+nothing is put in between.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ T = template("T")
 
 @kernel
 def add_index(offsets, index, n, sizes, index_strides, extent, step):
-    """offsets[i] += index[i] * step, for an index from -extent to extent - 1; a negative one counts from the end."""
+    """offsets[i] += index[i] * step, for an index from -extent to extent - 1; a negative one counts
+    from the end.
+    """
     i = cuda.grid(1)
     while i < n:
         at = np.int64(index[offset_of(i, sizes, index_strides)])

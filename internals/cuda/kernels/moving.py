@@ -1,7 +1,8 @@
-"""Elements that change places (`TensorTransformations.cu`, `TriangularOps.cu`, `UnfoldBackwardKernel.cu` under `native/cuda`).
+"""Elements that change places (`TensorTransformations.cu`, `TriangularOps.cu`,
+`UnfoldBackwardKernel.cu` under `native/cuda`).
 
-One thread for each element of the result, which works out where it comes from. So every element is written once, in order, and
-it is the reading that jumps.
+One thread for each element of the result, which works out where it comes from. So every element is
+written once, in order, and it is the reading that jumps.
 
 How the real one differs: `flip` is a copy by negative strides, inside TensorIterator.
 """
@@ -16,16 +17,22 @@ T = template("T")
 
 @kernel
 def copy_from(target, source, n, sizes, target_strides, source_strides, start):
-    """A copy that begins at element `start` of the source: its strides may be negative, so that it reads backwards."""
+    """A copy that begins at element `start` of the source: its strides may be negative, so that it
+    reads backwards.
+    """
     i = cuda.grid(1)
     while i < n:
-        target[offset_of(i, sizes, target_strides)] = source[start + offset_of(i, sizes, source_strides)]
+        target[offset_of(i, sizes, target_strides)] = source[
+            start + offset_of(i, sizes, source_strides)
+        ]
         i += cuda.gridsize(1)
 
 
 @kernel
 def roll(out, source, n, sizes, source_strides, shifts):
-    """What stands at index k of a dimension comes from index k - shift, counted round in a circle."""
+    """What stands at index k of a dimension comes from index k - shift, counted round in a
+    circle.
+    """
     i = cuda.grid(1)
     while i < n:
         rest = i
@@ -62,7 +69,8 @@ def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower
 
 @kernel
 def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, step, along, within):
-    """Each element of the input adds up the gradients of the windows that showed it, `size` wide and `step` apart.
+    """Each element of the input adds up the gradients of the windows that showed it, `size` wide
+    and `step` apart.
 
     `along` and `within` are the strides of `grad` from window to window, and inside a window.
     """

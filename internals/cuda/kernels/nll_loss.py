@@ -1,8 +1,9 @@
 """The negative log likelihood (`aten/src/ATen/native/cuda/Loss.cu`, `NLLLoss2d.cu`).
 
-Each target names a class, and picks one log-probability out of (N, C, inner). A sum or a mean over them is a reduction whose
-accumulator is a pair, the loss and the weight, and whose elements are found through the target (`absorb_target` is an `absorb`
-for `reduction.reduce`). The gradient is 0 but at the elements that were picked.
+Each target names a class, and picks one log-probability out of (N, C, inner). A sum or a mean over
+them is a reduction whose accumulator is a pair, the loss and the weight, and whose elements are
+found through the target (`absorb_target` is an `absorb` for `reduction.reduce`). The gradient is 0
+but at the elements that were picked.
 
 How the real one differs: matrices are reduced by one block, images with atomic additions.
 """
@@ -43,7 +44,9 @@ def pick(out, source, target, weight, n, ignored, classes, inner):
 
 @device_function
 def absorb_target(acc, source, target, weight, at, i, numbers):
-    """(losses, weights), with those of target number i. `numbers` are the class to ignore, the classes and `inner`."""
+    """(losses, weights), with those of target number i. `numbers` are the class to ignore, the
+    classes and `inner`.
+    """
     t = target[i]
     if t == numbers[0]:
         return acc

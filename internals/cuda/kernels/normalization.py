@@ -1,13 +1,17 @@
-"""Layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`, `group_norm_kernel.cu`, `Normalization.cuh`).
+"""Layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`, `group_norm_kernel.cu`,
+`Normalization.cuh`).
 
-All three are y = (x - mean) * rstd * weight + bias. Layer and group norm take mean and deviation of a row, which is short enough
-for one block: it goes over the row for the mean, again for the squared distances from it, again to write. Batch norm takes them
-of a channel, which is spread over the whole batch and may need many blocks: so its statistics are a reduction of their own
-(Welford, `reduction.py`), and what is left is elementwise.
+All three are y = (x - mean) * rstd * weight + bias. Layer and group norm take mean and deviation of
+a row, which is short enough for one block: it goes over the row for the mean, again for the squared
+distances from it, again to write. Batch norm takes them of a channel, which is spread over the
+whole batch and may need many blocks: so its statistics are a reduction of their own (Welford,
+`reduction.py`), and what is left is elementwise.
 
-Which weight belongs to an element of a row is what layer and group norm differ in: `channel` says it.
+Which weight belongs to an element of a row is what layer and group norm differ in: `channel` says
+it.
 
-How the real one differs: layer norm takes both statistics in one pass, by Welford's recurrence, and reads 16 bytes at a time.
+How the real one differs: layer norm takes both statistics in one pass, by Welford's recurrence, and
+reads 16 bytes at a time.
 """
 
 from __future__ import annotations
@@ -22,15 +26,19 @@ T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
 STATISTIC = template("STATISTIC")  # the type of mean and rstd
 sum_of_lanes = template("sum_of_lanes")
-channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
+# channel(row, i, groups, channels, inner): whose weight element i of the row has
+channel = template("channel")
 weight_of, bias_of = template("weight_of"), template("bias_of")
 
 
 @kernel
 def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):
-    """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the gradient."""
+    """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the
+    gradient.
+    """
     lane, lanes, row = lane_and_row()
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0  # beyond the last row: only part of the barriers
+    # beyond the last row: only part of the barriers
+    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
 
     total = T(0)
@@ -57,7 +65,9 @@ def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, 
 
 @kernel
 def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner):
-    """Elementwise, with the statistics of each channel given; an element's channel follows from where it lies in memory."""
+    """Elementwise, with the statistics of each channel given; an element's channel follows from
+    where it lies in memory.
+    """
     i = cuda.grid(1)
     while i < n:
         row, _ = split(i, inner)
@@ -93,7 +103,9 @@ def by_element(row, i, groups, channels, inner):
 
 @device_function
 def by_group(row, i, groups, channels, inner):
-    """Group norm: a row has `channels` channels of `inner` elements each, and is one of the `groups` groups of a sample."""
+    """Group norm: a row has `channels` channels of `inner` elements each, and is one of the
+    `groups` groups of a sample.
+    """
     own, _ = split(i, inner)
     _, group = split(row, groups)
     return group * channels + own

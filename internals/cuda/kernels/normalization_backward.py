@@ -1,11 +1,14 @@
-"""The gradients of layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`, `Normalization.cuh`).
+"""The gradients of layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`,
+`Normalization.cuh`).
 
-With x̂ = (x - mean) * rstd and h = g * weight, the input gets rstd * (h - average of h - x̂ * average of h * x̂), the averages
-being over what was normalized over; weight gets the sum of g * x̂ and bias that of g, over all that share them. For layer and
-group norm the averages are over rows, and a block has its row for itself; for batch norm they are over channels, just as the
-sums for weight and bias are.
+With x̂ = (x - mean) * rstd and h = g * weight, the input gets rstd * (h - average of h - x̂ *
+average of h * x̂), the averages being over what was normalized over; weight gets the sum of g * x̂
+and bias that of g, over all that share them. For layer and group norm the averages are over rows,
+and a block has its row for itself; for batch norm they are over channels, just as the sums for
+weight and bias are.
 
-How the real one differs: the sums for the weights of a layer norm are taken in tiles of 32 by 32, transposed in shared memory.
+How the real one differs: the sums for the weights of a layer norm are taken in tiles of 32 by 32,
+transposed in shared memory.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from .copy import offset_of, split
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
 pair_of_lanes = template("pair_of_lanes")
-channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
+# channel(row, i, groups, channels, inner): whose weight element i of the row has
+channel = template("channel")
 weight_of = template("weight_of")
-statistic = template("statistic")  # statistic(c, i, groups, channels, inner): whose mean element i of channel c has
+# statistic(c, i, groups, channels, inner): whose mean element i of channel c has
+statistic = template("statistic")
 reach = template("reach")
 
 
@@ -53,9 +58,12 @@ def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channe
 # fmt: off
 @kernel
 def parameter_gradients(
-    weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept, kept_strides, gone, gone_strides
+    weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept,
+    kept_strides, gone, gone_strides
 ):
-    """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part for each gridDim.y."""
+    """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part
+    for each gridDim.y.
+    """
     lane, lanes, row = lane_and_row()
     step = lanes * cuda.gridDim.y
     start = cuda.blockIdx.y * lanes + lane
@@ -77,8 +85,12 @@ def parameter_gradients(
 
 
 @kernel
-def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner):
-    """The gradient of the input of `normalize_channels` by statistics that depend on it: averages over `count` elements."""
+def channels_gradient(
+    out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner
+):
+    """The gradient of the input of `normalize_channels` by statistics that depend on it: averages
+    over `count` elements.
+    """
     i = cuda.grid(1)
     while i < n:
         row, _ = split(i, inner)

@@ -1,13 +1,16 @@
-"""Maximum and average over windows of images, and their gradients (`DilatedMaxPool2d.cu`, `AveragePool2d.cu`).
+"""Maximum and average over windows of images, and their gradients (`DilatedMaxPool2d.cu`,
+`AveragePool2d.cu`).
 
-Forward, a thread has one element of the result and walks over its window. Backward, it has one element of the *input* and walks
-over the windows that cover it, and takes from each what is due to it. So nobody writes where another one writes, no atomic
-addition is needed, and the sums have the same order every time.
+Forward, a thread has one element of the result and walks over its window. Backward, it has one
+element of the *input* and walks over the windows that cover it, and takes from each what is due to
+it. So nobody writes where another one writes, no atomic addition is needed, and the sums have the
+same order every time.
 
-Elements are numbered (image, channel, row, column). Tensors are found through four strides each, so that channels may be last.
+Elements are numbered (image, channel, row, column). Tensors are found through four strides each, so
+that channels may be last.
 
-How the real one differs: the gradient of the maximum goes out from the windows, with atomicAdd, in any order; there are second
-forms for channels-last, with a block's windows in shared memory.
+How the real one differs: the gradient of the maximum goes out from the windows, with atomicAdd, in
+any order; there are second forms for channels-last, with a block's windows in shared memory.
 """
 
 from __future__ import annotations
@@ -20,13 +23,16 @@ from .copy import split
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums, or that in which elements are compared
 WINDOW = template("WINDOW")  # (rows, columns) of a window: `fixed_window` or `adaptive_window`
-COVERING = template("COVERING")  # the windows that have a position: `fixed_covering` or `adaptive_covering`
+# the windows that have a position: `fixed_covering` or `adaptive_covering`
+COVERING = template("COVERING")
 
 Strides = tuple[int, int, int, int]
 
 
 class Pool(NamedTuple):
-    """How windows lie over images of sizes[0] x sizes[1]; strides of the input's side and the output's."""
+    """How windows lie over images of sizes[0] x sizes[1]; strides of the input's side and the
+    output's.
+    """
 
     channels: int
     sizes: tuple[int, int]
@@ -52,14 +58,18 @@ def parts_of(e, channels, sizes):
 
 @device_function
 def first_covering(i, reach, stride):
-    """The first window, from `stride` times its number on over `reach` positions, that has position `i`."""
+    """The first window, from `stride` times its number on over `reach` positions, that has position
+    `i`.
+    """
     number, _ = split(max(0, i - reach + stride), stride)
     return number
 
 
 @kernel
 def max_pool(y, indices, x, n, lowest, how):
-    """The largest element of each window, and where in the plane it is. The first of equal ones wins, and NaN over all."""
+    """The largest element of each window, and where in the plane it is. The first of equal ones
+    wins, and NaN over all.
+    """
     e = cuda.grid(1)
     while e < n:
         image, channel, i, j = parts_of(e, how.channels, how.places)
@@ -95,22 +105,38 @@ def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strid
         down, right = row + how.padding[0], column + how.padding[1]
         total = ACC(0)
         first_row = first_covering(down, (how.kernel[0] - 1) * how.dilation[0] + 1, how.stride[0])
-        first_column = first_covering(right, (how.kernel[1] - 1) * how.dilation[1] + 1, how.stride[1])
+        first_column = first_covering(
+            right, (how.kernel[1] - 1) * how.dilation[1] + 1, how.stride[1]
+        )
         last_row, _ = split(down, how.stride[0])
         last_column, _ = split(right, how.stride[1])
         for i in range(first_row, min(last_row + 1, how.places[0])):
             for j in range(first_column, min(last_column + 1, how.places[1])):
-                at = image * index_strides[0] + channel * index_strides[1] + i * index_strides[2] + j * index_strides[3]
+                at = (
+                    image * index_strides[0]
+                    + channel * index_strides[1]
+                    + i * index_strides[2]
+                    + j * index_strides[3]
+                )
                 if indices[at] == position:
-                    at = image * grad_strides[0] + channel * grad_strides[1] + i * grad_strides[2] + j * grad_strides[3]
+                    at = (
+                        image * grad_strides[0]
+                        + channel * grad_strides[1]
+                        + i * grad_strides[2]
+                        + j * grad_strides[3]
+                    )
                     total += ACC(grad_y[at])
-        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(
+            total
+        )
         e += cuda.gridsize(1)
 
 
 @device_function
 def fixed_window(i, size, places, kernel, stride, padding, padded):
-    """Window i along a dimension: its first position, the one behind its last, and how many positions count."""
+    """Window i along a dimension: its first position, the one behind its last, and how many
+    positions count.
+    """
     start = i * stride - padding
     end = min(start + kernel, size + padding)
     count = end - start
@@ -120,7 +146,9 @@ def fixed_window(i, size, places, kernel, stride, padding, padded):
 
 @device_function
 def adaptive_window(i, size, places, kernel, stride, padding, padded):
-    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1) * n / m), in 64 bits."""
+    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1)
+    * n / m), in 64 bits.
+    """
     start = i * size // places
     end = ((i + 1) * size + places - 1) // places
     return start, end, end - start
@@ -144,13 +172,17 @@ def avg_pool(y, x, n, how):
             for column in range(left, right):
                 total += ACC(x[plane + row * how.x[2] + column * how.x[3]])
         divisor = how.divisor if how.divisor != 0 else height * width
-        y[image * how.y[0] + channel * how.y[1] + i * how.y[2] + j * how.y[3]] = T(total / ACC(divisor))
+        y[image * how.y[0] + channel * how.y[1] + i * how.y[2] + j * how.y[3]] = T(
+            total / ACC(divisor)
+        )
         e += cuda.gridsize(1)
 
 
 @device_function
 def fixed_covering(i, size, places, kernel, stride, padding):
-    """The windows that cover position i along a dimension: the first, and the one behind the last."""
+    """The windows that cover position i along a dimension: the first, and the one behind the
+    last.
+    """
     at = i + padding
     last, _ = split(at, stride)
     return first_covering(at, kernel, stride), min(last + 1, places)
@@ -168,7 +200,9 @@ def avg_pool_backward(grad_x, grad_y, n, how):
     e = cuda.grid(1)
     while e < n:
         image, channel, row, column = parts_of(e, how.channels, how.sizes)
-        first_row, last_row = COVERING(row, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0])
+        first_row, last_row = COVERING(
+            row, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0]
+        )
         first_column, last_column = COVERING(
             column, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1]
         )
@@ -176,13 +210,27 @@ def avg_pool_backward(grad_x, grad_y, n, how):
         total = ACC(0)
         for i in range(first_row, last_row):
             top, bottom, height = WINDOW(
-                i, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0], how.padded
+                i,
+                how.sizes[0],
+                how.places[0],
+                how.kernel[0],
+                how.stride[0],
+                how.padding[0],
+                how.padded,
             )
             for j in range(first_column, last_column):
                 left, right, width = WINDOW(
-                    j, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1], how.padded
+                    j,
+                    how.sizes[1],
+                    how.places[1],
+                    how.kernel[1],
+                    how.stride[1],
+                    how.padding[1],
+                    how.padded,
                 )
                 divisor = how.divisor if how.divisor != 0 else height * width
                 total += ACC(grad_y[plane + i * how.y[2] + j * how.y[3]]) / ACC(divisor)
-        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(
+            total
+        )
         e += cuda.gridsize(1)

@@ -1,4 +1,5 @@
-"""Tensors that count (`aten/src/ATen/native/cuda/RangeFactories.cu`). Thread i computes element i from i alone.
+"""Tensors that count (`aten/src/ATen/native/cuda/RangeFactories.cu`). Thread i computes element i
+from i alone.
 
 How the real one differs: it is the same there (`gpu_kernel_with_index`).
 """
@@ -21,7 +22,9 @@ def arange(out, n, start, step):
 
 @kernel
 def linspace(out, n, start, end, step):
-    """The first half counts up from `start`, the second down from `end`, so that both are met exactly."""
+    """The first half counts up from `start`, the second down from `end`, so that both are met
+    exactly.
+    """
     i = cuda.grid(1)
     while i < n:
         if i < n // 2:

@@ -1,14 +1,16 @@
 """One kernel for every reduction (`aten/src/ATen/native/cuda/Reduce.cuh`).
 
-A tensor is seen as rows of `n` elements; each row becomes one result. The lanes of a row share out its elements, every one
-with accumulators of its own, and put them together in the end. What is accumulated, and how, are template parameters:
-`reduction_functors.py` fills them for sums, extremes, variances, norms.
+A tensor is seen as rows of `n` elements; each row becomes one result. The lanes of a row share out
+its elements, every one with accumulators of its own, and put them together in the end. What is
+accumulated, and how, are template parameters: `reduction_functors.py` fills them for sums,
+extremes, variances, norms.
 
-A row that is long while rows are few is also shared out between blocks (`gridDim.y`). They write their accumulators to memory,
-and a second launch of the same kernel reduces those: `absorb` then gets parts instead of elements, and `write` finishes.
+A row that is long while rows are few is also shared out between blocks (`gridDim.y`). They write
+their accumulators to memory, and a second launch of the same kernel reduces those: `absorb` then
+gets parts instead of elements, and `write` finishes.
 
-How the real one differs: it reads four elements with one instruction where it may, and the block that is last to write its part
-goes on to reduce the parts, which saves the second launch.
+How the real one differs: it reads four elements with one instruction where it may, and the block
+that is last to write its part goes on to reduce the parts, which saves the second launch.
 """
 
 from __future__ import annotations
@@ -18,18 +20,35 @@ from .block_reduction import lane_and_row
 from .copy import offset_of
 
 identity = template("identity")  # identity(): the accumulator of no elements
-absorb = template("absorb")  # absorb(acc, source, second, third, at, i, parameter): one element, or one part, more
+# absorb(acc, source, second, third, at, i, parameter): one element, or one part, more
+absorb = template("absorb")
 combine = template("combine")  # combine(acc, acc)
 total = template("total")  # total(acc): over the lanes of the row
 write = template("write")  # write(out, second, third, at, acc, parameter)
-reach = template("reach")  # reach(i, gone, gone_strides): how far element i of a row is from its first
+# reach(i, gone, gone_strides): how far element i of a row is from its first
+reach = template("reach")
 fold = template("fold")  # fold(acc, x, i, parameter): element number i more
 get, put = template("get"), template("put")
 
 
 @kernel
-def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, kept_strides, gone, gone_strides):
-    """out[row] = all elements of the row, reduced. `kept` are the sizes that number the rows, `gone` those within a row.
+def reduce(
+    out,
+    out2,
+    out3,
+    source,
+    source2,
+    source3,
+    rows,
+    n,
+    parameter,
+    kept,
+    kept_strides,
+    gone,
+    gone_strides,
+):
+    """out[row] = all elements of the row, reduced. `kept` are the sizes that number the rows,
+    `gone` those within a row.
 
     Four accumulators for each thread: the loads of one need not wait for those of another.
     """
@@ -41,13 +60,23 @@ def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, 
         i = cuda.blockIdx.y * lanes + lane
         while i + 3 * step < n:
             j, k, m = i + step, i + 2 * step, i + 3 * step
-            acc = absorb(acc, source, source2, source3, base + reach(i, gone, gone_strides), i, parameter)
-            acc1 = absorb(acc1, source, source2, source3, base + reach(j, gone, gone_strides), j, parameter)
-            acc2 = absorb(acc2, source, source2, source3, base + reach(k, gone, gone_strides), k, parameter)
-            acc3 = absorb(acc3, source, source2, source3, base + reach(m, gone, gone_strides), m, parameter)
+            acc = absorb(
+                acc, source, source2, source3, base + reach(i, gone, gone_strides), i, parameter
+            )
+            acc1 = absorb(
+                acc1, source, source2, source3, base + reach(j, gone, gone_strides), j, parameter
+            )
+            acc2 = absorb(
+                acc2, source, source2, source3, base + reach(k, gone, gone_strides), k, parameter
+            )
+            acc3 = absorb(
+                acc3, source, source2, source3, base + reach(m, gone, gone_strides), m, parameter
+            )
             i += 4 * step
         while i < n:
-            acc = absorb(acc, source, source2, source3, base + reach(i, gone, gone_strides), i, parameter)
+            acc = absorb(
+                acc, source, source2, source3, base + reach(i, gone, gone_strides), i, parameter
+            )
             i += step
         acc = combine(combine(acc, acc1), combine(acc2, acc3))
     acc = total(acc)

@@ -1,16 +1,19 @@
-"""The parts with which `reduction.reduce` becomes a sum, a maximum, a norm (`native/cuda/Reduce*.cu`, `SharedReduceOps.h`).
+"""The parts with which `reduction.reduce` becomes a sum, a maximum, a norm
+(`native/cuda/Reduce*.cu`, `SharedReduceOps.h`).
 
-An element x is converted (`R`), taken into an accumulator of type `T`, accumulators are combined, and the last one is finished
-to the dtype of the result (`OUT`). Half precision is accumulated in single, integers in int64. `p` is the one number that some
-of them need: the count that a mean divides by, the order of a norm. What combines two accumulators that are numbers is an
-elementwise operation: `add`, `mul`, `maximum`, `minimum` of `functors.py`.
+An element x is converted (`R`), taken into an accumulator of type `T`, accumulators are combined,
+and the last one is finished to the dtype of the result (`OUT`). Half precision is accumulated in
+single, integers in int64. `p` is the one number that some of them need: the count that a mean
+divides by, the order of a norm. What combines two accumulators that are numbers is an elementwise
+operation: `add`, `mul`, `maximum`, `minimum` of `functors.py`.
 
-Some carry a pair or a triple: positions of extremes, logsumexp, variance. A variance in one pass is Welford's: from mean and
-squared distance of two sets follow those of their union. So is logsumexp: of two sums of exponentials, each relative to its own
-largest element, one is rescaled to the larger of the two.
+Some carry a pair or a triple: positions of extremes, logsumexp, variance. A variance in one pass is
+Welford's: from mean and squared distance of two sets follow those of their union. So is logsumexp:
+of two sums of exponentials, each relative to its own largest element, one is rescaled to the larger
+of the two.
 
-How the real one differs: it is a C++ struct for each of them, and the accumulator of a sum of int8 is int32;
-logsumexp is a maximum, an exponential and a sum, one kernel after the other.
+How the real one differs: it is a C++ struct for each of them, and the accumulator of a sum of int8
+is int32; logsumexp is a maximum, an exponential and a sum, one kernel after the other.
 """
 
 from __future__ import annotations
@@ -146,7 +149,9 @@ def fold_exponential(acc, x, i, p):
 
 @device_function
 def add_exponentials(a, b):
-    """(largest, sum of exp(x - largest)) of both. Where `largest` stays as it was, also at infinity, nothing is rescaled."""
+    """(largest, sum of exp(x - largest)) of both. Where `largest` stays as it was, also at
+    infinity, nothing is rescaled.
+    """
     largest = a[0] if a[0] > b[0] or a[0] != a[0] else b[0]
     left = a[1] if a[0] == largest else a[1] * math.exp(a[0] - largest)
     right = b[1] if b[0] == largest else b[1] * math.exp(b[0] - largest)

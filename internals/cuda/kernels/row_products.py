@@ -1,10 +1,12 @@
 """Matrix times vector: a block for each row (`gemv` of BLAS).
 
-A product with a vector uses every element of the matrix once, so nothing is gained by keeping tiles: what counts is that the
-matrix is read in runs. The threads of a block walk along their row together, each adds up what it meets, and a block reduction
-adds the threads' sums. A long row, as in the product of two vectors, may be cut into parts with a block each.
+A product with a vector uses every element of the matrix once, so nothing is gained by keeping
+tiles: what counts is that the matrix is read in runs. The threads of a block walk along their row
+together, each adds up what it meets, and a block reduction adds the threads' sums. A long row, as
+in the product of two vectors, may be cut into parts with a block each.
 
-How the real one differs: cuBLAS gives a row to a warp, or several rows to a block, as sizes suggest.
+How the real one differs: cuBLAS gives a row to a warp, or several rows to a block, as sizes
+suggest.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ STORE = template("STORE")
 
 @kernel
 def row_products(c, a, b, addend, k, share, where, alpha, beta):
-    """c[i, part] = alpha * sum over q of a[i, q] * b[q] + beta * addend[i]; a part is `share` elements of the row."""
+    """c[i, part] = alpha * sum over q of a[i, q] * b[q] + beta * addend[i]; a part is `share`
+    elements of the row.
+    """
     i, part = cuda.blockIdx.x, cuda.blockIdx.y
     total = ACC(0)
     q = part * share + cuda.threadIdx.x

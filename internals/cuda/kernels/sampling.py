@@ -1,4 +1,5 @@
-"""Choosing at random: a place in a permutation, or a category by its weight (`Randperm.cuh`, `MultinomialKernel.cu`).
+"""Choosing at random: a place in a permutation, or a category by its weight (`Randperm.cuh`,
+`MultinomialKernel.cu`).
 
 How the real one differs: it is the same there.
 """
@@ -18,9 +19,11 @@ FOUR = np.uint64(4)
 
 @kernel
 def shuffle_islands(keys, order, n, seed, offset):
-    """Elements with the same key stand side by side in `order`, unshuffled: the thread of the first shuffles them.
+    """Elements with the same key stand side by side in `order`, unshuffled: the thread of the first
+    shuffles them.
 
-    It is Fisher and Yates' way: each, from the last on, changes places with a random one of those up to it.
+    It is Fisher and Yates' way: each, from the last on, changes places with a random one of those
+    up to it.
     """
     i = cuda.grid(1)
     if i + 1 < n and keys[i] == keys[i + 1] and (i == 0 or keys[i] != keys[i - 1]):
@@ -51,9 +54,11 @@ def word(seed, thread, offset, number):
 
 @kernel
 def sample(out, cumulative, weights, samples, categories, row_threads, seed, offset):
-    """One number from 0 to 1 for each sample; the category in whose part of the row it falls is found by halving.
+    """One number from 0 to 1 for each sample; the category in whose part of the row it falls is
+    found by halving.
 
-    The rows of the grid are distributions. `row_threads` is how many threads each of them has in PyTorch.
+    The rows of the grid are distributions. `row_threads` is how many threads each of them has in
+    PyTorch.
     """
     row = cuda.blockIdx.y
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x

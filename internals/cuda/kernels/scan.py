@@ -1,13 +1,15 @@
 """Running sums and products (`aten/src/ATen/native/cuda/ScanUtils.cuh`).
 
-Each element needs all before it, which looks as if it could only be done one after the other. It can be done in log2(n) rounds:
-in round r every thread adds what the thread 2^r before it holds (Hillis and Steele). A block does so for a tile of its row, each
-thread having added up ITEMS neighbours first; the total of a tile is carried to the next.
+Each element needs all before it, which looks as if it could only be done one after the other. It
+can be done in log2(n) rounds: in round r every thread adds what the thread 2^r before it holds
+(Hillis and Steele). A block does so for a tile of its row, each thread having added up ITEMS
+neighbours first; the total of a tile is carried to the next.
 
-Where a row is long and rows are few, a row is cut into chunks. A first kernel finds the total of each chunk; those are scanned in
-their turn; and each chunk starts from the sum of those before it.
+Where a row is long and rows are few, a row is cut into chunks. A first kernel finds the total of
+each chunk; those are scanned in their turn; and each chunk starts from the sum of those before it.
 
-How the real one differs: CUB's decoupled look-back, where a block waits for the totals of its predecessors inside one launch.
+How the real one differs: CUB's decoupled look-back, where a block waits for the totals of its
+predecessors inside one launch.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ sum_of_lanes = template("sum_of_lanes")
 
 @device_function
 def before_in_shared_memory(x):
-    """(what the threads before this one hold, combined; what all of them hold). Every thread of the block has to call it."""
+    """(what the threads before this one hold, combined; what all of them hold). Every thread of the
+    block has to call it.
+    """
     slots = cuda.shared.array(THREADS, T)
     t = cuda.threadIdx.x
     slots[t] = x
@@ -48,7 +52,9 @@ def before_in_shared_memory(x):
 
 @device_function
 def before_by_shuffles(x):
-    """The same: within a warp each lane reads the registers of a lower one; the warps' totals go through shared memory."""
+    """The same: within a warp each lane reads the registers of a lower one; the warps' totals go
+    through shared memory.
+    """
     slots = cuda.shared.array(WARPS, T)
     t = cuda.threadIdx.x
     lane, warp = t % 32, t // 32
@@ -78,7 +84,9 @@ before_in_block = by_executor(gpu=before_by_shuffles, elsewhere=before_in_shared
 
 @kernel
 def scan_rows(out, source, totals, n, chunk, chunks):
-    """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to the i-th."""
+    """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to
+    the i-th.
+    """
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     start, end = row * n + c * chunk, row * n + min(n, (c + 1) * chunk)
     carry = T(totals[cuda.blockIdx.x - 1]) if c > 0 else T(FIRST)
@@ -113,7 +121,9 @@ def chunk_totals(totals, source, n, chunk, chunks):
 
 @kernel
 def scan_columns(out, source, columns, n, inner):
-    """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have neighbouring columns."""
+    """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have
+    neighbouring columns.
+    """
     column = cuda.grid(1)
     while column < columns:
         i = column // inner * n * inner + column % inner

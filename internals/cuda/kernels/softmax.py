@@ -1,12 +1,14 @@
-"""softmax, log_softmax and their gradients: a row at a time (`aten/src/ATen/native/cuda/SoftMax.cu`).
+"""softmax, log_softmax and their gradients: a row at a time
+(`aten/src/ATen/native/cuda/SoftMax.cu`).
 
-The lanes of a row go over it three times: for its largest element, for the sum of the exponentials of what is left when that is
-subtracted, and to write. After the first time the row is in the cache. Elements of a row lie `inner` apart: 1 for the last
-dimension, where the lanes lie along x and read neighbours; otherwise neighbouring rows are neighbours in memory, and it is the
-rows of a block that lie along x.
+The lanes of a row go over it three times: for its largest element, for the sum of the exponentials
+of what is left when that is subtracted, and to write. After the first time the row is in the cache.
+Elements of a row lie `inner` apart: 1 for the last dimension, where the lanes lie along x and read
+neighbours; otherwise neighbouring rows are neighbours in memory, and it is the rows of a block that
+lie along x.
 
-How the real one differs: rows of up to 1024 elements are kept in the registers of one warp, longer ones in shared memory, so
-that each element is read once; it reads 16 bytes at a time.
+How the real one differs: rows of up to 1024 elements are kept in the registers of one warp, longer
+ones in shared memory, so that each element is read once; it reads 16 bytes at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ gradient = template("gradient")  # gradient(g, y, total)
 def softmax(out, source, rows, n, inner):
     """One row of `n` elements for each `row` of the grid."""
     lane, lanes, row = lane_and_row()
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0  # beyond the last row: only part of the barriers
+    # beyond the last row: only part of the barriers
+    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 

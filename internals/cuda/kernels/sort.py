@@ -1,15 +1,18 @@
-"""Sorting a row in shared memory: Batcher's bitonic sort (`aten/src/ATen/native/cuda/SortUtils.cuh`).
+"""Sorting a row in shared memory: Batcher's bitonic sort
+(`aten/src/ATen/native/cuda/SortUtils.cuh`).
 
-A sequence that rises and then falls is sorted by comparing each element of its first half with the one half a length further,
-swapping where need be, and doing the same in both halves. Pairs make fours, fours eights: log2(n)² / 2 rounds with a barrier
-each, in which what is compared with what does not depend on the data. That is what a GPU wants.
+A sequence that rises and then falls is sorted by comparing each element of its first half with the
+one half a length further, swapping where need be, and doing the same in both halves. Pairs make
+fours, fours eights: log2(n)² / 2 rounds with a barrier each, in which what is compared with what
+does not depend on the data. That is what a GPU wants.
 
-Each value keeps the position it had. As no two positions are equal, neither are two elements: equal values stay in order, which
-a bitonic sort by values alone would not promise. NaN is larger than every number. A row is filled up to a power of two with
-elements that come last whichever way it is sorted.
+Each value keeps the position it had. As no two positions are equal, neither are two elements: equal
+values stay in order, which a bitonic sort by values alone would not promise. NaN is larger than
+every number. A row is filled up to a power of two with elements that come last whichever way it is
+sorted.
 
-How the real one differs: rows of up to 32 elements are sorted by a warp, of up to 4096 by CUB's block radix sort; longer ones by
-a segmented radix sort.
+How the real one differs: rows of up to 32 elements are sorted by a warp, of up to 4096 by CUB's
+block radix sort; longer ones by a segmented radix sort.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ precedes = template("precedes")  # precedes(a, b): whether value a has to come b
 
 @kernel
 def sort_rows(values, indices, source, n, size, k, inner):
-    """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the first `k` are written."""
+    """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the
+    first `k` are written.
+    """
     sorted_values = cuda.shared.array(LONGEST, T)
     places = cuda.shared.array(LONGEST, np.int32)
     t, threads, row = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
@@ -45,8 +50,12 @@ def sort_rows(values, indices, source, n, size, k, inner):
                 # pair // distance * 2 * distance + pair % distance, without dividing
                 a = 2 * pair - (pair & (distance - 1))
                 b = a + distance
-                rising = (a & length) == 0  # the last round, where `length` is `size`, only has rising ones
-                if comes_before(sorted_values[b], places[b], sorted_values[a], places[a], n) == rising:
+                # the last round, where `length` is `size`, only has rising ones
+                rising = (a & length) == 0
+                if (
+                    comes_before(sorted_values[b], places[b], sorted_values[a], places[a], n)
+                    == rising
+                ):
                     value, place = sorted_values[a], places[a]
                     sorted_values[a], places[a] = sorted_values[b], places[b]
                     sorted_values[b], places[b] = value, place
@@ -62,7 +71,9 @@ def sort_rows(values, indices, source, n, size, k, inner):
 
 @device_function
 def comes_before(a, i, b, j, n):
-    """Whether value a, which was at i, comes before value b, which was at j. Positions from n on are not of the row."""
+    """Whether value a, which was at i, comes before value b, which was at j. Positions from n on
+    are not of the row.
+    """
     if i < n and j < n:
         if precedes(a, b):
             return True

@@ -1,12 +1,15 @@
-"""Images in another size: nearest and bilinear, and their gradients (`UpSampleNearest2d.cu`, `UpSampleBilinear2d.cu`).
+"""Images in another size: nearest and bilinear, and their gradients (`UpSampleNearest2d.cu`,
+`UpSampleBilinear2d.cu`).
 
-Forward, a thread has an element of the result, works out where that lies in the image, and reads one pixel or mixes four.
-Backward, it has a pixel of the image. Which elements of the result read it? Their positions times `step` are near the pixel's, so
-only a few have to be asked; each is asked with the function that the forward pass used, so that both always agree, and what they
-owe is added in the same order every time.
+Forward, a thread has an element of the result, works out where that lies in the image, and reads
+one pixel or mixes four. Backward, it has a pixel of the image. Which elements of the result read
+it? Their positions times `step` are near the pixel's, so only a few have to be asked; each is asked
+with the function that the forward pass used, so that both always agree, and what they owe is added
+in the same order every time.
 
-How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any order. An image that keeps
-its size is copied there, and one that keeps its height alone is mixed by the scale factor; here its rows stay, as on the CPU.
+How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any
+order. An image that keeps its size is copied there, and one that keeps its height alone is mixed by
+the scale factor; here its rows stay, as on the CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from .pooling import Strides, parts_of
 T = template("T")  # the dtype of the result
 ACC = template(
     "ACC"
-)  # the dtype of shares and sums; in it is `step`, from one position of the result to the next in the image
+    # the dtype of shares and sums; in it is `step`, from one position of the result to the next in
+    # the image
+)
 SOURCE = template("SOURCE")  # `nearest` or `linear`, with ACC filled in
 MIXES = template("MIXES")  # whether that is `linear`
 READERS, SHARE = template("READERS"), template("SHARE")  # the functions of these names, likewise
@@ -39,7 +44,9 @@ class Resize(NamedTuple):
 
 @device_function
 def nearest(i, n, m, step, aligned):
-    """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of the latter)."""
+    """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of
+    the latter).
+    """
     low = min(int(math.floor(ACC(i) * step)), n - 1)
     if m == n:
         low = i
@@ -62,7 +69,9 @@ def linear(i, n, m, step, aligned):
 
 @kernel
 def upsample(y, x, n, step_down, step_right, how):
-    """Each element of the result is one pixel, or a mixture of four: one that has no share counts too, for it may be infinite."""
+    """Each element of the result is one pixel, or a mixture of four: one that has no share counts
+    too, for it may be infinite.
+    """
     e = cuda.grid(1)
     while e < n:
         image, channel, i, j = parts_of(e, how.channels, how.places)
@@ -82,7 +91,9 @@ def upsample(y, x, n, step_down, step_right, how):
 
 @device_function
 def readers(pixel, n, m, step):
-    """The elements of the result that may read `pixel`: from the first to before the last. At the edges, all the rest may."""
+    """The elements of the result that may read `pixel`: from the first to before the last. At the
+    edges, all the rest may.
+    """
     first, last = 0, m
     if step > 0:
         if pixel > 0:
@@ -118,9 +129,15 @@ def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):
             of_row = SHARE(low, high, part, row)
             if of_row != 0:
                 for j in range(first_column, last_column):
-                    low, high, part = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
+                    low, high, part = SOURCE(
+                        j, how.sizes[1], how.places[1], step_right, how.aligned
+                    )
                     of_column = SHARE(low, high, part, column)
                     if of_column != 0:
-                        total += of_row * of_column * ACC(grad_y[plane + i * how.y[2] + j * how.y[3]])
-        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(total)
+                        total += (
+                            of_row * of_column * ACC(grad_y[plane + i * how.y[2] + j * how.y[3]])
+                        )
+        grad_x[image * how.x[0] + channel * how.x[1] + row * how.x[2] + column * how.x[3]] = T(
+            total
+        )
         e += cuda.gridsize(1)

@@ -1,7 +1,7 @@
 """Windows as columns, and columns back into an image (`aten/src/ATen/native/cuda/im2col.cuh`).
 
-The matrix that `convolution.py` never makes, made: for those who want to see it (`nn.Unfold`). Its adjoint is gathered: a thread
-has a pixel and takes what it is due from all columns it is in.
+The matrix that `convolution.py` never makes, made: for those who want to see it (`nn.Unfold`). Its
+adjoint is gathered: a thread has a pixel and takes what it is due from all columns it is in.
 
 How the real one differs: a thread makes all elements of one window in one channel.
 """
@@ -30,7 +30,9 @@ def im2col(columns, x, n, elements, windows, how):
 
 @kernel
 def col2im(x, columns, n, windows, how):
-    """Pixel number e, of all images and channels, is the sum over the elements of the kernel that meet it."""
+    """Pixel number e, of all images and channels, is the sum over the elements of the kernel that
+    meet it.
+    """
     e = cuda.grid(1)
     while e < n:
         total = ACC(0)

@@ -1,9 +1,11 @@
 """Adding with atomics to a tensor of any dtype.
 
-The hardware adds numbers of 32 and 64 bits in one piece. Smaller ones are added in a copy of the target that is wide enough, and
-converted once at the end: int8 and its kind wrap around all the same, and float16 loses less than with an addition at a time.
+The hardware adds numbers of 32 and 64 bits in one piece. Smaller ones are added in a copy of the
+target that is wide enough, and converted once at the end: int8 and its kind wrap around all the
+same, and float16 loses less than with an addition at a time.
 
-How the real one differs: `gpuAtomicAdd` compares and swaps the whole word around a small number until nobody got in between.
+How the real one differs: `gpuAtomicAdd` compares and swaps the whole word around a small number
+until nobody got in between.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ ATOMIC = (dt.int32, dt.int64, dt.float32, dt.float64)
 
 
 def add_atomically(target: Any, add: Callable[[Any, Any], None]) -> None:
-    """Call `add(target, T)`, which adds numbers of the numpy scalar type T; or with a wide copy, which is copied back."""
+    """Call `add(target, T)`, which adds numbers of the numpy scalar type T; or with a wide copy,
+    which is copied back.
+    """
     if target.dtype in ATOMIC:
         add(target, target.dtype.np.type)
         return

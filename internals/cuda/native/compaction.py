@@ -1,9 +1,11 @@
-"""What depends on how many elements are true: `nonzero`, `masked_select`, `repeat_interleave` (`native/cuda/Nonzero.cu`).
+"""What depends on how many elements are true: `nonzero`, `masked_select`, `repeat_interleave`
+(`native/cuda/Nonzero.cu`).
 
-The size of the result is known to the device only. So the host waits here, for the count and everything queued before it: the
-price of a result whose shape depends on the data.
+The size of the result is known to the device only. So the host waits here, for the count and
+everything queued before it: the price of a result whose shape depends on the data.
 
-How the real one differs: `repeat_interleave` and `nonzero_static` can be told the size, and do not wait then; here the first can.
+How the real one differs: `repeat_interleave` and `nonzero_static` can be told the size, and do not
+wait then; here the first can.
 """
 
 from __future__ import annotations
@@ -25,20 +27,35 @@ from ..launch import counted, launch_1d, threads_for
 
 
 def nonzero(self: TensorImpl, out: Any = None) -> Any:
-    """The positions of the elements that are not zero, one a row: shape (count, ndim), int64. Waits for the device."""
+    """The positions of the elements that are not zero, one a row: shape (count, ndim), int64. Waits
+    for the device.
+    """
     check_nonzero_out(out)
     positions = true_positions(self)
     n = positions.numel()
     out = nonzero_output(self, n, out)
     if self.dim():
         stride, step = out.stride()
-        launch_1d(counted(kernels.coordinates, self.numel()), n, flat(out), flat(positions), n, tuple(self.shape), stride, step)
+        launch_1d(
+            counted(kernels.coordinates, self.numel()),
+            n,
+            flat(out),
+            flat(positions),
+            n,
+            tuple(self.shape),
+            stride,
+            step,
+        )
     return out
 
 
 def where(condition: TensorImpl) -> tuple[Any, ...]:
-    """The indices of the elements that are not zero, one tensor a dimension. Waits for the device."""
-    return tuple(ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1))
+    """The indices of the elements that are not zero, one tensor a dimension. Waits for the
+    device.
+    """
+    return tuple(
+        ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1)
+    )
 
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
@@ -55,7 +72,9 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
 
 
 def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
-    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless `output_size` is given."""
+    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless
+    `output_size` is given.
+    """
     check_repeats(repeats, "repeat_interleave_cuda")
     n = repeats.numel()
     before = _scan(ops.contiguous(repeats, contiguous_format), n)
@@ -68,7 +87,9 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
 
 
 def true_positions(mask: Any) -> Any:
-    """The numbers, in index order, of the elements of `mask` that are not zero: int64, 1-d. Waits for the device."""
+    """The numbers, in index order, of the elements of `mask` that are not zero: int64, 1-d. Waits
+    for the device.
+    """
     n = mask.numel()
     if not n:
         return empty_contiguous((0,), dt.int64, mask.device)

@@ -1,12 +1,15 @@
-"""Convolution and its gradients on the device (`aten/src/ATen/native/cudnn/ConvShared.cpp`, `cuda/DepthwiseConv2d.cu`).
+"""Convolution and its gradients on the device (`aten/src/ATen/native/cudnn/ConvShared.cpp`,
+`cuda/DepthwiseConv2d.cu`).
 
-Forward, gradient of the input, gradient of the weight: each is one product per group (`kernels/convolution.py`), and the
-transposed convolution is the second with the two sides renamed. Where a group has a single channel the products have no rows to
-share: `direct` or `gathered` does them, and the weight's gradient is the kernel of `kernels/depthwise.py`. All sums have a fixed
+Forward, gradient of the input, gradient of the weight: each is one product per group
+(`kernels/convolution.py`), and the transposed convolution is the second with the two sides renamed.
+Where a group has a single channel the products have no rows to share: `direct` or `gathered` does
+them, and the weight's gradient is the kernel of `kernels/depthwise.py`. All sums have a fixed
 order, so that results repeat bit for bit.
 
-How the real one differs: cuDNN is asked, and may try its algorithms out first (`torch.backends.cudnn.benchmark`); some of those
-add with atomics, in any order, unless `use_deterministic_algorithms` is set.
+How the real one differs: cuDNN is asked, and may try its algorithms out first
+(`torch.backends.cudnn.benchmark`); some of those add with atomics, in any order, unless
+`use_deterministic_algorithms` is set.
 """
 
 from __future__ import annotations
@@ -37,19 +40,31 @@ How = tuple[Sequence[int], Sequence[int], Sequence[int]]  # stride, padding, dil
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
 
 
-def convolution(result: Any, input: Any, weight: Any, bias: Any, how: How, transposed: bool, groups: int) -> None:
+def convolution(
+    result: Any, input: Any, weight: Any, bias: Any, how: How, transposed: bool, groups: int
+) -> None:
     if not has_kernel(input.dtype):
         raise NoKernel
     if not input.shape[1]:
         return
     if transposed:
-        fill_image(result, weight, input, bias, windows(result, input, weight, *how, groups), groups)
+        fill_image(
+            result, weight, input, bias, windows(result, input, weight, *how, groups), groups
+        )
     else:
-        fill_output(result, weight, input, bias, windows(input, result, weight, *how, groups), groups)
+        fill_output(
+            result, weight, input, bias, windows(input, result, weight, *how, groups), groups
+        )
 
 
 def convolution_backward(
-    results: tuple[Any, Any, Any], grad_output: Any, input: Any, weight: Any, how: How, transposed: bool, groups: int
+    results: tuple[Any, Any, Any],
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    how: How,
+    transposed: bool,
+    groups: int,
 ) -> None:
     if not has_kernel(input.dtype):
         raise NoKernel
@@ -57,23 +72,36 @@ def convolution_backward(
     x, y = (grad_output, input) if transposed else (input, grad_output)
     given = windows(x, y, weight, *how, groups)
     if grad_input is not None and transposed:
-        fill_output(grad_input, weight, grad_output, None, given._replace(y=grad_input.stride()), groups)
+        fill_output(
+            grad_input, weight, grad_output, None, given._replace(y=grad_input.stride()), groups
+        )
     elif grad_input is not None:
-        fill_image(grad_input, weight, grad_output, None, given._replace(image=grad_input.stride()), groups)
+        fill_image(
+            grad_input, weight, grad_output, None, given._replace(image=grad_input.stride()), groups
+        )
     if grad_weight is not None:
         fill_weight(grad_weight, y, x, given, groups)
     if grad_bias is not None:
-        ops.sum_IntList_out(grad_output, [0, *range(2, grad_output.dim())], False, weight.dtype, grad_bias)
+        ops.sum_IntList_out(
+            grad_output, [0, *range(2, grad_output.dim())], False, weight.dtype, grad_bias
+        )
 
 
 def windows(
-    x: Any, y: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+    x: Any,
+    y: Any,
+    w: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Windows:
     """The geometry of a convolution that takes the image `x` to `y`."""
     kernel = tuple(w.shape[2:])
     return Windows(
-        tuple(x.shape[2:]), tuple(y.shape[2:]), kernel, tuple(stride), tuple(padding), tuple(dilation), tuple(x.stride()),
-        tuple(y.stride()), prod(kernel), w.shape[1], w.shape[0] // groups,
+        tuple(x.shape[2:]), tuple(y.shape[2:]), kernel, tuple(stride), tuple(padding),
+        tuple(dilation), tuple(x.stride()), tuple(y.stride()), prod(kernel), w.shape[1],
+        w.shape[0] // groups,
     )  # fmt: skip
 
 
@@ -84,13 +112,17 @@ def fill_output(y: Any, w: Any, x: Any, bias: Any, how: Windows, groups: int) ->
 
 
 def fill_image(x: Any, w: Any, y: Any, bias: Any, how: Windows, groups: int) -> None:
-    """x = what the image gets back from y: the transposed convolution, plus the bias of each channel."""
+    """x = what the image gets back from y: the transposed convolution, plus the bias of each
+    channel.
+    """
     m, n, k = how.channels, x.shape[0] * prod(how.sizes), how.outputs * how.taps
     _multiply(INPUT, x, w.contiguous(), y, bias, groups, m, n, k, how)
 
 
 def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
-    """w = the sum over all windows of their elements times y at their places. A long sum is cut, and its parts added."""
+    """w = the sum over all windows of their elements times y at their places. A long sum is cut,
+    and its parts added.
+    """
     m, n, k = how.outputs, how.channels * how.taps, y.shape[0] * prod(how.places)
     T = w.dtype.np.type
     if how.channels == 1 and groups > 1 and w.numel():
@@ -108,7 +140,9 @@ def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
 
 
 def parts_of(m: int, n: int, k: int, groups: int, shortest: int = 256) -> int:
-    """In how many parts to cut a sum of k products so that every multiprocessor has a block, none shorter than `shortest`."""
+    """In how many parts to cut a sum of k products so that every multiprocessor has a block, none
+    shorter than `shortest`.
+    """
     if backend.driver().simulated:
         return 1
     processors = backend.driver().properties(backend.current_device()).multi_processor_count
@@ -121,7 +155,17 @@ def has_kernel(d: dt.dtype) -> bool:
 
 
 def _multiply(
-    which: str, c: Any, a: Any, b: Any, bias: Any, groups: int, m: int, n: int, k: int, how: Windows, parts: int = 1
+    which: str,
+    c: Any,
+    a: Any,
+    b: Any,
+    bias: Any,
+    groups: int,
+    m: int,
+    n: int,
+    k: int,
+    how: Windows,
+    parts: int = 1,
 ) -> None:
     """Launch one of the three products, on tiles if a group has enough rows to fill them."""
     if not c.numel():
@@ -131,16 +175,30 @@ def _multiply(
     largest = max(n, k, groups * m, sum(map(max, (how.sizes, how.padding, how.stride))))
     scaling = acc(1), acc(0 if bias is None else 1)
     if parts == 1 and (groups > LAST_BLOCK or not is_tiled(m)):
-        launch_1d(counted(direct(which, T), largest), groups * m * n, *arrays, groups, m, n, k, how, *scaling)
+        launch_1d(
+            counted(direct(which, T), largest),
+            groups * m * n,
+            *arrays,
+            groups,
+            m,
+            n,
+            k,
+            how,
+            *scaling,
+        )
         return
     cut = blocking(m, n, groups * parts, c.dtype)
     share = -(-k // parts)
     kernel = counted(tiles(which, T, cut), largest)
-    kernel[cut.grid(m, n, groups * parts), cut.threads](*arrays, m, n, k, share, groups, how, *scaling)
+    kernel[cut.grid(m, n, groups * parts), cut.threads](
+        *arrays, m, n, k, share, groups, how, *scaling
+    )
 
 
 def is_tiled(m: int) -> bool:
-    """Whether a product of `m` rows is worth tiles. The simulator runs one thread after the other: there they only cost."""
+    """Whether a product of `m` rows is worth tiles. The simulator runs one thread after the other:
+    there they only cost.
+    """
     told = forced()
     return told == "blocked" if told else m >= 8 and not backend.driver().simulated
 
@@ -152,12 +210,33 @@ def functions(which: str, T: Any) -> dict[str, Any]:
     element = kernels.window_element.bind(ACC=acc)
     if which == FORWARD:
         store = kernels.store_output.bind(T=T, ACC=acc)
-        return {"LOAD_A": kernels.weight_element, "LOAD_B": element, "STORE": store, "COLUMN": kernels.output_place}
+        return {
+            "LOAD_A": kernels.weight_element,
+            "LOAD_B": element,
+            "STORE": store,
+            "COLUMN": kernels.output_place,
+        }
     if which == INPUT:
-        covering, store = kernels.covering_element.bind(ACC=acc), kernels.store_pixel.bind(T=T, ACC=acc)
-        return {"LOAD_A": kernels.weight_of_channel, "LOAD_B": covering, "STORE": store, "COLUMN": kernels.pixel_place}
-    turned, store = kernels.window_by_element.bind(WINDOW_ELEMENT=element), kernels.store_weight.bind(T=T)
-    return {"LOAD_A": kernels.output_element, "LOAD_B": turned, "STORE": store, "COLUMN": kernels.weight_place}
+        covering, store = (
+            kernels.covering_element.bind(ACC=acc),
+            kernels.store_pixel.bind(T=T, ACC=acc),
+        )
+        return {
+            "LOAD_A": kernels.weight_of_channel,
+            "LOAD_B": covering,
+            "STORE": store,
+            "COLUMN": kernels.pixel_place,
+        }
+    turned, store = (
+        kernels.window_by_element.bind(WINDOW_ELEMENT=element),
+        kernels.store_weight.bind(T=T),
+    )
+    return {
+        "LOAD_A": kernels.output_element,
+        "LOAD_B": turned,
+        "STORE": store,
+        "COLUMN": kernels.weight_place,
+    }
 
 
 @cache
@@ -179,6 +258,7 @@ def tiles(which: str, T: Any, cut: Blocking) -> Kernel:
 def depthwise_gradient(T: Any) -> Kernel:
     acc = acc_type(dtype_of(T))
     return depthwise.weight_gradient.bind(
-        T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element, WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
+        T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element,
+        WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
         block_sum=block_total(accumulator("number", acc), add, True),
     )  # fmt: skip

@@ -1,10 +1,11 @@
 """Copies to, from and on the device (`aten/src/ATen/native/cuda/Copy.cu`).
 
-Three things can be in the way of a copy of bytes: the two sides may lie in memory in different orders, have different dtypes,
-or be on different devices. Layout and dtype are changed by a kernel, on the device; what crosses the bus are runs of bytes. A
-copy between host and device is asynchronous when the caller says `non_blocking` and the host's memory is pinned: then it
-returns at once, and the stream keeps the host memory from being reused (`record_event` of the pinned allocator). Otherwise it
-waits.
+Three things can be in the way of a copy of bytes: the two sides may lie in memory in different
+orders, have different dtypes, or be on different devices. Layout and dtype are changed by a kernel,
+on the device; what crosses the bus are runs of bytes. A copy between host and device is
+asynchronous when the caller says `non_blocking` and the host's memory is pinned: then it returns at
+once, and the stream keeps the host memory from being reused (`record_event` of the pinned
+allocator). Otherwise it waits.
 
 How the real one differs: copies between two GPUs may need peer access to be enabled.
 """
@@ -17,7 +18,11 @@ from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes, broadcast_strides, coalesce, memory_order
 from internals.aten.layout import strides_like
 from internals.aten.native import copying
-from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap, is_non_overlapping_and_dense
+from internals.aten.overlap import (
+    check_no_internal_overlap,
+    check_no_partial_overlap,
+    is_non_overlapping_and_dense,
+)
 from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
@@ -33,7 +38,9 @@ from ..sync_debug import about_to_wait
 
 
 def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
-    """Write the elements of `src` into `self`; at least one of the two is on the device. Errors as on the CPU."""
+    """Write the elements of `src` into `self`; at least one of the two is on the device. Errors as
+    on the CPU.
+    """
     if self is src:
         return self
     check_no_internal_overlap(self)
@@ -41,7 +48,9 @@ def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
         check_no_partial_overlap(self, src)
     shape = broadcast_shapes(self.shape, src.shape)
     if self.shape != shape:
-        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
     if src.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if not self.numel() or self.device is META:
@@ -56,14 +65,17 @@ def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
 def clone(self: TensorImpl, memory_format: Any = None) -> Any:
     """The same values in memory of their own."""
     g = self._geometry
-    return copy_(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
+    return copy_(
+        empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self
+    )
 
 
 def fill__Tensor(self: Any, value: TensorImpl) -> Any:
     """The one element of a 0-d tensor everywhere."""
     if value.dim():
         raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} "
+            "dimensions."
         )
     distinct = self
     for d, (n, stride) in enumerate(zip(self.shape, self.stride())):
@@ -76,21 +88,28 @@ def fill__Tensor(self: Any, value: TensorImpl) -> Any:
 def zero_(self: Any) -> Any:
     if self.is_contiguous() and self.numel():
         index = self.device.index
-        backend.driver().memset(index, backend.current_stream(index), backed_ptr(self), 0, self.nbytes)
+        backend.driver().memset(
+            index, backend.current_stream(index), backed_ptr(self), 0, self.nbytes
+        )
     else:
         fill(self, 0)
     return self
 
 
 def _local_scalar_dense(self: TensorImpl) -> Any:
-    """The only element as a Python number. The host waits for everything the stream has still to do."""
+    """The only element as a Python number. The host waits for everything the stream has still to
+    do.
+    """
     return copying._local_scalar_dense(ops._to_copy(self, None, None, CPU, None, False, None))
 
 
 def equal(self: TensorImpl, other: TensorImpl) -> bool:
     """Whether both have the same shape and equal elements."""
     if self.device is not other.device:
-        raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
+        raise RuntimeError(
+            f"Cannot compare two tensors on different devices. Got: {self.device} and "
+            f"{other.device}"
+        )
     on_cpu = [ops._to_copy(t, None, None, CPU, None, False, None) for t in (self, other)]
     return copying.equal(*on_cpu)
 
@@ -100,7 +119,9 @@ def _on_device(target: Any, source: Any) -> None:
     if target.dtype is source.dtype and _same_order(target, source):
         index = target.device.index
         stream = backend.current_stream(index)
-        backend.driver().copy(index, stream, backed_ptr(target), backed_ptr(source), target.nbytes, "d2d")
+        backend.driver().copy(
+            index, stream, backed_ptr(target), backed_ptr(source), target.nbytes, "d2d"
+        )
         return
     if target.dtype.is_complex or source.dtype.is_complex:
         _complex_copy(target, source)
@@ -115,9 +136,15 @@ def _on_device(target: Any, source: Any) -> None:
 
 
 def _between(target: Any, source: Any, non_blocking: bool) -> None:
-    """Across the bus go bytes: whatever else differs is settled on the side of the source before, or of the target after."""
+    """Across the bus go bytes: whatever else differs is settled on the side of the source before,
+    or of the target after.
+    """
     g = target._geometry
-    if target.dtype is not source.dtype or target.shape != source.shape or not _same_order(target, source):
+    if (
+        target.dtype is not source.dtype
+        or target.shape != source.shape
+        or not _same_order(target, source)
+    ):
         # On the host, or on the source's device, into the target's dtype and order.
         dense = target if is_non_overlapping_and_dense(g.sizes, g.strides) else None
         strides = g.strides if dense is not None else contiguous_geometry(g.sizes, g.dtype).strides
@@ -134,18 +161,30 @@ def _between(target: Any, source: Any, non_blocking: bool) -> None:
 def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
     """The bytes of a dense tensor across the bus."""
     nbytes = target._geometry.nbytes
-    copy_run(target._storage, backed_ptr(target), source._storage, backed_ptr(source), nbytes, non_blocking)
+    copy_run(
+        target._storage,
+        backed_ptr(target),
+        source._storage,
+        backed_ptr(source),
+        nbytes,
+        non_blocking,
+    )
 
 
-def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool) -> None:
-    """`nbytes` bytes from the address `since` in `source` to the address `to` in `target`, on the device's current stream."""
+def copy_run(
+    target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool
+) -> None:
+    """`nbytes` bytes from the address `since` in `source` to the address `to` in `target`, on the
+    device's current stream.
+    """
     driver = backend.driver()
     where = target.device if source.device is CPU else source.device
     kind = "d2h" if target.device is CPU else "h2d" if source.device is CPU else "d2d"
     index = where.index or 0
     stream = backend.current_stream(index)
     if kind == "d2d" and target.device is not source.device:
-        # The target may still be in use over there; and nothing over there may use it before it has arrived.
+        # The target may still be in use over there; and nothing over there may use it before it has
+        # arrived.
         there = target.device.index or 0
         other = backend.current_stream(there)
         driver.stream_wait_event(index, stream, driver.record_event(there, other))
@@ -202,11 +241,15 @@ def real_parts(t: Any) -> Any:
     """A complex tensor as a real one, with a last dimension of real and imaginary part."""
     g = t._geometry
     strides = (*[2 * s for s in g.strides], 1)
-    return make(t._storage, geometry((*g.sizes, 2), strides, g.dtype.to_real(), g.device), 2 * t._offset)
+    return make(
+        t._storage, geometry((*g.sizes, 2), strides, g.dtype.to_real(), g.device), 2 * t._offset
+    )
 
 
 def walk(target: Any, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The fewest dimensions in which all can be walked together, and each operand's strides for them, in elements."""
+    """The fewest dimensions in which all can be walked together, and each operand's strides for
+    them, in elements.
+    """
     shape = tuple(target.shape)
     rows = [broadcast_strides(t.shape, t.stride(), shape) for t in (target, *sources)]
     sizes, strides = coalesce(shape, rows, memory_order(shape, rows))
@@ -214,7 +257,9 @@ def walk(target: Any, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, .
 
 
 def _same_order(a: Any, b: Any) -> bool:
-    """Whether the two have one shape and lie in memory alike, without gaps: then a run of bytes is all there is to copy."""
+    """Whether the two have one shape and lie in memory alike, without gaps: then a run of bytes is
+    all there is to copy.
+    """
     g, h = a._geometry, b._geometry
     if g.sizes != h.sizes:
         return False

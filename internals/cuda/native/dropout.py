@@ -1,9 +1,11 @@
 """`native_dropout`: dropout and its mask by one kernel (`aten/src/ATen/native/cuda/Dropout.cu`).
 
-`dropout` of a tensor of the GPU comes here, when there is something to drop. For float32 the numbers are those of PyTorch on a
-real GPU: which element gets which depends on how many a thread can load at once.
+`dropout` of a tensor of the GPU comes here, when there is something to drop. For float32 the
+numbers are those of PyTorch on a real GPU: which element gets which depends on how many a thread
+can load at once.
 
-How the real one differs: eight elements of float16 are loaded at once on newer GPUs, and get other numbers.
+How the real one differs: eight elements of float16 are loaded at once on newer GPUs, and get other
+numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ AT_ONCE = 4
 
 
 def dropout(results: tuple[Any, Any], input: Any, p: float, train: bool | None) -> None:
-    """`input` with each element zeroed with probability `p` and the others scaled up, and where it was kept."""
+    """`input` with each element zeroed with probability `p` and the others scaled up, and where it
+    was kept.
+    """
     (out, mask), g = results, input._geometry
     if train is False or p == 1:
         fill(mask, train is False)
@@ -39,7 +43,9 @@ def dropout(results: tuple[Any, Any], input: Any, p: float, train: bool | None) 
     source, n = _dense(input), g.numel
     blocks = execution_blocks(n, g.device)
     step = THREADS * blocks
-    seed, position = generator_for(None, g.device).philox_state(((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE)
+    seed, position = generator_for(None, g.device).philox_state(
+        ((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE
+    )
     compute = opmath_type(g.dtype)
     keep, scale = compute(1 - p), compute(1 / compute(1 - p))
     arrays = (flat(out), flat(mask), flat(source))

@@ -1,4 +1,5 @@
-"""Elementwise operators on the device: `TensorIterator` decides, and this launches (`aten/src/ATen/native/cuda/Loops.cuh`).
+"""Elementwise operators on the device: `TensorIterator` decides, and this launches
+(`aten/src/ATen/native/cuda/Loops.cuh`).
 
 On the CPU a `TensorIterator` calls the loop it is given, `np.add` say. Here `functors.py` says
 which function of the device that is, and one of the kernels of `kernels/elementwise.py` walks over
@@ -9,9 +10,10 @@ for each of them, in a `_Plan`, and a call needs no more than addresses and numb
 
 Complex numbers have no kernels: their loops run on the CPU, on copies, which counts as a fallback.
 
-How the real one differs: `gpu_kernel` is a template, instantiated for each operation and dtype when PyTorch is built, complex
-ones included. An integer divided by zero is 0 here, and whatever the hardware makes of it there: an error on neither. A dtype
-that an operator has no kernel for is refused in the words of the CPU, "abs_cpu" where PyTorch says "abs_cuda".
+How the real one differs: `gpu_kernel` is a template, instantiated for each operation and dtype when
+PyTorch is built, complex ones included. An integer divided by zero is 0 here, and whatever the
+hardware makes of it there: an error on neither. A dtype that an operator has no kernel for is
+refused in the words of the CPU, "abs_cpu" where PyTorch says "abs_cuda".
 """
 
 from __future__ import annotations
@@ -42,13 +44,17 @@ KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 
 
 def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
-    """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a loop without a kernel."""
+    """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a
+    loop without a kernel.
+    """
     entry = of_loop(loop)
     plan = decisions.plans.get(entry)
     if plan is None:
         if _complex(iterator, decisions):
             return _on_cpu(iterator, decisions, loop)
-        plan = decisions.plans[entry] = _plan(iterator, decisions, functor(loop, decisions.common_dtype))
+        plan = decisions.plans[entry] = _plan(
+            iterator, decisions, functor(loop, decisions.common_dtype)
+        )
     own = loop.keywords if loop.__class__ is partial else {}
     plan.launch(iterator.output, iterator.inputs, own)
 
@@ -56,9 +62,9 @@ def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
 class _Plan(NamedTuple):
     """How a loop runs for operands of certain geometries.
 
-    `kernel` has its grid and block already, and its sizes and strides. `elements` and `numbers` say which of the inputs the
-    threads read from memory and which come with the launch, and the dtype that each is converted to; `own` names the numbers of
-    the loop itself.
+    `kernel` has its grid and block already, and its sizes and strides. `elements` and `numbers` say
+    which of the inputs the threads read from memory and which come with the launch, and the dtype
+    that each is converted to; `own` names the numbers of the loop itself.
     """
 
     kernel: Repeated
@@ -74,7 +80,9 @@ class _Plan(NamedTuple):
         backend.driver().launch_again(self.kernel, tensors, given)
 
     def _given(self, inputs: Any, own: dict[str, Any]) -> tuple[Any, ...]:
-        values = [(inputs[i], d) for i, d in self.numbers] + [(own[name], self.compute) for name in self.own]
+        values = [(inputs[i], d) for i, d in self.numbers] + [
+            (own[name], self.compute) for name in self.own
+        ]
         return tuple([_single(number(_value(x), d)) for x, d in values])
 
 
@@ -82,7 +90,9 @@ def _plan(iterator: TensorIterator, decisions: Any, op: DeviceFunction) -> _Plan
     output, inputs, targets = iterator.output, iterator.inputs, decisions.targets
     code = op.function.__code__
     own = code.co_varnames[len(inputs) : code.co_argcount]
-    elements = [i for i, x in enumerate(inputs) if isinstance(x, TensorImpl) and x.device is not CPU]
+    elements = [
+        i for i, x in enumerate(inputs) if isinstance(x, TensorImpl) and x.device is not CPU
+    ]
     call = _call(len(inputs), elements, len(own))
     if call not in kernels.CALLS:  # a rare mixture: the numbers become elements, too
         elements = list(range(len(inputs)))
@@ -91,13 +101,16 @@ def _plan(iterator: TensorIterator, decisions: Any, op: DeviceFunction) -> _Plan
     sizes, strides = walk(output, *operands)
     bound = instance(
         op, call, decisions.common_dtype, decisions.result_dtype, [x.dtype for x in operands],
-        [targets[i] for i in elements], output.dtype, len(sizes) == 1 and all(s == (1,) for s in strides), output.numel(),
+        [targets[i] for i in elements], output.dtype,
+        len(sizes) == 1 and all(s == (1,) for s in strides), output.numel(),
     )  # fmt: skip
     steps = -(-output.numel() // _elements_under_way(output.dtype, *(x.dtype for x in operands)))
     threads = threads_for(steps)
     numbers = [i for i in range(len(inputs)) if i not in elements]
     return _Plan(
-        kernel=Repeated(bound[blocks_for(steps, threads), threads], output.numel(), sizes, *strides),
+        kernel=Repeated(
+            bound[blocks_for(steps, threads), threads], output.numel(), sizes, *strides
+        ),
         elements=tuple((i, targets[i]) for i in elements),
         numbers=tuple((i, targets[i]) for i in numbers),
         own=tuple(own),
@@ -118,8 +131,8 @@ def instance(
 ) -> Kernel:
     """The kernel for `op`, with every template parameter filled in.
 
-    `common` is the dtype to compute in, `result` that of what comes out, `out` that of the output in memory; each element is
-    read as one of `dtypes` and converted to one of `targets`.
+    `common` is the dtype to compute in, `result` that of what comes out, `out` that of the output
+    in memory; each element is read as one of `dtypes` and converted to one of `targets`.
     """
     names: dict[str, Any] = {
         "op": op,
@@ -138,7 +151,9 @@ def instance(
 
 
 def _call(inputs: int, elements: list[int], own: int) -> str:
-    """The key of `kernels.CALLS`: a letter for each element and a digit for each number, in the order of the loop's operands."""
+    """The key of `kernels.CALLS`: a letter for each element and a digit for each number, in the
+    order of the loop's operands.
+    """
     letters, digits = iter("abcdef"), iter("123456789")
     kinds = [letters if i in elements else digits for i in range(inputs)] + [digits] * own
     return "".join(map(next, kinds))
@@ -153,7 +168,13 @@ def _on_device(x: Any, d: dtype, where: device) -> Any:
 
 def _value(x: Any) -> Any:
     """A number as Python has it, also from a 0-d tensor on the CPU."""
-    return array(x).item() if isinstance(x, TensorImpl) else x.item() if isinstance(x, np.generic) else x
+    return (
+        array(x).item()
+        if isinstance(x, TensorImpl)
+        else x.item()
+        if isinstance(x, np.generic)
+        else x
+    )
 
 
 def _single(value: Any) -> Any:
@@ -161,12 +182,19 @@ def _single(value: Any) -> Any:
 
 
 def _elements_under_way(*dtypes: dtype) -> int:
-    """So many elements for a thread that there are 16 bytes of the widest: the narrower they are, the more keep memory busy."""
+    """So many elements for a thread that there are 16 bytes of the widest: the narrower they are,
+    the more keep memory busy.
+    """
     return max(4, 16 // max(d.itemsize for d in dtypes))
 
 
 def _complex(iterator: TensorIterator, decisions: Any) -> bool:
-    dtypes = decisions.common_dtype, decisions.result_dtype, iterator.output.dtype, *decisions.targets
+    dtypes = (
+        decisions.common_dtype,
+        decisions.result_dtype,
+        iterator.output.dtype,
+        *decisions.targets,
+    )
     return any(d.is_complex for d in dtypes)
 
 

@@ -1,6 +1,7 @@
 """Embedding: rows of a table, looked up by index (`aten/src/ATen/native/cuda/Embedding.cu`).
 
-Looking up is `index_select`. Its gradient adds rows with atomics: in float32 where the table is of float16.
+Looking up is `index_select`. Its gradient adds rows with atomics: in float32 where the table is of
+float16.
 
 How the real one differs: see `kernels/embedding.py`.
 """
@@ -28,10 +29,14 @@ def embedding(out: Any, weight: Any, indices: Any) -> None:
     n, sizes = out.numel(), (indices.numel(), width)
     step, column = weight.stride()
     strides = ((width, 1), (0, column), (1, 0))
-    launch_1d(gathering.gather, n, flat(out), flat(weight), flat(index), n, sizes, *strides, rows, step)
+    launch_1d(
+        gathering.gather, n, flat(out), flat(weight), flat(index), n, sizes, *strides, rows, step
+    )
 
 
-def dense_backward(result: Any, grad_output: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> None:
+def dense_backward(
+    result: Any, grad_output: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool
+) -> None:
     """For each row of the table, the sum of the gradients of the places it was copied to."""
     (num_weights, width), count = result.shape, indices.numel()
     index, grad = _in_a_row(indices), _in_a_row(grad_output)
@@ -52,7 +57,8 @@ def dense_backward(result: Any, grad_output: Any, indices: Any, padding_idx: int
 
 def renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Shorten the rows of `self` that `indices` names."""
-    if self.dtype.category != dt.FLOATING or not norm_type > 0:  # what is no norm, the CPU may count
+    if self.dtype.category != dt.FLOATING or not norm_type > 0:
+        # what is no norm, the CPU may count
         raise NoKernel
     rows, width = self.shape
     marks = zero_(empty_contiguous((rows,), dt.uint8, self.device))
@@ -60,7 +66,17 @@ def renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     launch_1d(kernels.mark_rows, n, flat(marks), flat(index), n, rows)
     C = opmath_type(self.dtype)
     kernel = kernels.shorten_rows.bind(T=self.dtype.np.type, C=C)
-    launch_1d(kernel, rows, flat(self), flat(marks), rows, width, *self.stride(), C(max_norm), C(norm_type))
+    launch_1d(
+        kernel,
+        rows,
+        flat(self),
+        flat(marks),
+        rows,
+        width,
+        *self.stride(),
+        C(max_norm),
+        C(norm_type),
+    )
 
 
 def _in_a_row(t: Any) -> Any:

@@ -1,7 +1,9 @@
-"""The largest and smallest elements, and where they are, on the device (`native/cuda/ReduceMaxValuesKernel.cu`).
+"""The largest and smallest elements, and where they are, on the device
+(`native/cuda/ReduceMaxValuesKernel.cu`).
 
-Values alone need one number for an accumulator; with positions it is a pair, and among equals the lower position wins, in
-whatever order the threads come together. NaN counts as larger and as smaller than everything.
+Values alone need one number for an accumulator; with positions it is a pair, and among equals the
+lower position wins, in whatever order the threads come together. NaN counts as larger and as
+smaller than everything.
 
 How the real one differs: in nothing that matters.
 """
@@ -22,7 +24,8 @@ from ..kernels.functors import maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, number, reduce
 
-LARGEST = {True: Recipe(f.itself, maximum, -np.inf), False: Recipe(f.itself, maximum, -(2**63))}  # by: is it floating
+# by: is it floating
+LARGEST = {True: Recipe(f.itself, maximum, -np.inf), False: Recipe(f.itself, maximum, -(2**63))}
 SMALLEST = {True: Recipe(f.itself, minimum, np.inf), False: Recipe(f.itself, minimum, 2**63 - 1)}
 
 
@@ -53,7 +56,11 @@ def _values(recipe: Any, d: dt.dtype) -> Reduction:
 @cache
 def _places(largest: bool, T: Any, OUT: Any) -> Reduction:
     """The extreme with its position; without OUT only the latter is written."""
-    worst = (-np.inf if largest else np.inf) if np.issubdtype(T, np.floating) else (-(2**63) if largest else 2**63 - 1)
+    worst = (
+        (-np.inf if largest else np.inf)
+        if np.issubdtype(T, np.floating)
+        else (-(2**63) if largest else 2**63 - 1)
+    )
     combine = w.first_largest if largest else w.first_smallest
     return Reduction(
         accumulator("pair", T, np.int64),

@@ -1,12 +1,14 @@
-"""Reading and writing by index tensors and masks (`aten/src/ATen/native/cuda/IndexKernel.cu`, `Indexing.cu`).
+"""Reading and writing by index tensors and masks (`aten/src/ATen/native/cuda/IndexKernel.cu`,
+`Indexing.cu`).
 
-What is indexed is decided by `AdvancedIndex`; what comes of it is `offsets`: how far each combination of indices leads into a
-tensor. An index out of range is found by the kernel, not by the host: it ends in "device-side assert triggered", when somebody
-next waits for the device. Where two indices are the same, `index_put_` leaves one of the values there, any of them; with
-`accumulate` it adds all, with atomics: sums of floats may differ in the last digits from run to run.
+What is indexed is decided by `AdvancedIndex`; what comes of it is `offsets`: how far each
+combination of indices leads into a tensor. An index out of range is found by the kernel, not by the
+host: it ends in "device-side assert triggered", when somebody next waits for the device. Where two
+indices are the same, `index_put_` leaves one of the values there, any of them; with `accumulate` it
+adds all, with atomics: sums of floats may differ in the last digits from run to run.
 
-How the real one differs: with `accumulate=True` it sorts the indices first and gives each place to one warp, so that the result
-is the same every time, and slower.
+How the real one differs: with `accumulate=True` it sorts the indices first and gives each place to
+one warp, so that the result is the same every time, and slower.
 """
 
 from __future__ import annotations
@@ -48,7 +50,11 @@ def put(self: Any, wanted: AdvancedIndex, values: Any, accumulate: bool) -> None
 
 def fill_masked(self: Any, first: int, mask: Any, value: Any) -> None:
     """One value where a mask says so: an elementwise operation, for which nobody has to count."""
-    mask = ops._to_copy(mask, None, None, self.device, None, False, None) if mask.device is not self.device else mask
+    mask = (
+        ops._to_copy(mask, None, None, self.device, None, False, None)
+        if mask.device is not self.device
+        else mask
+    )
     trailing = (1,) * (self.dim() - first - mask.dim())
     lifted = ops.view(mask.contiguous(), (*mask.shape, *trailing))
     if value.dtype is self.dtype:
@@ -57,7 +63,9 @@ def fill_masked(self: Any, first: int, mask: Any, value: Any) -> None:
         ops.masked_fill__Scalar(self, lifted, checked(ops._local_scalar_dense(value), self.dtype))
 
 
-def _walked(kernel: Any, wanted: AdvancedIndex, target: Any, other: Any, reads: bool = False) -> None:
+def _walked(
+    kernel: Any, wanted: AdvancedIndex, target: Any, other: Any, reads: bool = False
+) -> None:
     """Run `kernel` over all that is `wanted` of `target`, and the elements of `other`."""
     n = prod(wanted.shape)
     if not n:
@@ -70,7 +78,9 @@ def _walked(kernel: Any, wanted: AdvancedIndex, target: Any, other: Any, reads: 
 
 
 def offsets(wanted: AdvancedIndex, target: Any) -> Any:
-    """How far into `target`, which has the sizes of the source, each combination of indices leads: shape `index_shape`."""
+    """How far into `target`, which has the sizes of the source, each combination of indices leads:
+    shape `index_shape`.
+    """
     table = ops.zero_(empty_contiguous(wanted.index_shape, dt.int64, target.device))
     n, sizes = table.numel(), tuple(wanted.index_shape) or (1,)
     for d, index in zip(wanted.dims, wanted.arrays):
@@ -81,7 +91,9 @@ def offsets(wanted: AdvancedIndex, target: Any) -> Any:
 
 
 def walk(wanted: AdvancedIndex, target: Any, other: Any) -> Walk:
-    """The fewest dimensions for walking the result: strides of `target`, which is indexed, of `other`, and of `offsets`."""
+    """The fewest dimensions for walking the result: strides of `target`, which is indexed, of
+    `other`, and of `offsets`.
+    """
     rest = [s for d, s in enumerate(target.stride()) if d not in wanted.dims]
     before, after = rest[: wanted.place], rest[wanted.place :]
     own = (*before, *(0,) * len(wanted.index_shape), *after)

@@ -1,9 +1,10 @@
 """Putting tensors together: `cat`, and `stack` with it (`aten/src/ATen/native/cuda/Shape.cu`).
 
-Each input is copied into its part of the result, with a launch for each, which converts and reorders as copies do.
+Each input is copied into its part of the result, with a launch for each, which converts and
+reorders as copies do.
 
-How the real one differs: the pointers, sizes and offsets of up to 128 inputs travel to the device together, and one launch copies
-all of them (`CatArrayBatchedCopy`).
+How the real one differs: the pointers, sizes and offsets of up to 128 inputs travel to the device
+together, and one launch copies all of them (`CatArrayBatchedCopy`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Products of matrices and vectors on the device (`aten/src/ATen/native/cuda/Blas.cpp`).
 
-All of them are `beta * self + alpha * (a @ b)` in some shape; the work is `matmul.multiply`. `addbmm` sums over the batch: with
-the batch as an outer inner dimension it is one product, of two longer matrices.
+All of them are `beta * self + alpha * (a @ b)` in some shape; the work is `matmul.multiply`.
+`addbmm` sums over the batch: with the batch as an outer inner dimension it is one product, of two
+longer matrices.
 
-How the real one differs: `addmm` with a row as addend becomes cuBLASLt's product with a fused bias; half precision uses tensor
-cores.
+How the real one differs: `addmm` with a row as addend becomes cuBLASLt's product with a fused bias;
+half precision uses tensor cores.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def dot(result: Any, self: Any, tensor: Any) -> None:
 
 
 def scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: Any) -> None:
-    """result = beta * addend + alpha * (a @ b), or its sum over batches. With alpha 0 the factors are not read, as in BLAS."""
+    """result = beta * addend + alpha * (a @ b), or its sum over batches. With alpha 0 the factors
+    are not read, as in BLAS.
+    """
     if a.dim() > result.dim() == 2:
         n, k = a.shape[1], a.shape[0] * a.shape[2]
         a, b = ops.reshape(ops.permute(a, [1, 0, 2]), [n, k]), ops.reshape(b, [k, b.shape[2]])
@@ -39,7 +42,9 @@ def scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: An
 
 
 def _fill(result: Any, a: Any, b: Any, addend: Any, alpha: Any, beta: Any) -> None:
-    """The same. `result` may be the addend; where it shares memory in any other way, a new tensor is filled first."""
+    """The same. `result` may be the addend; where it shares memory in any other way, a new tensor
+    is filled first.
+    """
     if a.dtype.is_complex:
         raise NoKernel
     multiply = matmul.multiply_vector if b.dim() == 1 else matmul.multiply
@@ -56,5 +61,9 @@ def _overlaps(addend: Any, result: Any) -> bool:
     """Whether they share memory without having each element at the same place."""
     if addend is None or addend._storage is not result._storage:
         return False
-    same = addend.shape == result.shape and addend.stride() == result.stride() and addend._offset == result._offset
+    same = (
+        addend.shape == result.shape
+        and addend.stride() == result.stride()
+        and addend._offset == result._offset
+    )
     return not same

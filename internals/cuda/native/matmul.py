@@ -1,12 +1,14 @@
-"""Which kernel multiplies two matrices, and how it is launched (`aten/src/ATen/native/cuda/Blas.cpp`, `cuda/CUDABlas.cpp`).
+"""Which kernel multiplies two matrices, and how it is launched
+(`aten/src/ATen/native/cuda/Blas.cpp`, `cuda/CUDABlas.cpp`).
 
-Everything here is alpha * (a @ b) + beta * addend for batches of matrices that are only strides into memory. `choose` picks
-one of the three kernels by size; `using("tiled")`, or INTERNALS_CUDA_MATMUL=tiled, decides otherwise. The simulator runs one
-thread after the other, so that sharing gains nothing there: it takes the naive form, which takes the fewest steps, and every
+Everything here is alpha * (a @ b) + beta * addend for batches of matrices that are only strides
+into memory. `choose` picks one of the three kernels by size; `using("tiled")`, or
+INTERNALS_CUDA_MATMUL=tiled, decides otherwise. The simulator runs one thread after the other, so
+that sharing gains nothing there: it takes the naive form, which takes the fewest steps, and every
 form in small tiles when asked.
 
-How the real one differs: cuBLAS has a few hundred kernels and heuristics for choosing; integers are refused ("addmm_cuda" not
-implemented for 'Long').
+How the real one differs: cuBLAS has a few hundred kernels and heuristics for choosing; integers are
+refused ("addmm_cuda" not implemented for 'Long').
 """
 
 from __future__ import annotations
@@ -34,14 +36,20 @@ from ..launch import threads_for
 from .opmath import acc_type, dtype_of
 
 FORMS = ("naive", "tiled", "blocked")
-LARGE, MEDIUM, TINY = Blocking(128, 128, 8, 8, 8), Blocking(64, 64, 8, 4, 4), Blocking(8, 8, 4, 4, 4)
+LARGE, MEDIUM, TINY = (
+    Blocking(128, 128, 8, 8, 8),
+    Blocking(64, 64, 8, 4, 4),
+    Blocking(8, 8, 4, 4, 4),
+)
 LAST_BLOCK = 65535  # in y and z; x goes to 2**31 - 1
 
 _forced: str | None = None
 
 
 def choose(m: int, n: int, k: int) -> str:
-    """The kernel for (m, k) by (k, n): "naive", "tiled" or "blocked". Raises ValueError if told to use one there is not."""
+    """The kernel for (m, k) by (k, n): "naive", "tiled" or "blocked". Raises ValueError if told to
+    use one there is not.
+    """
     told = forced()
     if told:
         return told
@@ -58,7 +66,9 @@ def forced() -> str:
 
 @contextmanager
 def using(form: str) -> Iterator[None]:
-    """Within: all products of matrices by this kernel. Raises ValueError if there is no such form."""
+    """Within: all products of matrices by this kernel. Raises ValueError if there is no such
+    form.
+    """
     global _forced
     before, _forced = _forced, _known(form)
     try:
@@ -67,10 +77,13 @@ def using(form: str) -> Iterator[None]:
         _forced = before
 
 
-def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0) -> None:
+def multiply(
+    result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0
+) -> None:
     """result = alpha * (a @ b) + beta * addend, for three matrices or three batches of them.
 
-    Dtypes and sizes are checked already. `result` may share memory with the addend, element for element.
+    Dtypes and sizes are checked already. `result` may share memory with the addend, element for
+    element.
     """
     if not result.numel():
         return
@@ -80,12 +93,15 @@ def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, be
     if blocks > LAST_BLOCK:
         for first in range(0, blocks, LAST_BLOCK):
             some = min(LAST_BLOCK, blocks - first)
-            part, x, y, z = (t if t is None else t.narrow(0, first, some) for t in (result, a, b, addend))
+            part, x, y, z = (
+                t if t is None else t.narrow(0, first, some) for t in (result, a, b, addend)
+            )
             multiply(part, x, y, z, alpha, beta)
         return
     addend = result if addend is None else addend
     where = Product(*map(_strides, (a, b, result, addend)))
-    if n == 1 or m > 8 * LAST_BLOCK > n:  # (a @ b).T is b.T @ a.T, and threads are best along the longer side
+    if n == 1 or m > 8 * LAST_BLOCK > n:
+        # (a @ b).T is b.T @ a.T, and threads are best along the longer side
         a, b, m, n = b, a, n, m
         where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
     T, acc = result.dtype.np.type, acc_type(result.dtype)
@@ -97,26 +113,40 @@ def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, be
         naive(T)[(-(-n // x), -(-m // y), blocks), (x, y)](*arrays, m, n, k, *scaling)
     elif form == "tiled":
         side = tile_side()
-        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](*arrays, m, n, k, *scaling)
+        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](
+            *arrays, m, n, k, *scaling
+        )
     else:
         how = blocking(m, n, blocks, result.dtype)
         kernel = blocked(T, how, where.a[2] == 1, where.b[1] == 1 != where.b[2])
         kernel[how.grid(m, n, blocks), how.threads](*arrays, m, n, k, k, blocks, *scaling)
 
 
-def multiply_vector(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0) -> None:
+def multiply_vector(
+    result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0
+) -> None:
     """result = alpha * (a @ x) + beta * addend, for a matrix and vectors."""
     m, k = a.shape
     reads_runs = k > 1 and a.stride(1) == 1
-    if not m or not reads_runs or k < 32 or choose(m, 1, k) != "naive" or backend.driver().simulated:
+    if (
+        not m
+        or not reads_runs
+        or k < 32
+        or choose(m, 1, k) != "naive"
+        or backend.driver().simulated
+    ):
         column = None if addend is None else addend.unsqueeze(1)
         multiply(result.unsqueeze(1), a, x.unsqueeze(1), column, alpha, beta)
         return
     launch_rows(result, a, x, addend, alpha, beta)
 
 
-def launch_rows(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0, parts: int = 1) -> None:
-    """A block for each row of `a`, or for each of its `parts`: then `result` has a second dimension for them."""
+def launch_rows(
+    result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0, parts: int = 1
+) -> None:
+    """A block for each row of `a`, or for each of its `parts`: then `result` has a second dimension
+    for them.
+    """
     m, k = a.shape
     addend = result if addend is None else addend
     out_strides = (0, result.stride(0), result.stride(1) if parts > 1 else 0)
@@ -124,11 +154,15 @@ def launch_rows(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1,
     T, acc = result.dtype.np.type, acc_type(a.dtype)
     share = -(-k // parts)
     arrays = flat(result), flat(a), flat(x), flat(addend)
-    row_products(T, acc)[(m, parts), lanes_for(share)](*arrays, k, share, where, acc(alpha), acc(beta))
+    row_products(T, acc)[(m, parts), lanes_for(share)](
+        *arrays, k, share, where, acc(alpha), acc(beta)
+    )
 
 
 def dot(result: Any, a: Any, x: Any, longest: int = 1 << 14) -> None:
-    """result = the product of two vectors, in parts of about `longest` elements, whose sums are added in a second launch."""
+    """result = the product of two vectors, in parts of about `longest` elements, whose sums are
+    added in a second launch.
+    """
     k = a.shape[0]
     parts = max(1, min(1024, k // longest))
     row, total = a.unsqueeze(0), result.reshape(1)
@@ -143,7 +177,9 @@ def dot(result: Any, a: Any, x: Any, longest: int = 1 << 14) -> None:
 
 
 def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
-    """Blocks as large as leaves one for every multiprocessor; 8 x 8 sums of 8 bytes would take too many registers."""
+    """Blocks as large as leaves one for every multiprocessor; 8 x 8 sums of 8 bytes would take too
+    many registers.
+    """
     if backend.driver().simulated:
         return TINY
     processors = backend.driver().properties(backend.current_device()).multi_processor_count
@@ -174,8 +210,8 @@ def tiled(T: Any, side: int) -> Kernel:
 def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
     types = _types(T)
     return how.bind(
-        types["ACC"], a_along_k, b_along_k, 2, LOAD_A=kernels.element_of_a, LOAD_B=kernels.element_of_b,
-        STORE=types["STORE"], COLUMN=kernels.column,
+        types["ACC"], a_along_k, b_along_k, 2, LOAD_A=kernels.element_of_a,
+        LOAD_B=kernels.element_of_b, STORE=types["STORE"], COLUMN=kernels.column,
     )  # fmt: skip
 
 
@@ -191,7 +227,9 @@ def _types(T: Any) -> dict[str, Any]:
 
 
 def _strides(t: Any) -> tuple[int, int, int]:
-    """Of (batch, row, column), in elements. A dimension of one element may say anything; it is not walked along."""
+    """Of (batch, row, column), in elements. A dimension of one element may say anything; it is not
+    walked along.
+    """
     batch, row, column = t.stride() if t.dim() == 3 else (0, *t.stride())
     return batch, row, column
 
@@ -203,5 +241,7 @@ def _turned(strides: tuple[int, int, int]) -> tuple[int, int, int]:
 
 def _known(form: str) -> str:
     if form not in FORMS:
-        raise ValueError(f"there is no matrix product called '{form}': choose one of {', '.join(FORMS)}")
+        raise ValueError(
+            f"there is no matrix product called '{form}': choose one of {', '.join(FORMS)}"
+        )
     return form

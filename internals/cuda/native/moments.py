@@ -1,8 +1,11 @@
-"""Variance and standard deviation on the device (`aten/src/ATen/native/cuda/ReduceMomentKernel.cu`).
+"""Variance and standard deviation on the device
+(`aten/src/ATen/native/cuda/ReduceMomentKernel.cu`).
 
-One pass over the data by Welford's recurrence, with (mean, sum of squared distances, count) as the accumulator.
+One pass over the data by Welford's recurrence, with (mean, sum of squared distances, count) as the
+accumulator.
 
-How the real one differs: complex numbers go through it as two real ones; here they are left to the CPU.
+How the real one differs: complex numbers go through it as two real ones; here they are left to the
+CPU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Moving elements around: flip, roll, repeat, triangles, the gradient of `unfold` (`native/cuda/TensorTransformations.cu`, ...).
+"""Moving elements around: flip, roll, repeat, triangles, the gradient of `unfold`
+(`native/cuda/TensorTransformations.cu`, ...).
 
-How the real one differs: `tril` and `triu` have a form in place that touches only what becomes zero.
+How the real one differs: `tril` and `triu` have a form in place that touches only what becomes
+zero.
 """
 
 from __future__ import annotations
@@ -27,7 +29,17 @@ def flip(out: Any, self: Any, dims: Sequence[int]) -> None:
         return
     backwards = tuple(-s if d in dims else s for d, s in enumerate(g.strides))
     start, n = sum((g.sizes[d] - 1) * g.strides[d] for d in dims), g.numel
-    launch_1d(kernels.copy_from, n, flat(out), flat(self), n, tuple(g.sizes), tuple(out.stride()), backwards, start)
+    launch_1d(
+        kernels.copy_from,
+        n,
+        flat(out),
+        flat(self),
+        n,
+        tuple(g.sizes),
+        tuple(out.stride()),
+        backwards,
+        start,
+    )
 
 
 def roll(out: Any, self: Any, shifts: Sequence[int], dims: Sequence[int]) -> None:
@@ -48,7 +60,10 @@ def repeat(out: Any, self: Any, padded: Sequence[int], repeats: Sequence[int]) -
     split = [x for n, r in zip(padded, repeats) for x in (r, n)]
     own = (0,) * (len(repeats) - self.dim()) + tuple(self.stride())
     twice = [x for s in own for x in (0, s)]
-    copy_(alias(out, split, contiguous_strides(split), 0), alias(self, split, twice, self.storage_offset()))
+    copy_(
+        alias(out, split, contiguous_strides(split), 0),
+        alias(self, split, twice, self.storage_offset()),
+    )
 
 
 def triangle(out: Any, self: Any, diagonal: int, lower: bool) -> None:
@@ -70,4 +85,18 @@ def unfold_backward(result: Any, grad_in: Any, dim: int, size: int, step: int) -
     kernel = kernels.unfold_backward.bind(T=opmath_type(grad_in.dtype))
     sizes, strides_ = tuple(result.shape) or (1,), tuple(strides) or (0,)
     step = min(step, sizes[d])  # for a single window, any that leads beyond
-    launch_1d(kernel, n, flat(result), flat(grad_in), n, sizes, strides_, d, windows, size, step, along, within)
+    launch_1d(
+        kernel,
+        n,
+        flat(result),
+        flat(grad_in),
+        n,
+        sizes,
+        strides_,
+        d,
+        windows,
+        size,
+        step,
+        along,
+        within,
+    )

@@ -1,6 +1,7 @@
 """The negative log likelihood on the device (`aten/src/ATen/native/cuda/Loss.cu`, `NLLLoss2d.cu`).
 
-A target that is no class is found by the kernel ("device-side assert triggered"), so that the host need not look at the targets.
+A target that is no class is found by the kernel ("device-side assert triggered"), so that the host
+need not look at the targets.
 
 How the real one differs: nothing but the shape of the launches.
 """
@@ -24,13 +25,25 @@ from .reducing import Reduction, reduce
 
 
 def pick(
-    results: tuple[Any, Any], self: Any, target: Any, weight: Any, reduction: int, ignored: int, class_dim: int
+    results: tuple[Any, Any],
+    self: Any,
+    target: Any,
+    weight: Any,
+    reduction: int,
+    ignored: int,
+    class_dim: int,
 ) -> None:
-    """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
+    """The loss of each target, or the reduced one, and the sum of the weights of the targets that
+    count.
+    """
     output, total = results
     T, OUT = acc_type(self.dtype), scalar_type(self.dtype)
     numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
-    x, t, w = self.contiguous(), target.contiguous(), None if weight is None else weight.contiguous()
+    x, t, w = (
+        self.contiguous(),
+        target.contiguous(),
+        None if weight is None else weight.contiguous(),
+    )
     if reduction == NONE:
         ops.zero_(total)
         kernel = pick_kernel(T, OUT, w is not None)
@@ -41,13 +54,26 @@ def pick(
 
 
 def put(
-    result: Any, grad_output: Any, target: Any, weight: Any, reduction: int, ignored: int, total: Any, class_dim: int
+    result: Any,
+    grad_output: Any,
+    target: Any,
+    weight: Any,
+    reduction: int,
+    ignored: int,
+    total: Any,
+    class_dim: int,
 ) -> None:
-    """0 but at the target of each sample: there -weight * grad_output, divided by `total` if a mean was taken."""
+    """0 but at the target of each sample: there -weight * grad_output, divided by `total` if a mean
+    was taken.
+    """
     T, n = acc_type(result.dtype), target.numel()
     ops.zero_(result)
     numbers = (ignored, result.shape[class_dim], prod(result.shape[class_dim + 1 :]))
-    g, t, w = grad_output.contiguous(), target.contiguous(), None if weight is None else weight.contiguous()
+    g, t, w = (
+        grad_output.contiguous(),
+        target.contiguous(),
+        None if weight is None else weight.contiguous(),
+    )
     kernel = put_kernel(T, scalar_type(result.dtype), w is not None, reduction)
     launch_1d(kernel, n, flat(result), flat(g), flat(t), _array(w), flat(total), n, *numbers)
 

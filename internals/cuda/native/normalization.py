@@ -1,6 +1,8 @@
-"""Layer, group and batch normalization on the device (`native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
+"""Layer, group and batch normalization on the device (`native/cuda/layer_norm_kernel.cu`,
+`Normalization.cu`).
 
-How the real one differs: batch norm and group norm may be cuDNN's; the statistics of half-precision input are always single.
+How the real one differs: batch norm and group norm may be cuDNN's; the statistics of half-precision
+input are always single.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ Results = tuple[Any, Any, Any]
 def layer_norm(results: Results, input: Any, weight: Any, bias: Any, eps: float) -> None:
     output, mean, rstd = results
     if input.numel():
-        _normalize_rows("by_element", output, mean, rstd, input, weight, bias, mean.numel(), eps, (1, 1, 1))
+        _normalize_rows(
+            "by_element", output, mean, rstd, input, weight, bias, mean.numel(), eps, (1, 1, 1)
+        )
     else:
         ops.fill__Scalar(mean, nan)
         ops.fill__Scalar(rstd, nan)
@@ -43,20 +47,28 @@ def group_norm(
     output, mean, rstd = results
     if not input.numel():
         return
-    result = output if output.is_contiguous() else empty_contiguous(input.shape, input.dtype, input.device)
+    result = (
+        output
+        if output.is_contiguous()
+        else empty_contiguous(input.shape, input.dtype, input.device)
+    )
     _normalize_rows("by_group", result, mean, rstd, input, weight, bias, mean.numel(), eps, numbers)
     write_back((result,), (output,))
 
 
 def batch_norm(
-    results: Results, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-    eps: float,
+    results: Results, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    training: bool, momentum: float, eps: float,
 ) -> None:  # fmt: skip
     output, *saved = results
     channels, T, x = input.size(1), acc_type(input.dtype), dense(input)
     if training:
-        mean, rstd, variance = (empty_contiguous((channels,), dtype_of(T), input.device) for _ in range(3))
-        reduce(_statistics(T), x, [k for k in range(x.dim()) if k != 1], (mean, rstd, variance), T(eps))
+        mean, rstd, variance = (
+            empty_contiguous((channels,), dtype_of(T), input.device) for _ in range(3)
+        )
+        reduce(
+            _statistics(T), x, [k for k in range(x.dim()) if k != 1], (mean, rstd, variance), T(eps)
+        )
         write_back((mean, rstd), saved)
         count = input.numel() // channels if channels else 0
         unbiased = count / (count - 1) if count > 1 else nan
@@ -72,7 +84,9 @@ def batch_norm(
 
 
 def dense(input: Any, channels_last_order: bool | None = None) -> Any:
-    """`input` without gaps, NHWC or row-major: in the order asked for, or else the one its strides suggest."""
+    """`input` without gaps, NHWC or row-major: in the order asked for, or else the one its strides
+    suggest.
+    """
     if suggests_channels_last(input) if channels_last_order is None else channels_last_order:
         return input.contiguous(memory_format=channels_last)
     return input.contiguous()
@@ -84,7 +98,9 @@ def distance_of_channels(x: Any) -> int:
 
 
 def contiguous(*tensors: Any) -> list[Any]:
-    """Each of them in row-major order. Keep the list until the launch: memory that is let go of is given out again."""
+    """Each of them in row-major order. Keep the list until the launch: memory that is let go of is
+    given out again.
+    """
     return [t if t is None else t.contiguous() for t in tensors]
 
 
@@ -99,20 +115,28 @@ def reciprocal_deviation(variance: Any, eps: float, d: dt.dtype) -> Any:
 
 
 def _normalize_rows(
-    channel: str, output: Any, mean: Any, rstd: Any, input: Any, weight: Any, bias: Any, rows: int, eps: float,
-    numbers: tuple[int, int, int],
+    channel: str, output: Any, mean: Any, rstd: Any, input: Any, weight: Any, bias: Any, rows: int,
+    eps: float, numbers: tuple[int, int, int],
 ) -> None:  # fmt: skip
     n, T = input.numel() // rows, acc_type(input.dtype)
     plan = plan_for(contiguous_rows(rows, n, 1), processors(input.device.index), False)
     kernel = rows_kernel(
-        channel, plan.along_x, T, scalar_type(input.dtype), scalar_type(mean.dtype), weight is None, bias is None
+        channel,
+        plan.along_x,
+        T,
+        scalar_type(input.dtype),
+        scalar_type(mean.dtype),
+        weight is None,
+        bias is None,
     )
     tensors = contiguous(output, mean, rstd, input, weight, bias)
     counted(kernel, n)[plan.grid, plan.block](*arrays(tensors), rows, n, T(eps), *numbers)
 
 
 @cache
-def rows_kernel(channel: str, along_x: bool, T: Any, OUT: Any, STATISTIC: Any, no_weight: bool, no_bias: bool) -> Any:
+def rows_kernel(
+    channel: str, along_x: bool, T: Any, OUT: Any, STATISTIC: Any, no_weight: bool, no_bias: bool
+) -> Any:
     return kernels.normalize_rows.bind(
         T=T,
         OUT=OUT,

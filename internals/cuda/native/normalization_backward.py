@@ -1,6 +1,8 @@
-"""The gradients of layer, group and batch normalization on the device (`native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
+"""The gradients of layer, group and batch normalization on the device
+(`native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
 
-How the real one differs: there is a kernel for each norm, and for layer norm one more for tall matrices.
+How the real one differs: there is a kernel for each norm, and for layer norm one more for tall
+matrices.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Numbers = tuple[int, int, int]  # groups, channels of a group, elements of a cha
 Results = tuple[Any, Any, Any]
 
 
-def layer_norm(results: Results, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> None:
+def layer_norm(
+    results: Results, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any
+) -> None:
     dx, dw, db = results
     g, x, rows = grad_out.contiguous(), input.contiguous(), mean.numel()
     if dx is not None:
@@ -41,7 +45,14 @@ def layer_norm(results: Results, grad_out: Any, input: Any, mean: Any, rstd: Any
 
 
 def group_norm(
-    results: Results, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, sizes: Sequence[int], group: int
+    results: Results,
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    sizes: Sequence[int],
+    group: int,
 ) -> None:
     dx, dw, db = results
     g, x = grad_out.contiguous(), input.contiguous()
@@ -55,16 +66,27 @@ def group_norm(
 
 
 def batch_norm(
-    results: Results, grad_out: Any, input: Any, weight: Any, mean: Any, scale: Any, train: bool, eps: float
+    results: Results,
+    grad_out: Any,
+    input: Any,
+    weight: Any,
+    mean: Any,
+    scale: Any,
+    train: bool,
+    eps: float,
 ) -> None:
-    """`scale` is the reciprocal standard deviation of the batch (`train`), or else the running variance."""
+    """`scale` is the reciprocal standard deviation of the batch (`train`), or else the running
+    variance.
+    """
     dx, channels, T = results[0], input.size(1), acc_type(input.dtype)
     order = suggests_channels_last(input)
     x, g = dense(input, order), dense(grad_out, order)
     rstd = scale if train else reciprocal_deviation(scale, eps, dtype_of(T))
     sums: Any = ()
     if train or results[1] is not None or results[2] is not None:
-        layout = as_rows(tuple(x.shape), tuple(x.stride()), tuple(k for k in range(x.dim()) if k != 1))
+        layout = as_rows(
+            tuple(x.shape), tuple(x.stride()), tuple(k for k in range(x.dim()) if k != 1)
+        )
         sums = _parameter_gradients("of_channel", g, x, mean, rstd, layout, (1, 1, 1))
         _write(results[1:], sums)
     if dx is None:
@@ -74,7 +96,9 @@ def batch_norm(
     if train:
         tensors = [dx, g, x, *contiguous(mean, rstd, weight), *sums]
         count = T(n // channels if channels else 0)
-        launch_1d(kernels.channels_gradient.bind(**types), n, *arrays(tensors), count, n, channels, inner)
+        launch_1d(
+            kernels.channels_gradient.bind(**types), n, *arrays(tensors), count, n, channels, inner
+        )
     else:
         tensors = [dx, g, *contiguous(rstd, weight)]
         launch_1d(kernels.scaled_gradient.bind(**types), n, *arrays(tensors), n, channels, inner)
@@ -107,12 +131,16 @@ def _parameter_gradients(
     """The sums of g * x̂ and of g for each row of `layout`, in the type that sums are taken in."""
     T = acc_type(x.dtype)
     plan = plan_for(layout, processors(x.device.index))
-    dw, db = (empty_contiguous((plan.splits, layout.height), dtype_of(T), x.device) for _ in range(2))
+    dw, db = (
+        empty_contiguous((plan.splits, layout.height), dtype_of(T), x.device) for _ in range(2)
+    )
     if layout.height:
         kernel = sums_kernel(statistic, plan.along_x, len(layout.gone) == 1, T)
         tensors = [dw, db, g, x, *contiguous(mean, rstd)]
         kernel = counted(kernel, max(layout.height, layout.length))
-        kernel[plan.grid, plan.block](*arrays(tensors), layout.height, layout.length, *numbers, *layout)
+        kernel[plan.grid, plan.block](
+            *arrays(tensors), layout.height, layout.length, *numbers, *layout
+        )
     return (dw.sum(0), db.sum(0)) if plan.splits > 1 else (dw[0], db[0])
 
 

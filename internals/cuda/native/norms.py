@@ -1,6 +1,8 @@
-"""Norms, and the logarithm of a sum of exponentials, on the device (`native/cuda/ReduceNormKernel.cu`).
+"""Norms, and the logarithm of a sum of exponentials, on the device
+(`native/cuda/ReduceNormKernel.cu`).
 
-How the real one differs: `logsumexp` is composed of amax, exp, sum and log there; here it is one pass.
+How the real one differs: `logsumexp` is composed of amax, exp, sum and log there; here it is one
+pass.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def norm(result: Any, self: Any, dims: Sequence[int], p: float) -> None:
     if self.is_complex():
         raise NoKernel
     T = acc_type(result.dtype)
-    reduction = number(BY_ORDER.get(p, ANY_ORDER), T, acc_type(self.dtype), scalar_type(result.dtype))
+    reduction = number(
+        BY_ORDER.get(p, ANY_ORDER), T, acc_type(self.dtype), scalar_type(result.dtype)
+    )
     reduce(reduction, self, dims, (result,), T(p))
 
 

@@ -1,11 +1,13 @@
-"""In which type a kernel computes: `opmath_type` and `acc_type` (`aten/src/ATen/OpMathType.h`, `AccumulateType.h`).
+"""In which type a kernel computes: `opmath_type` and `acc_type` (`aten/src/ATen/OpMathType.h`,
+`AccumulateType.h`).
 
-A kernel names a type by numpy's scalar type, `np.float32`, which casts what it is called with. Numbers of half precision are
-computed with in single precision and rounded once, when they are stored: that costs nothing, as it is the memory that a kernel
-waits for. Sums of integers are taken in 64 bits.
+A kernel names a type by numpy's scalar type, `np.float32`, which casts what it is called with.
+Numbers of half precision are computed with in single precision and rounded once, when they are
+stored: that costs nothing, as it is the memory that a kernel waits for. Sums of integers are taken
+in 64 bits.
 
-How the real one differs: sums of integers of up to 32 bits are accumulated in 32 where the result is no wider; bfloat16 has the
-same rule as half precision.
+How the real one differs: sums of integers of up to 32 bits are accumulated in 32 where the result
+is no wider; bfloat16 has the same rule as half precision.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from internals.core.dtype import BY_NUMPY, dtype
 
 
 def opmath_type(d: dtype) -> Any:
-    """The numpy scalar type in which single elements of `d` are computed with: that of `d`, float32 for float16."""
+    """The numpy scalar type in which single elements of `d` are computed with: that of `d`, float32
+    for float16.
+    """
     return opmath_dtype(d).np.type
 
 
@@ -29,7 +33,9 @@ def opmath_dtype(d: dtype) -> dtype:
 
 
 def acc_type(d: dtype) -> Any:
-    """The numpy scalar type in which elements of `d` are added up: float32 for float16, int64 for integers and bools."""
+    """The numpy scalar type in which elements of `d` are added up: float32 for float16, int64 for
+    integers and bools.
+    """
     return opmath_type(d) if d.is_floating_point else np.int64
 
 

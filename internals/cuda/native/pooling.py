@@ -1,8 +1,11 @@
-"""Poolings of images and their gradients on the device (`aten/src/ATen/native/cuda/{DilatedMaxPool2d,AveragePool2d}.cu`).
+"""Poolings of images and their gradients on the device
+(`aten/src/ATen/native/cuda/{DilatedMaxPool2d,AveragePool2d}.cu`).
 
-A thread of `kernels/pooling.py` makes each element of the result. Averages of ints, which are truncated, are left to the CPU.
+A thread of `kernels/pooling.py` makes each element of the result. Averages of ints, which are
+truncated, are left to the CPU.
 
-How the real one differs: averages of ints are refused there ("avg_pool2d_out_cuda_frame" not implemented for 'Long').
+How the real one differs: averages of ints are refused there ("avg_pool2d_out_cuda_frame" not
+implemented for 'Long').
 """
 
 from __future__ import annotations
@@ -35,7 +38,17 @@ def max_pool2d_backward(result: Any, grad_output: Any, indices: Any, *how: Any) 
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
     kernel = _reaching(max_pool_backward(result.dtype.np.type), pool)
-    launch_1d(kernel, n, flat(result), flat(grad_output), flat(indices), n, pool, four(grad_output), four(indices))
+    launch_1d(
+        kernel,
+        n,
+        flat(result),
+        flat(grad_output),
+        flat(indices),
+        n,
+        pool,
+        four(grad_output),
+        four(indices),
+    )
 
 
 def avg_pool2d(y: Any, self: Any, *how: Any) -> None:
@@ -51,7 +64,9 @@ def avg_pool2d_backward(result: Any, grad_output: Any, *how: Any) -> None:
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
     kernel = avg_pool_backward(result.dtype.np.type, not how)
-    launch_1d(_reaching(kernel, pool) if how else kernel, n, flat(result), flat(grad_output), n, pool)
+    launch_1d(
+        _reaching(kernel, pool) if how else kernel, n, flat(result), flat(grad_output), n, pool
+    )
 
 
 def geometry_of(
@@ -69,7 +84,19 @@ def geometry_of(
         (int(a), int(b)) for a, b in (x.shape[-2:], y.shape[-2:], kernel, stride, padding, dilation)
     )
     override = divisor or 0
-    return Pool(x.shape[-3], sizes, places, kernel, stride, padding, dilation, four(x), four(y), override, int(padded))
+    return Pool(
+        x.shape[-3],
+        sizes,
+        places,
+        kernel,
+        stride,
+        padding,
+        dilation,
+        four(x),
+        four(y),
+        override,
+        int(padded),
+    )
 
 
 def four(t: Any) -> Strides:
@@ -103,4 +130,6 @@ def avg_pool(T: Any, adaptive: bool) -> Kernel:
 def avg_pool_backward(T: Any, adaptive: bool) -> Kernel:
     window = kernels.adaptive_window if adaptive else kernels.fixed_window
     covering = kernels.adaptive_covering if adaptive else kernels.fixed_covering
-    return kernels.avg_pool_backward.bind(T=T, ACC=acc_type(dtype_of(T)), WINDOW=window, COVERING=covering)
+    return kernels.avg_pool_backward.bind(
+        T=T, ACC=acc_type(dtype_of(T)), WINDOW=window, COVERING=covering
+    )

@@ -1,10 +1,13 @@
-"""Random numbers in tensors of the GPU (`aten/src/ATen/native/cuda/DistributionTemplates.h`, `Distributions.cu`).
+"""Random numbers in tensors of the GPU (`aten/src/ATen/native/cuda/DistributionTemplates.h`,
+`Distributions.cu`).
 
-How many threads a kernel has that draws is part of what a seed means: blocks of 256, as many as there are elements, but not more
-than the device can hold at once. So a large tensor gets other numbers from another GPU.
+How many threads a kernel has that draws is part of what a seed means: blocks of 256, as many as
+there are elements, but not more than the device can hold at once. So a large tensor gets other
+numbers from another GPU.
 
-Compared with PyTorch on a real GPU, uniform numbers, integers and bernoulli agree bit for bit, and normal numbers up to the
-precision of the fast functions they are made with there. They have nothing to do with those of the CPU.
+Compared with PyTorch on a real GPU, uniform numbers, integers and bernoulli agree bit for bit, and
+normal numbers up to the precision of the fast functions they are made with there. They have nothing
+to do with those of the CPU.
 
 How the real one differs: tensors of more than 2**31 elements are filled in several launches.
 """
@@ -48,7 +51,9 @@ def normal(self: Any, generator: Generator | None, mean: float, std: float) -> N
         parts.select(-1, 0).add_(mean)
         return
     compute = _compute_type(kind)
-    _draw(self, generator, "normal", kernels.scaled.bind(T=kind.np.type), compute(mean), compute(std))
+    _draw(
+        self, generator, "normal", kernels.scaled.bind(T=kind.np.type), compute(mean), compute(std)
+    )
 
 
 def exponential(self: Any, generator: Generator | None, rate: float) -> None:
@@ -72,12 +77,17 @@ def bernoulli_by_element(self: Any, generator: Generator | None, p: Any) -> None
     expanded = expand(p, self.shape)
     n = self.numel()
     seed, position = generator_for(generator, self.device).philox_state(10)
-    sizes, (strides, p_strides) = _by_index(self), (self.stride() or (1,), expanded.stride() or (1,))
+    sizes, (strides, p_strides) = (
+        _by_index(self),
+        (self.stride() or (1,), expanded.stride() or (1,)),
+    )
     kernel = kernels.bernoulli_by_element.bind(write=_toss(self.dtype))
     threads = (n + 3) // 4
     block = threads_for(threads, 512)
     grid = (threads + block - 1) // block
-    kernel[grid, block](flat(self), flat(expanded), n, sizes, tuple(strides), tuple(p_strides), seed, position)
+    kernel[grid, block](
+        flat(self), flat(expanded), n, sizes, tuple(strides), tuple(p_strides), seed, position
+    )
 
 
 def integers(self: Any, generator: Generator | None, low: int, span: int, wide: bool) -> None:
@@ -91,30 +101,48 @@ def integers(self: Any, generator: Generator | None, low: int, span: int, wide: 
 
 
 def _draw(
-    self: Any, generator: Generator | None, draw: str, transform: Any, a: Any, b: Any, wide: bool | None = None
+    self: Any,
+    generator: Generator | None,
+    draw: str,
+    transform: Any,
+    a: Any,
+    b: Any,
+    wide: bool | None = None,
 ) -> None:
-    """Fill `self`: `draw` names what the words become, `transform` what the numbers become. `wide`: of 64 bits each."""
+    """Fill `self`: `draw` names what the words become, `transform` what the numbers become. `wide`:
+    of 64 bits each.
+    """
     n = self.numel()
     two = self.dtype is dt.float64 if wide is None else wide
     at_once = 2 if two else 4
     blocks = execution_blocks(n, self.device)
     step = THREADS * blocks
-    seed, position = generator_for(generator, self.device).philox_state(((n - 1) // (step * at_once) + 1) * WORDS_AT_ONCE)
+    seed, position = generator_for(generator, self.device).philox_state(
+        ((n - 1) // (step * at_once) + 1) * WORDS_AT_ONCE
+    )
     sizes, (strides,) = walk(self)
-    _instance(draw, transform, two)[blocks, threads_for(n)](flat(self), n, sizes, strides, seed, position, step, a, b)
+    _instance(draw, transform, two)[blocks, threads_for(n)](
+        flat(self), n, sizes, strides, seed, position, step, a, b
+    )
 
 
 def execution_blocks(n: int, device: Any) -> int:
-    """How many blocks PyTorch launches for `n` elements: no more than can be on the device at once."""
+    """How many blocks PyTorch launches for `n` elements: no more than can be on the device at
+    once.
+    """
     properties = backend.driver().properties(device.index)
-    at_once = properties.multi_processor_count * (properties.max_threads_per_multi_processor // THREADS)
+    at_once = properties.multi_processor_count * (
+        properties.max_threads_per_multi_processor // THREADS
+    )
     return min((n + THREADS - 1) // THREADS, at_once)
 
 
 def _instance(draw: str, transform: Any, two: bool) -> Any:
     """The kernel that draws four numbers at once, or two of 64 bits."""
     kernel, numbers = (kernels.distribution2, 2) if two else (kernels.distribution4, 4)
-    return kernel.bind(draw=getattr(kernels, f"{draw}{numbers}"), write=kernels.store.bind(transform=transform))
+    return kernel.bind(
+        draw=getattr(kernels, f"{draw}{numbers}"), write=kernels.store.bind(transform=transform)
+    )
 
 
 def _toss(kind: dt.dtype) -> Any:

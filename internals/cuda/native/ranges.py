@@ -1,7 +1,7 @@
 """Tensors that count, made where they are wanted (`aten/src/ATen/native/cuda/RangeFactories.cu`).
 
-Floats are computed in their own precision here (float16 in float32), while the CPU has vectors to do it in double: the last digit
-may differ between the two, as it does in PyTorch.
+Floats are computed in their own precision here (float16 in float32), while the CPU has vectors to
+do it in double: the last digit may differ between the two, as it does in PyTorch.
 
 How the real one differs: it is the same there.
 """
@@ -25,14 +25,26 @@ def arange(out: Any, start: Any, step: Any) -> None:
     kind, n = out.dtype, out.numel()
     C = np.int64 if kind.category == dt.INTEGRAL else opmath_type(kind)
     number = int if C is np.int64 else float
-    launch_1d(kernels.arange.bind(T=kind.np.type, C=C), n, flat(out), n, C(number(start)), C(number(step)))
+    launch_1d(
+        kernels.arange.bind(T=kind.np.type, C=C), n, flat(out), n, C(number(start)), C(number(step))
+    )
 
 
 def linspace(out: Any, start: Any, end: Any) -> None:
-    """Evenly spaced values from `start` to `end` in a contiguous tensor; both are numbers that its dtype holds."""
+    """Evenly spaced values from `start` to `end` in a contiguous tensor; both are numbers that its
+    dtype holds.
+    """
     kind, n = out.dtype, out.numel()
     C = np.float32 if kind.category == dt.INTEGRAL else opmath_type(kind)
     low, high = C(start), C(end)
     with np.errstate(all="ignore"):
         step = C((high - low) / C(max(n - 1, 1)))
-    launch_1d(kernels.linspace.bind(T=kind.np.type, C=C), n, flat(out), n, low, high if n > 1 else low, step)
+    launch_1d(
+        kernels.linspace.bind(T=kind.np.type, C=C),
+        n,
+        flat(out),
+        n,
+        low,
+        high if n > 1 else low,
+        step,
+    )

@@ -1,15 +1,18 @@
-"""How a reduction is spread over the device (`setReduceConfig` in `aten/src/ATen/native/cuda/Reduce.cuh`).
+"""How a reduction is spread over the device (`setReduceConfig` in
+`aten/src/ATen/native/cuda/Reduce.cuh`).
 
-The dimensions of a tensor are of two sorts: those that are kept number the rows, those that are gone lie within a row. Adjacent
-dimensions of a sort are merged, so that nearly always one of each is left. Then two questions decide the launch:
+The dimensions of a tensor are of two sorts: those that are kept number the rows, those that are
+gone lie within a row. Adjacent dimensions of a sort are merged, so that nearly always one of each
+is left. Then two questions decide the launch:
 
-- Are neighbours in memory elements of one row, or do they belong to different rows? Threads with consecutive x should read
-  consecutive addresses, so in the first case the lanes of a row lie along x, in the second along y.
-- Are there enough rows to keep the device busy? If not, each row gets many lanes, and if a block of them is not enough, many
-  blocks, whose partial results a second launch reduces.
+- Are neighbours in memory elements of one row, or do they belong to different rows? Threads with
+  consecutive x should read consecutive addresses, so in the first case the lanes of a row lie along
+  x, in the second along y.
+- Are there enough rows to keep the device busy? If not, each row gets many lanes, and if a block of
+  them is not enough, many blocks, whose partial results a second launch reduces.
 
-How the real one differs: the same decisions, with the number of elements one thread takes as a third, and with a limit of 2^31
-elements to a launch (larger tensors are split).
+How the real one differs: the same decisions, with the number of elements one thread takes as a
+third, and with a limit of 2^31 elements to a launch (larger tensors are split).
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ class Reduction:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A reduction whose accumulator is one number: which functors of `reduction_functors.py` it is made of."""
+    """A reduction whose accumulator is one number: which functors of `reduction_functors.py` it is
+    made of.
+    """
 
     take: Any
     combine: Any
@@ -68,7 +73,13 @@ def number(recipe: Recipe, T: Any, R: Any, OUT: Any) -> Reduction:
     f = functors
     fold = f.fold_number.bind(take=_typed(recipe.take, T=T, R=R), combine=recipe.combine)
     write = f.write_number.bind(finish=_typed(recipe.finish, T=T, OUT=OUT))
-    return Reduction(accumulator("number", T), f.neutral.bind(T=T, FIRST=recipe.first), fold, recipe.combine, write)
+    return Reduction(
+        accumulator("number", T),
+        f.neutral.bind(T=T, FIRST=recipe.first),
+        fold,
+        recipe.combine,
+        write,
+    )
 
 
 class Plan(NamedTuple):
@@ -90,7 +101,9 @@ class Plan(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A tensor as rows: sizes and strides of the dimensions that number them, and of those within one."""
+    """A tensor as rows: sizes and strides of the dimensions that number them, and of those within
+    one.
+    """
 
     kept: tuple[int, ...]
     kept_strides: tuple[int, ...]
@@ -115,21 +128,28 @@ def reduce(
     ordered: bool = False,
     sources: Sequence[Any] | None = None,
 ) -> None:
-    """Reduce `self` over `dims` into `results`, which have one element a row. `ordered`: positions within a row matter.
+    """Reduce `self` over `dims` into `results`, which have one element a row. `ordered`: positions
+    within a row matter.
 
-    `sources`: what the kernel is given instead of the elements of `self`, for an `absorb` of its own.
+    `sources`: what the kernel is given instead of the elements of `self`, for an `absorb` of its
+    own.
     """
     rows = as_rows(tuple(self.shape), tuple(self.stride()), tuple(dims), ordered)
     if rows.height == 0:
         return
     count = processors(self.device.index)
     plan = plan_for(rows, count)
-    targets = [t if t.is_contiguous() else empty_contiguous(t.shape, t.dtype, t.device) for t in results]
+    targets = [
+        t if t.is_contiguous() else empty_contiguous(t.shape, t.dtype, t.device) for t in results
+    ]
     outs, elements = [flat(t) for t in targets], [flat(self)] if sources is None else list(sources)
     if plan.splits == 1:
         _launch(reduction, plan, rows, elements, outs, parameter, True)
     else:
-        parts = [empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device) for t in reduction.kind.parts]
+        parts = [
+            empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device)
+            for t in reduction.kind.parts
+        ]
         between = [flat(t) for t in parts]
         _launch(reduction, plan, rows, elements, between, parameter, True, False)
         last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
@@ -138,8 +158,12 @@ def reduce(
 
 
 @lru_cache(maxsize=1 << 12)
-def as_rows(sizes: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, ...], ordered: bool = False) -> Rows:
-    """The dimensions of a tensor, sorted into those kept and those gone; where order does not matter, by stride."""
+def as_rows(
+    sizes: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, ...], ordered: bool = False
+) -> Rows:
+    """The dimensions of a tensor, sorted into those kept and those gone; where order does not
+    matter, by stride.
+    """
     kept = _merged([(sizes[d], strides[d]) for d in range(len(sizes)) if d not in dims])
     gone = [(sizes[d], strides[d]) for d in sorted(dims)]
     if not ordered:
@@ -148,22 +172,29 @@ def as_rows(sizes: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, .
 
 
 def contiguous_rows(rows: int, n: int, inner: int) -> Rows:
-    """Rows of a contiguous tensor of which all but one dimension number them; the elements of a row lie `inner` apart."""
+    """Rows of a contiguous tensor of which all but one dimension number them; the elements of a row
+    lie `inner` apart.
+    """
     return Rows((rows,), (n if inner == 1 else 1,), (n,), (inner,))
 
 
 @lru_cache(maxsize=1 << 12)
 def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
-    """The launch for `rows` on a device with that many multiprocessors. Unless it `may_split`, each row stays in one block."""
+    """The launch for `rows` on a device with that many multiprocessors. Unless it `may_split`, each
+    row stays in one block.
+    """
     count, n = rows.height, rows.length
-    along_x = n >= 16 and (count == 1 or rows.gone_strides[-1] < rows.kept_strides[-1] or rows.kept_strides[-1] == 0)
+    along_x = n >= 16 and (
+        count == 1 or rows.gone_strides[-1] < rows.kept_strides[-1] or rows.kept_strides[-1] == 0
+    )
     if along_x:
         lanes = min(THREADS, max(32, _power_of_two(-(-n // UNROLL))))
         width = min(THREADS // lanes, _power_of_two(count))
     else:
         width = min(THREADS, max(32, _power_of_two(count)))
         lanes = 1
-        if -(-count // width) < processors * BLOCKS_PER_PROCESSOR:  # too few threads: several lanes to a row
+        if -(-count // width) < processors * BLOCKS_PER_PROCESSOR:
+            # too few threads: several lanes to a row
             width = 32
             lanes = min(THREADS // width, _power_of_two(-(-n // LEAST)))
     blocks = -(-count // width)
@@ -172,14 +203,19 @@ def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
 
 
 def _launch(
-    reduction: Reduction, plan: Plan, rows: Rows, sources: list[Any], outs: list[Any], parameter: Any, first: bool,
-    last: bool = True,
+    reduction: Reduction, plan: Plan, rows: Rows, sources: list[Any], outs: list[Any],
+    parameter: Any, first: bool, last: bool = True,
 ) -> None:  # fmt: skip
     kernel = instance(reduction, plan.along_x, len(rows.gone) == 1, first, last)
     kernel = counted(kernel, max(rows.height, rows.length))
     missing = (0, 0)
     kernel[plan.grid, plan.block](
-        *(*outs, *missing)[:3], *(*sources, *missing)[:3], rows.height, rows.length, parameter, *rows
+        *(*outs, *missing)[:3],
+        *(*sources, *missing)[:3],
+        rows.height,
+        rows.length,
+        parameter,
+        *rows,
     )
 
 
@@ -207,7 +243,9 @@ def write_back(targets: Sequence[Any], results: Sequence[Any]) -> None:
 
 
 def converted(self: Any, d: dtype) -> Any:
-    """`self`, or a copy of dtype `d` where a kernel should not convert as it reads: from floating point to integers."""
+    """`self`, or a copy of dtype `d` where a kernel should not convert as it reads: from floating
+    point to integers.
+    """
     if self.dtype.is_floating_point and not d.is_floating_point:
         return ops._to_copy(self, d, None, None, None, False, None)
     return self
@@ -216,7 +254,9 @@ def converted(self: Any, d: dtype) -> Any:
 def examples(
     reduction: Reduction, source: str, outs: Sequence[str], parameter: Any
 ) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The instances of a reduction with their arguments' types: along x and y, to results, to parts, and of parts."""
+    """The instances of a reduction with their arguments' types: along x and y, to results, to
+    parts, and of parts.
+    """
     missing = (int, int)
     final = (*[f"{t}[:]" for t in outs], *missing)[:3]
     parts = (*[f"{np.dtype(t).name}[:]" for t in reduction.kind.parts], *missing)[:3]
@@ -232,11 +272,15 @@ def examples(
 
 def _typed(function: Any, **types: Any) -> Any:
     """`function` with those of `types` that are template parameters of its own."""
-    return function.bind(**{name: value for name, value in types.items() if name in function.names()})
+    return function.bind(
+        **{name: value for name, value in types.items() if name in function.names()}
+    )
 
 
 def _merged(pairs: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and strides with neighbours merged where one continues the other; at least one dimension."""
+    """Sizes and strides with neighbours merged where one continues the other; at least one
+    dimension.
+    """
     merged: list[tuple[int, int]] = []
     for size, stride in pairs:
         if size == 1:

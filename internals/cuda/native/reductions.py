@@ -1,4 +1,5 @@
-"""Sums, products, means, "is any", "are all" on the device (`native/cuda/ReduceSumProdKernel.cu`, `ReduceLogicKernel.cu`).
+"""Sums, products, means, "is any", "are all" on the device (`native/cuda/ReduceSumProdKernel.cu`,
+`ReduceLogicKernel.cu`).
 
 Each is a choice of functors for the one reduction kernel. Complex numbers are reduced on the CPU.
 

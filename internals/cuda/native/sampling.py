@@ -1,8 +1,10 @@
-"""`randperm` and `multinomial` (`aten/src/ATen/native/cuda/Randperm.cu`, `MultinomialKernel.cu`, `native/Distributions.cpp`).
+"""`randperm` and `multinomial` (`aten/src/ATen/native/cuda/Randperm.cu`, `MultinomialKernel.cu`,
+`native/Distributions.cpp`).
 
-A permutation is what sorting random keys does to 0, 1, 2, ... Keys are short, so that sorting is cheap, and long enough that few
-are the same; those get shuffled among themselves. A sample without replacement is a race: each category finishes after an
-exponential time divided by its weight, and the first ones win.
+A permutation is what sorting random keys does to 0, 1, 2, ... Keys are short, so that sorting is
+cheap, and long enough that few are the same; those get shuffled among themselves. A sample without
+replacement is a race: each category finishes after an exponential time divided by its weight, and
+the first ones win.
 
 Sorting and finding the largest are operators of their own, `sort` and `topk`.
 
@@ -54,10 +56,14 @@ def key_bits(n: int) -> int:
     return min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
 
 
-def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None) -> Any:
-    """`num_samples` indices from each row, drawn with probabilities proportional to its weights. The host waits, to check them.
+def multinomial(
+    self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None
+) -> Any:
+    """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
+    The host waits, to check them.
 
-    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
+    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too
+    few to draw from.
     """
     on_cpu = ops._to_copy(self, None, None, CPU, None, False, None)
     check_weights(self, array(on_cpu), num_samples, replacement)

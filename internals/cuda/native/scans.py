@@ -30,7 +30,11 @@ def _scan(combine: Any, target: Any, self: Any, d: int) -> None:
         raise NoKernel
     source = converted(self, target.dtype).contiguous()
     shares = target is not source and target._storage is source._storage
-    result = empty_contiguous(self.shape, target.dtype, self.device) if shares or not target.is_contiguous() else target
+    result = (
+        empty_contiguous(self.shape, target.dtype, self.device)
+        if shares or not target.is_contiguous()
+        else target
+    )
     n, inner = (self.shape[d], prod(self.shape[d + 1 :])) if self.dim() else (1, 1)
     _launch(combine, result, source, n, inner)
     write_back((result,), (target,))
@@ -41,10 +45,16 @@ cumsum, cumprod = partial(_scan, add), partial(_scan, mul)
 
 def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
     """Scan contiguous `source`, rows of `n` elements that lie `inner` apart, into `result`."""
-    T, R, OUT = acc_type(result.dtype), _read_as(source.dtype, result.dtype), scalar_type(result.dtype)
+    T, R, OUT = (
+        acc_type(result.dtype),
+        _read_as(source.dtype, result.dtype),
+        scalar_type(result.dtype),
+    )
     rows = result.numel() // n
     if inner > 1:
-        launch_1d(column_kernel(combine, T, R, OUT), rows, flat(result), flat(source), rows, n, inner)
+        launch_1d(
+            column_kernel(combine, T, R, OUT), rows, flat(result), flat(source), rows, n, inner
+        )
         return
     chunk = _chunk(n, rows, processors(result.device.index) * BLOCKS_PER_PROCESSOR)
     chunks = -(-n // chunk)
@@ -56,11 +66,15 @@ def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
         _launch(combine, totals, totals, chunks, 1)
     threads = threads_for(-(-chunk // kernels.ITEMS), THREADS)
     so_far = flat(result if totals is None else totals)
-    row_kernel(combine, T, R, OUT)[rows * chunks, threads](flat(result), flat(source), so_far, n, chunk, chunks)
+    row_kernel(combine, T, R, OUT)[rows * chunks, threads](
+        flat(result), flat(source), so_far, n, chunk, chunks
+    )
 
 
 def _chunk(n: int, rows: int, blocks: int) -> int:
-    """How long the parts of a row are: whole tiles, and so many parts that `blocks` blocks have work, if there is enough."""
+    """How long the parts of a row are: whole tiles, and so many parts that `blocks` blocks have
+    work, if there is enough.
+    """
     parts = max(1, min(blocks // rows, n // (4 * TILE)))
     return n if parts == 1 else -(-n // (parts * TILE)) * TILE
 

@@ -1,12 +1,15 @@
-"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add` (`native/cuda/ScatterGatherKernel.cu`).
+"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add`
+(`native/cuda/ScatterGatherKernel.cu`).
 
-`index_select` and `index_add` are the same kernels as `gather` and `scatter_add`: their index has one element for a whole slice,
-so that its stride is 0 in all other dimensions. Indices lie on the device, and the kernel itself finds out that one is out of
-range.
+`index_select` and `index_add` are the same kernels as `gather` and `scatter_add`: their index has
+one element for a whole slice, so that its stride is 0 in all other dimensions. Indices lie on the
+device, and the kernel itself finds out that one is out of range.
 
-Where an index occurs twice, it is left to chance which element `scatter` leaves there, and in which order floats add up.
+Where an index occurs twice, it is left to chance which element `scatter` leaves there, and in which
+order floats add up.
 
-How the real one differs: `index_add` and `index_put_` with `accumulate` sort indices when deterministic results are asked for.
+How the real one differs: `index_add` and `index_put_` with `accumulate` sort indices when
+deterministic results are asked for.
 """
 
 from __future__ import annotations
@@ -58,27 +61,55 @@ def scatter(target: Any, d: int, index: Any, src: Any, reduce: str) -> None:
         _multiply(target, d, index, src)
     else:
         n = index.numel()
-        along = (_without(d, target), _strides(src), strides, sizes_of(target)[d], _strides(target)[d])
+        along = (
+            _without(d, target),
+            _strides(src),
+            strides,
+            sizes_of(target)[d],
+            _strides(target)[d],
+        )
         launch_1d(kernels.scatter, n, flat(target), flat(src), flat(index), n, tuple(sizes), *along)
 
 
-def _gather(out: Any, source: Any, d: int, index: Any, sizes: Sequence[int], index_strides: tuple[int, ...]) -> None:
+def _gather(
+    out: Any, source: Any, d: int, index: Any, sizes: Sequence[int], index_strides: tuple[int, ...]
+) -> None:
     n = out.numel()
-    along = (_strides(out), _without(d, source), index_strides, sizes_of(source)[d], _strides(source)[d])
+    along = (
+        _strides(out),
+        _without(d, source),
+        index_strides,
+        sizes_of(source)[d],
+        _strides(source)[d],
+    )
     launch_1d(kernels.gather, n, flat(out), flat(source), flat(index), n, tuple(sizes), *along)
 
 
 def _add(
-    target: Any, d: int, index: Any, sizes: Sequence[int], index_strides: tuple[int, ...], source: Any, factor: Any
+    target: Any,
+    d: int,
+    index: Any,
+    sizes: Sequence[int],
+    index_strides: tuple[int, ...],
+    source: Any,
+    factor: Any,
 ) -> None:
     n = int(np.prod(sizes))
     if not n:
         return
 
     def add(wide: Any, T: Any) -> None:
-        along = (_without(d, wide), _strides(source), index_strides, sizes_of(wide)[d], _strides(wide)[d])
+        along = (
+            _without(d, wide),
+            _strides(source),
+            index_strides,
+            sizes_of(wide)[d],
+            _strides(wide)[d],
+        )
         kernel = kernels.scatter_add.bind(T=T)
-        launch_1d(kernel, n, flat(wide), flat(source), flat(index), n, tuple(sizes), *along, T(factor))
+        launch_1d(
+            kernel, n, flat(wide), flat(source), flat(index), n, tuple(sizes), *along, T(factor)
+        )
 
     add_atomically(target, add)
 

@@ -1,4 +1,5 @@
-"""`softmax` and `log_softmax` on the device (`aten/src/ATen/native/cuda/SoftMax.cu`: `host_softmax`).
+"""`softmax` and `log_softmax` on the device (`aten/src/ATen/native/cuda/SoftMax.cu`:
+`host_softmax`).
 
 How the real one differs: it can turn half precision into single as it goes (`half_to_float`).
 """
@@ -20,7 +21,11 @@ from .reducing import Plan, contiguous_rows, plan_for, processors, write_back
 
 
 def _forward(name: str, result: Any, self: Any, d: int) -> None:
-    target = result if result.is_contiguous() and result is not self else empty_contiguous(self.shape, self.dtype, self.device)
+    target = (
+        result
+        if result.is_contiguous() and result is not self
+        else empty_contiguous(self.shape, self.dtype, self.device)
+    )
     rows, n, inner, plan = _layout(target, d)
     kernel = forward_kernel(name, plan.along_x, acc_type(self.dtype), scalar_type(self.dtype))
     x = self.contiguous()
@@ -36,14 +41,24 @@ def _backward(name: str, result: Any, grad_output: Any, output: Any, d: int) -> 
 
 
 softmax, log_softmax = partial(_forward, "softmax"), partial(_forward, "log_softmax")
-softmax_backward, log_softmax_backward = partial(_backward, "softmax"), partial(_backward, "log_softmax")
+softmax_backward, log_softmax_backward = (
+    partial(_backward, "softmax"),
+    partial(_backward, "log_softmax"),
+)
 
 
 def _layout(t: Any, d: int) -> tuple[int, int, int, Plan]:
-    """(rows, their length, the distance of their elements, the launch) for dimension `d`; a 0-d tensor is a row of one."""
+    """(rows, their length, the distance of their elements, the launch) for dimension `d`; a 0-d
+    tensor is a row of one.
+    """
     n, inner = (t.shape[d], prod(t.shape[d + 1 :])) if t.dim() else (1, 1)
     rows = t.numel() // n
-    return rows, n, inner, plan_for(contiguous_rows(rows, n, inner), processors(t.device.index), False)
+    return (
+        rows,
+        n,
+        inner,
+        plan_for(contiguous_rows(rows, n, inner), processors(t.device.index), False),
+    )
 
 
 @cache

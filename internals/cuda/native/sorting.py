@@ -1,9 +1,11 @@
-"""`sort` and `topk` on the device, for rows of up to 1024 elements (`aten/src/ATen/native/cuda/Sort.cpp`, `TensorTopK.cpp`).
+"""`sort` and `topk` on the device, for rows of up to 1024 elements
+(`aten/src/ATen/native/cuda/Sort.cpp`, `TensorTopK.cpp`).
 
-Longer rows are sorted on the CPU, by the fallback that every operator without a kernel takes: it is counted, seen in the dispatch
-trace, and an error where fallbacks are not allowed.
+Longer rows are sorted on the CPU, by the fallback that every operator without a kernel takes: it is
+counted, seen in the dispatch trace, and an error where fallbacks are not allowed.
 
-How the real one differs: it sorts rows of any length, and `topk` finds the k-th element by its digits (radix select) first.
+How the real one differs: it sorts rows of any length, and `topk` finds the k-th element by its
+digits (radix select) first.
 """
 
 from __future__ import annotations

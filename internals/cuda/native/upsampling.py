@@ -1,4 +1,5 @@
-"""Nearest and bilinear resampling of images on the device (`aten/src/ATen/native/cuda/UpSample{Nearest,Bilinear}2d.cu`).
+"""Nearest and bilinear resampling of images on the device
+(`aten/src/ATen/native/cuda/UpSample{Nearest,Bilinear}2d.cu`).
 
 The other filters, and other numbers of dimensions, are left to the CPU.
 
@@ -38,15 +39,27 @@ def _backward(how: str, x: Any, grad: Any, aligned: bool, scales: Sequence[float
         raise NoKernel
     n, T = x.numel(), grad.dtype.np.type
     steps = _steps(how, T, x, grad, aligned, scales)
-    launch_1d(_kernel("upsample_backward", how, T), n, flat(x), flat(grad), n, *steps, _resize(x, grad, aligned))
+    launch_1d(
+        _kernel("upsample_backward", how, T),
+        n,
+        flat(x),
+        flat(grad),
+        n,
+        *steps,
+        _resize(x, grad, aligned),
+    )
 
 
 nearest, linear = partial(_forward, NEAREST), partial(_forward, LINEAR)
 nearest_backward, linear_backward = partial(_backward, NEAREST), partial(_backward, LINEAR)
 
 
-def _steps(how: str, T: Any, x: Any, y: Any, aligned: bool, scales: Sequence[float | None]) -> list[Any]:
-    """How far it is in the image from one position of the result to the next, down and to the right."""
+def _steps(
+    how: str, T: Any, x: Any, y: Any, aligned: bool, scales: Sequence[float | None]
+) -> list[Any]:
+    """How far it is in the image from one position of the result to the next, down and to the
+    right.
+    """
     acc, steps = _acc(how, T), []
     for n, m, scale in zip(x.shape[2:], y.shape[2:], scales):
         if n == m:
@@ -77,4 +90,6 @@ def _kernel(name: str, how: str, T: Any) -> Kernel:
         return kernels.upsample.bind(T=T, ACC=value, SOURCE=source, MIXES=how == LINEAR)
     total = np.float64 if T is np.float64 else np.float32
     readers, share = kernels.readers.bind(ACC=acc), kernels.share.bind(ACC=acc)
-    return kernels.upsample_backward.bind(T=T, ACC=total, SOURCE=source, READERS=readers, SHARE=share)
+    return kernels.upsample_backward.bind(
+        T=T, ACC=total, SOURCE=source, READERS=readers, SHARE=share
+    )

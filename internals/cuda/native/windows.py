@@ -22,30 +22,61 @@ from .pooling import four
 Pair = Sequence[int]
 
 
-def im2col(out: Any, self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair, places: Pair) -> None:
+def im2col(
+    out: Any,
+    self: Any,
+    kernel_size: Pair,
+    dilation: Pair,
+    padding: Pair,
+    stride: Pair,
+    places: Pair,
+) -> None:
     if not has_kernel(self.dtype):
         raise NoKernel
-    how = _geometry(self.shape[-2:], places, kernel_size, stride, padding, dilation, four(self), self.shape[-3])
+    how = _geometry(
+        self.shape[-2:], places, kernel_size, stride, padding, dilation, four(self), self.shape[-3]
+    )
     n, (rows, windows) = out.numel(), out.shape[-2:]
     launch_1d(_im2col(self.dtype.np.type), n, flat(out), flat(self), n, rows, windows, how)
 
 
-def col2im(out: Any, self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair, places: Pair) -> None:
+def col2im(
+    out: Any,
+    self: Any,
+    kernel_size: Pair,
+    dilation: Pair,
+    padding: Pair,
+    stride: Pair,
+    places: Pair,
+) -> None:
     if self.dtype.is_complex:
         raise NoKernel
     how = _geometry(out.shape[-2:], places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
     n, windows = out.numel(), places[0] * places[1]
-    kernel = counted(_col2im(self.dtype.np.type), sum(map(max, (how.sizes, how.padding, how.stride))))
+    kernel = counted(
+        _col2im(self.dtype.np.type), sum(map(max, (how.sizes, how.padding, how.stride)))
+    )
     launch_1d(kernel, n, flat(out), flat(self.contiguous()), n, windows, how)
 
 
 def _geometry(
-    sizes: Pair, places: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, image: Any, channels: int
+    sizes: Pair,
+    places: Pair,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    image: Any,
+    channels: int,
 ) -> Windows:
     """Windows over an image; the columns as (image and channel, element of the kernel, *places)."""
-    size, place, k, s, p, d = ((int(a), int(b)) for a, b in (sizes, places, kernel, stride, padding, dilation))
+    size, place, k, s, p, d = (
+        (int(a), int(b)) for a, b in (sizes, places, kernel, stride, padding, dilation)
+    )
     taps, windows = k[0] * k[1], place[0] * place[1]
-    return Windows(size, place, k, s, p, d, image, (taps * windows, windows, place[1], 1), taps, channels, 1)
+    return Windows(
+        size, place, k, s, p, d, image, (taps * windows, windows, place[1], 1), taps, channels, 1
+    )
 
 
 @cache

@@ -1,17 +1,20 @@
-"""A CUDA driver on the CPU: everything `Driver` promises, deferred, in simulated time, with real results.
+"""A CUDA driver on the CPU: everything `Driver` promises, deferred, in simulated time, with real
+results.
 
-A call costs the host some simulated microseconds and queues a task; tasks run when the clock passes them (`schedule.py`). So a
-copy queued with `non_blocking=True` has not happened yet when the next line of the program reads its destination, and memory
-given back too early is really overwritten.
+A call costs the host some simulated microseconds and queues a task; tasks run when the clock passes
+them (`schedule.py`). So a copy queued with `non_blocking=True` has not happened yet when the next
+line of the program reads its destination, and memory given back too early is really overwritten.
 
-A kernel that fails stops its device: what is queued behind it does nothing, and the next call that waits for the device
-raises. With CUDA_LAUNCH_BLOCKING=1 every launch waits, so that the error comes from the launch itself.
+A kernel that fails stops its device: what is queued behind it does nothing, and the next call that
+waits for the device raises. With CUDA_LAUNCH_BLOCKING=1 every launch waits, so that the error comes
+from the launch itself.
 
 Mirrors nothing in PyTorch: it stands for libcuda.
 
-How the real one differs: after a kernel failed every further call fails, until the process ends; here the device works again once
-the error was raised, so that a notebook can go on. Calls that only queue may report an earlier error too. A pageable copy to the
-device returns once the bytes are in a staging buffer; here the host waits for its end.
+How the real one differs: after a kernel failed every further call fails, until the process ends;
+here the device works again once the error was raised, so that a notebook can go on. Calls that only
+queue may report an earlier error too. A pageable copy to the device returns once the bytes are in a
+staging buffer; here the host waits for its end.
 """
 
 from __future__ import annotations
@@ -26,7 +29,15 @@ from typing import Any
 from ..activity import Activity
 from ..backend import explain
 from ..device_array import DeviceArray
-from ..driver import COPY_KINDS, CudaError, DeviceProperties, Dim3, Driver, DriverEvent, IllegalMemoryAccess
+from ..driver import (
+    COPY_KINDS,
+    CudaError,
+    DeviceProperties,
+    Dim3,
+    Driver,
+    DriverEvent,
+    IllegalMemoryAccess,
+)
 from .execution import Runner, as_cuda_error, runner
 from .memory import AddressSpace, PinnedMemory
 from .model import Model
@@ -38,24 +49,36 @@ NAME = "Simulated GPU"
 
 
 class SimulatedDriver(Driver):
-    """`devices` simulated devices with `memory` bytes each. `numba`: kernels run on numba's simulator, not in the interpreter."""
+    """`devices` simulated devices with `memory` bytes each. `numba`: kernels run on numba's
+    simulator, not in the interpreter.
+    """
 
     simulated = True
 
     def __init__(
-        self, devices: int = 1, memory: int = 1 << 30, model: Model | None = None, numba: bool = False
+        self,
+        devices: int = 1,
+        memory: int = 1 << 30,
+        model: Model | None = None,
+        numba: bool = False,
     ) -> None:
         self.model = model or Model()
         self._run_kernel: Runner = runner(numba)
         self._memory = [AddressSpace(device, memory) for device in range(devices)]
         self._pinned = PinnedMemory()
         slots = {"kernels": self.model.multi_processors, "h2d": 1, "d2h": 1}
-        engines = {(device, name): Engine(n) for device in range(devices) for name, n in slots.items()}
+        engines = {
+            (device, name): Engine(n) for device in range(devices) for name, n in slots.items()
+        }
         self.schedule = Schedule(engines, self._finish)
         for device in range(devices):
             self.schedule.queues[device, 0] = Queue(device, 0)
-        self._failed: dict[int, Exception] = {}  # what went wrong on a device and was not raised yet
-        self._stream_handles, self._event_handles = count(STREAM_HANDLES, 0x10), count(EVENT_HANDLES, 0x10)
+        # what went wrong on a device and was not raised yet
+        self._failed: dict[int, Exception] = {}
+        self._stream_handles, self._event_handles = (
+            count(STREAM_HANDLES, 0x10),
+            count(EVENT_HANDLES, 0x10),
+        )
         self._correlations = count(1)
         self._recorder: Callable[[Activity], None] | None = None
         self._recorded_from = self._first_recorded = 0  # a time and a correlation
@@ -119,7 +142,11 @@ class SimulatedDriver(Driver):
 
     def host_free(self, pointer: int) -> None:
         with self._lock:
-            pending = [task for device in range(self.device_count()) for task in self.schedule.pending(device)]
+            pending = [
+                task
+                for device in range(self.device_count())
+                for task in self.schedule.pending(device)
+            ]
             self._wait("cudaFreeHost", self.model.malloc, pending)
             _release(self._pinned, pointer)
 
@@ -145,17 +172,22 @@ class SimulatedDriver(Driver):
             if stream:
                 del self.schedule.queues[device, stream]
 
-    def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
+    def launch(
+        self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]
+    ) -> None:
         name = str(getattr(kernel, "name", None) or getattr(kernel, "__name__", kernel))
         blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
         if not 1 <= threads <= 1024 or min(*grid, *block) < 1:
             detail = f"kernel {name}, grid {grid}, block {block}"
-            raise CudaError(explain("invalid configuration argument", "cudaErrorInvalidConfiguration", detail))
+            raise CudaError(
+                explain("invalid configuration argument", "cudaErrorInvalidConfiguration", detail)
+            )
         memory = self._memory[device]
         args = tuple(a.queued() if isinstance(a, DeviceArray) else a for a in args)
         task = Task(
-            name, "kernel", device, stream, lambda: self._run_kernel(kernel, grid, block, args, memory),
-            self.model.kernel(args), "kernels", min(blocks, self.model.multi_processors), grid=grid, block=block,
+            name, "kernel", device, stream,
+            lambda: self._run_kernel(kernel, grid, block, args, memory), self.model.kernel(args),
+            "kernels", min(blocks, self.model.multi_processors), grid=grid, block=block,
         )  # fmt: skip
         with self._lock:
             self._enqueue("cudaLaunchKernel", task)
@@ -178,14 +210,20 @@ class SimulatedDriver(Driver):
                 name += " (Pinned)" if pinned else " (Pageable)"
                 duration = self.model.host_copy(nbytes, pinned)
             elif target is source:
-                duration, engine, slots = self.model.device_copy(nbytes), "kernels", self.model.multi_processors
+                duration, engine, slots = (
+                    self.model.device_copy(nbytes),
+                    "kernels",
+                    self.model.multi_processors,
+                )
             else:
                 name, duration, engine = "Memcpy PtoP", self.model.peer_copy(nbytes), "d2h"
 
             def transfer() -> None:
                 ctypes.memmove(_address(target, dst, nbytes), _address(source, src, nbytes), nbytes)
 
-            task = Task(name, kind, device, stream, transfer, duration, engine, slots, nbytes=nbytes)
+            task = Task(
+                name, kind, device, stream, transfer, duration, engine, slots, nbytes=nbytes
+            )
             self._enqueue("cudaMemcpyAsync", task, wait=not pinned)
             if not pinned:
                 self._raise_failure(device)
@@ -196,8 +234,9 @@ class SimulatedDriver(Driver):
         with self._lock:
             memory = self._reachable(pointer, nbytes)
             task = Task(
-                "Memset (Device)", "memset", device, stream, lambda: memory.view(pointer, nbytes).fill(byte & 0xFF),
-                self.model.memset(nbytes), "kernels", self.model.multi_processors, nbytes=nbytes,
+                "Memset (Device)", "memset", device, stream,
+                lambda: memory.view(pointer, nbytes).fill(byte & 0xFF), self.model.memset(nbytes),
+                "kernels", self.model.multi_processors, nbytes=nbytes,
             )  # fmt: skip
             self._enqueue("cudaMemsetAsync", task)
 
@@ -205,7 +244,17 @@ class SimulatedDriver(Driver):
         """Queue a kernel of one block that does nothing for that long."""
         with self._lock:
             duration = int(cycles / self.model.clock_rate)
-            task = Task("spin", "kernel", device, stream, None, duration, "kernels", grid=(1, 1, 1), block=(1, 1, 1))
+            task = Task(
+                "spin",
+                "kernel",
+                device,
+                stream,
+                None,
+                duration,
+                "kernels",
+                grid=(1, 1, 1),
+                block=(1, 1, 1),
+            )
             self._enqueue("cudaLaunchKernel", task)
 
     def record_event(self, device: int, stream: int, timing: bool = False) -> DriverEvent:
@@ -218,7 +267,9 @@ class SimulatedDriver(Driver):
         assert isinstance(event, SimulatedEvent)
         with self._lock:
             after = () if event.task.done else (event.task,)
-            self._enqueue("cudaStreamWaitEvent", Task("wait for event", "wait", device, stream, after=after))
+            self._enqueue(
+                "cudaStreamWaitEvent", Task("wait for event", "wait", device, stream, after=after)
+            )
 
     # Waiting
 
@@ -232,12 +283,16 @@ class SimulatedDriver(Driver):
     def synchronize_stream(self, device: int, stream: int) -> None:
         with self._lock:
             last = self._queue(device, stream).last
-            self._wait("cudaStreamSynchronize", self.model.call, [last] if last else [], device, stream)
+            self._wait(
+                "cudaStreamSynchronize", self.model.call, [last] if last else [], device, stream
+            )
             self._raise_failure(device)
 
     def synchronize(self, device: int) -> None:
         with self._lock:
-            self._wait("cudaDeviceSynchronize", self.model.call, self.schedule.pending(device), device)
+            self._wait(
+                "cudaDeviceSynchronize", self.model.call, self.schedule.pending(device), device
+            )
             self._raise_failure(device)
 
     # Watching
@@ -257,13 +312,17 @@ class SimulatedDriver(Driver):
 
     # Calls and tasks
 
-    def _call(self, name: str, nanoseconds: int, device: int = 0, stream: int = 0, correlation: int = 0) -> None:
+    def _call(
+        self, name: str, nanoseconds: int, device: int = 0, stream: int = 0, correlation: int = 0
+    ) -> None:
         """The host is in driver call `name` for that long."""
         start = self.schedule.now
         self.schedule.spend(nanoseconds)
         self._tell_call(name, start, device, stream, correlation)
 
-    def _wait(self, name: str, nanoseconds: int, tasks: list[Task], device: int = 0, stream: int = 0) -> None:
+    def _wait(
+        self, name: str, nanoseconds: int, tasks: list[Task], device: int = 0, stream: int = 0
+    ) -> None:
         """The host is in driver call `name` until all `tasks` are done."""
         start = self.schedule.now
         self.schedule.spend(nanoseconds)
@@ -283,19 +342,33 @@ class SimulatedDriver(Driver):
             self.schedule.wait_for(task)
         self._tell_call(name, start, task.device, task.stream, task.correlation, after)
 
-    def _tell_call(self, name: str, start: int, device: int, stream: int, correlation: int = 0, after: int = 0) -> None:
+    def _tell_call(
+        self, name: str, start: int, device: int, stream: int, correlation: int = 0, after: int = 0
+    ) -> None:
         if self._recorder is not None:
             zero = self._recorded_from
             end = self.schedule.now - zero
-            call = Activity(name, "host", device, stream, start - zero, end, correlation=correlation, waits_for=after)
+            call = Activity(
+                name,
+                "host",
+                device,
+                stream,
+                start - zero,
+                end,
+                correlation=correlation,
+                waits_for=after,
+            )
             self._recorder(call)
 
     def _finish(self, task: Task) -> None:
-        """The schedule has come to the end of `task`: it takes effect, unless something failed before it."""
+        """The schedule has come to the end of `task`: it takes effect, unless something failed
+        before it.
+        """
         if task.action is not None and task.device not in self._failed:
             try:
                 task.action()
-            except Exception as error:  # whatever went wrong in a kernel comes out when somebody waits for it
+            except Exception as error:
+                # whatever went wrong in a kernel comes out when somebody waits for it
                 self._failed[task.device] = error
         recorder, zero = self._recorder, self._recorded_from
         if recorder is None or task.kind == "wait" or task.correlation < self._first_recorded:
@@ -303,13 +376,15 @@ class SimulatedDriver(Driver):
         assert task.start is not None and task.end is not None
         recorder(
             Activity(
-                task.name, task.kind, task.device, task.stream, task.start - zero, task.end - zero, task.nbytes, task.grid,
-                task.block, task.correlation,
+                task.name, task.kind, task.device, task.stream, task.start - zero, task.end - zero,
+                task.nbytes, task.grid, task.block, task.correlation,
             )
         )  # fmt: skip
 
     def _raise_failure(self, device: int) -> None:
-        """Raise what went wrong on the device since the last time; what was queued behind it is lost."""
+        """Raise what went wrong on the device since the last time; what was queued behind it is
+        lost.
+        """
         if device in self._failed:
             for task in self.schedule.pending(device):
                 self.schedule.wait_for(task)
@@ -322,7 +397,9 @@ class SimulatedDriver(Driver):
         found = self.schedule.queues.get((device, stream))
         if found is None:
             detail = f"cuda:{device} has no stream {stream:#x}"
-            raise CudaError(explain("invalid resource handle", "cudaErrorInvalidResourceHandle", detail))
+            raise CudaError(
+                explain("invalid resource handle", "cudaErrorInvalidResourceHandle", detail)
+            )
         return found
 
     def _reachable(self, pointer: int, nbytes: int) -> AddressSpace:
@@ -345,18 +422,26 @@ class SimulatedEvent(DriverEvent):
 
     def query(self) -> bool:
         with self.driver._lock:
-            self.driver._call("cudaEventQuery", self.driver.model.query, self.task.device, self.task.stream)
+            self.driver._call(
+                "cudaEventQuery", self.driver.model.query, self.task.device, self.task.stream
+            )
             return self.task.done
 
     def synchronize(self) -> None:
         driver, task = self.driver, self.task
         with driver._lock:
-            driver._wait("cudaEventSynchronize", driver.model.call, [task], task.device, task.stream)
+            driver._wait(
+                "cudaEventSynchronize", driver.model.call, [task], task.device, task.stream
+            )
             driver._raise_failure(task.device)
 
     def elapsed_ms(self, later: DriverEvent) -> float:
         assert isinstance(later, SimulatedEvent)
-        if self.task.end is None or later.task.end is None or not (self.task.done and later.task.done):
+        if (
+            self.task.end is None
+            or later.task.end is None
+            or not (self.task.done and later.task.done)
+        ):
             raise CudaError(explain("device not ready", "cudaErrorNotReady"))
         return (later.task.end - self.task.end) / 1e6
 

@@ -1,12 +1,13 @@
 """Who runs the kernels of a simulated device, and what their errors are called.
 
-The interpreter of this package runs a kernel's source thread by thread. With INTERNALS_CUDA=numba-simulator numba's own simulator
-does it instead, with one thread of the operating system for each thread of a block: slower, and an independent opinion.
+The interpreter of this package runs a kernel's source thread by thread. With
+INTERNALS_CUDA=numba-simulator numba's own simulator does it instead, with one thread of the
+operating system for each thread of a block: slower, and an independent opinion.
 
 Mirrors nothing in PyTorch: it stands for the multiprocessors.
 
-How the real one differs: a kernel is machine code, and its errors have no names of kernels, blocks and threads in them, unless
-compute-sanitizer runs the program.
+How the real one differs: a kernel is machine code, and its errors have no names of kernels, blocks
+and threads in them, unless compute-sanitizer runs the program.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ Runner = Callable[[Any, Dim3, Dim3, tuple[Any, ...], AddressSpace], None]
 CUDASIM = "NUMBA_ENABLE_CUDASIM"
 
 ASYNCHRONOUS = (
-    "\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
+    "\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
+    "stacktrace below might be incorrect."
     "\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1"
 )
 
@@ -40,13 +42,17 @@ def runner(numba: bool) -> Runner:
     return interpret
 
 
-def interpret(kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace) -> None:
+def interpret(
+    kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
+) -> None:
     from ..interpreter import run
 
     run(kernel, grid, block, args, memory=memory)
 
 
-def run_on_numba(kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace) -> None:
+def run_on_numba(
+    kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
+) -> None:
     from ..compiled import launch_on_numba_simulator
 
     arrays = tuple(_array(a, memory) if isinstance(a, DeviceArray) else a for a in args)
@@ -54,15 +60,16 @@ def run_on_numba(kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], me
 
 
 def enable_numba_simulator() -> None:
-    """Make `numba.cuda` the simulator. Raises RuntimeError if it was imported as the real thing already.
+    """Make `numba.cuda` the simulator. Raises RuntimeError if it was imported as the real thing
+    already.
 
     Both the `numba.cuda` of numba itself and that of the package numba-cuda have it.
     """
     numba, numba_cuda = sys.modules.get("numba"), sys.modules.get("numba.cuda")
     if numba_cuda is not None and not numba_cuda.config.ENABLE_CUDASIM:
         raise RuntimeError(
-            f"numba.cuda was imported before, without its simulator: set {CUDASIM}=1 in the environment, or use CUDA before "
-            "anything imports numba.cuda"
+            f"numba.cuda was imported before, without its simulator: set {CUDASIM}=1 in the "
+            "environment, or use CUDA before anything imports numba.cuda"
         )
     os.environ[CUDASIM] = "1"
     if numba is not None:
@@ -70,17 +77,25 @@ def enable_numba_simulator() -> None:
 
 
 def as_cuda_error(error: Exception, asynchronous: bool) -> CudaError:
-    """What a kernel raised, as CUDA calls it. `asynchronous`: with the remark that it may have happened long before."""
+    """What a kernel raised, as CUDA calls it. `asynchronous`: with the remark that it may have
+    happened long before.
+    """
     suffix = ASYNCHRONOUS if asynchronous else ""
     if isinstance(error, CudaError):
         return type(error)(f"{error}{suffix}")
     if isinstance(error, IndexError):
-        name = explain("an illegal memory access was encountered", "cudaErrorIllegalAddress", str(error))
+        name = explain(
+            "an illegal memory access was encountered", "cudaErrorIllegalAddress", str(error)
+        )
         return IllegalMemoryAccess(name + suffix)
     if isinstance(error, AssertionError):
-        return CudaError(explain("device-side assert triggered", "cudaErrorAssert", str(error)) + suffix)
+        return CudaError(
+            explain("device-side assert triggered", "cudaErrorAssert", str(error)) + suffix
+        )
     detail = f"{type(error).__name__}: {error}"
-    return CudaError(explain("unspecified launch failure", "cudaErrorLaunchFailure", detail) + suffix)
+    return CudaError(
+        explain("unspecified launch failure", "cudaErrorLaunchFailure", detail) + suffix
+    )
 
 
 def _array(a: DeviceArray, memory: AddressSpace) -> Any:

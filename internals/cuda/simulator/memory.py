@@ -1,15 +1,18 @@
-"""The memory of a simulated device: an address space, handed out in ranges, and page-locked memory of the host.
+"""The memory of a simulated device: an address space, handed out in ranges, and page-locked memory
+of the host.
 
-Device addresses are numbers that mean nothing to the CPU, as with a real GPU: only the simulator can look behind them, with
-`view`. They are the same in every run. Ranges are given out first fit, small ones at multiples of 512 bytes and large ones at
-multiples of 2 MiB (a page), so the device itself can be fragmented: enough bytes in sum and still no range that is long
-enough. That is one reason to have a caching allocator.
+Device addresses are numbers that mean nothing to the CPU, as with a real GPU: only the simulator
+can look behind them, with `view`. They are the same in every run. Ranges are given out first fit,
+small ones at multiples of 512 bytes and large ones at multiples of 2 MiB (a page), so the device
+itself can be fragmented: enough bytes in sum and still no range that is long enough. That is one
+reason to have a caching allocator.
 
 Mirrors nothing in PyTorch: it stands for the driver's own memory manager.
 
-How the real one differs: `cudaMalloc` maps physical pages to fresh virtual addresses, so a hole can be filled with pieces from
-anywhere as long as its pages are free; small requests share a page of 2 MiB; nobody checks accesses unless compute-sanitizer is
-run. Fresh memory here is zero, so that outputs are the same in every run; on a GPU it holds what it held.
+How the real one differs: `cudaMalloc` maps physical pages to fresh virtual addresses, so a hole can
+be filled with pieces from anywhere as long as its pages are free; small requests share a page of 2
+MiB; nobody checks accesses unless compute-sanitizer is run. Fresh memory here is zero, so that
+outputs are the same in every run; on a GPU it holds what it held.
 """
 
 from __future__ import annotations
@@ -78,19 +81,24 @@ class AddressSpace:
         return [(address, self._segments[address].nbytes) for address in self._addresses]
 
     def view(self, pointer: int, nbytes: int) -> Any:
-        """The bytes at `pointer`, as a numpy array that shares them. Raises IllegalMemoryAccess if they are not one range's."""
+        """The bytes at `pointer`, as a numpy array that shares them. Raises IllegalMemoryAccess if
+        they are not one range's.
+        """
         if not nbytes:
             return np.empty(0, np.uint8)
         segment = self._find(pointer)
         start = pointer - segment.address
         if start + nbytes > segment.nbytes:
             raise _illegal(
-                f"{nbytes} bytes at {pointer:#x}: the range there, {segment.nbytes} bytes at {segment.address:#x}, ends before"
+                f"{nbytes} bytes at {pointer:#x}: the range there, {segment.nbytes} bytes at "
+                f"{segment.address:#x}, ends before"
             )
         return segment.data[start : start + nbytes]
 
     def extent(self, pointer: int) -> int:
-        """How many bytes there are from `pointer` to the end of its range. Raises IllegalMemoryAccess outside of all."""
+        """How many bytes there are from `pointer` to the end of its range. Raises
+        IllegalMemoryAccess outside of all.
+        """
         segment = self._find(pointer)
         return segment.address + segment.nbytes - pointer
 
@@ -107,7 +115,9 @@ class AddressSpace:
 
 
 class PinnedMemory:
-    """Page-locked memory of the host: here ordinary memory, 64-byte aligned, that is known to be good for asynchronous copies."""
+    """Page-locked memory of the host: here ordinary memory, 64-byte aligned, that is known to be
+    good for asynchronous copies.
+    """
 
     ALIGNMENT = 64
 
@@ -117,12 +127,16 @@ class PinnedMemory:
         self._arrays: dict[int, Any] = {}
 
     def allocate(self, nbytes: int) -> int:
-        """The address of `nbytes` bytes. Raises DeviceOutOfMemory if the host does not have them."""
+        """The address of `nbytes` bytes. Raises DeviceOutOfMemory if the host does not have
+        them.
+        """
         try:
             array = np.zeros(nbytes + self.ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
             detail = f"{nbytes} bytes of page-locked memory asked for"
-            raise DeviceOutOfMemory(explain("out of memory", "cudaErrorMemoryAllocation", detail)) from None
+            raise DeviceOutOfMemory(
+                explain("out of memory", "cudaErrorMemoryAllocation", detail)
+            ) from None
         address = _round_up(array.ctypes.data, self.ALIGNMENT)
         insort(self._addresses, address)
         self._ends[address], self._arrays[address] = address + nbytes, array
@@ -144,4 +158,6 @@ def _round_up(n: int, multiple: int) -> int:
 
 
 def _illegal(detail: str) -> IllegalMemoryAccess:
-    return IllegalMemoryAccess(explain("an illegal memory access was encountered", "cudaErrorIllegalAddress", detail))
+    return IllegalMemoryAccess(
+        explain("an illegal memory access was encountered", "cudaErrorIllegalAddress", detail)
+    )

@@ -1,10 +1,11 @@
 """How long things take on a simulated device: a few constants and five formulas.
 
-The numbers are of the order of a data-centre GPU on PCIe 4.0, chosen round so that a reader can redo the sums. A kernel is
-taken to be limited by memory: it reads or writes every array it was given once. Whether it does arithmetic for an hour is not
-seen.
+The numbers are of the order of a data-centre GPU on PCIe 4.0, chosen round so that a reader can
+redo the sums. A kernel is taken to be limited by memory: it reads or writes every array it was
+given once. Whether it does arithmetic for an hour is not seen.
 
-How the real one differs: there is no model; caches, clocks, other programs and the kernel itself decide.
+How the real one differs: there is no model; caches, clocks, other programs and the kernel itself
+decide.
 """
 
 from __future__ import annotations

@@ -1,19 +1,23 @@
-"""Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 200 lines).
+"""Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 200
+lines).
 
-A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told to wait for (events), and
-for its engine. A device has three: one for kernels, one for copies to the device, one for copies from it. Copy engines run one
-copy at a time. The kernel engine has as many slots as the device has multiprocessors; a kernel starts when one is free, and
-takes one for each of its blocks if there are so many. So small kernels of different streams run side by side, and a large one
-keeps the others waiting.
+A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told
+to wait for (events), and for its engine. A device has three: one for kernels, one for copies to the
+device, one for copies from it. Copy engines run one copy at a time. The kernel engine has as many
+slots as the device has multiprocessors; a kernel starts when one is free, and takes one for each of
+its blocks if there are so many. So small kernels of different streams run side by side, and a large
+one keeps the others waiting.
 
-Nothing happens until the clock moves. The clock is the host's: each driver call costs some microseconds, and waiting for a
-task moves it to that task's end. `advance(to)` then starts and finishes, in order of simulated time, everything that falls
-before `to`. A task takes effect when it ends; whoever looks at its result before that sees what was there before.
+Nothing happens until the clock moves. The clock is the host's: each driver call costs some
+microseconds, and waiting for a task moves it to that task's end. `advance(to)` then starts and
+finishes, in order of simulated time, everything that falls before `to`. A task takes effect when it
+ends; whoever looks at its result before that sees what was there before.
 
 Mirrors nothing in PyTorch: it stands for the hardware.
 
-How the real one differs: blocks, not kernels, are dealt out to multiprocessors, several to each; a stream's priority also
-counts between the blocks of kernels that run already; copies may be split; and a task's effects trickle in while it runs.
+How the real one differs: blocks, not kernels, are dealt out to multiprocessors, several to each; a
+stream's priority also counts between the blocks of kernels that run already; copies may be split;
+and a task's effects trickle in while it runs.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ Action = Callable[[], None]
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """One piece of queued work. `start` and `end` (nanoseconds) are known once it was started; `done`: it took effect."""
+    """One piece of queued work. `start` and `end` (nanoseconds) are known once it was started;
+    `done`: it took effect.
+    """
 
     name: str
     kind: str  # "kernel", "h2d", "d2h", "d2d", "memset", "event" or "wait"
@@ -89,9 +95,13 @@ class Engine:
 
 
 class Schedule:
-    """The clock `now`, all queues and engines. `execute` is called with each task as it ends, in order of simulated time."""
+    """The clock `now`, all queues and engines. `execute` is called with each task as it ends, in
+    order of simulated time.
+    """
 
-    def __init__(self, engines: dict[tuple[int, str], Engine], execute: Callable[[Task], None]) -> None:
+    def __init__(
+        self, engines: dict[tuple[int, str], Engine], execute: Callable[[Task], None]
+    ) -> None:
         self.now = 0
         self.engines = engines
         self.queues: dict[tuple[int, int], Queue] = {}
@@ -135,7 +145,11 @@ class Schedule:
 
     def pending(self, device: int) -> list[Task]:
         """The newest task of each stream of a device that is not done."""
-        return [q.last for q in self.queues.values() if q.device == device and q.last is not None and not q.last.done]
+        return [
+            q.last
+            for q in self.queues.values()
+            if q.device == device and q.last is not None and not q.last.done
+        ]
 
     def _next_moment(self) -> float:
         moment = min(self._running[0][0] if self._running else inf, self._next_start()[0])
@@ -144,7 +158,9 @@ class Schedule:
         return moment
 
     def _next_start(self) -> tuple[float, Queue | None]:
-        """When the next task can start, and in which stream. Of several, the most urgent, then the one queued first."""
+        """When the next task can start, and in which stream. Of several, the most urgent, then the
+        one queued first.
+        """
         best: tuple[float, int, int] = (inf, 0, 0)
         chosen = None
         for queue in self._busy:

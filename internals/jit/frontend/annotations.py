@@ -1,16 +1,20 @@
-"""What an annotation means as a type of the IR (`torch/jit/annotations.py`, `torch/csrc/jit/frontend/script_type_parser.cpp`).
+"""What an annotation means as a type of the IR (`torch/jit/annotations.py`,
+`torch/csrc/jit/frontend/script_type_parser.cpp`).
 
     def f(x: Vec, n: "Optional[int]", m: torch.Tensor): ...
 
-An annotation is an object where a function is not compiled, and of attributes of modules: `int`, `List[Tensor]`, `int | None`.
-`Tensor` stands for all tensors, `torch.FloatTensor` as well: dtypes are not checked. No annotation means Tensor.
+An annotation is an object where a function is not compiled, and of attributes of modules: `int`,
+`List[Tensor]`, `int | None`. `Tensor` stands for all tensors, `torch.FloatTensor` as well: dtypes
+are not checked. No annotation means Tensor.
 
-In source that is compiled it is an expression. Names mean what they mean where the function was defined, so aliases work
-(`Vec = List[int]`). What Python cannot tell is taken for the name of a type (`Tensor`, `number`, `Device`) or of a constructor
-(`List`, `Optional`); what that is neither is an error under the very name.
+In source that is compiled it is an expression. Names mean what they mean where the function was
+defined, so aliases work (`Vec = List[int]`). What Python cannot tell is taken for the name of a
+type (`Tensor`, `number`, `Device`) or of a constructor (`List`, `Optional`); what that is neither
+is an error under the very name.
 
-How the real one differs: it has unions other than Optional, enums, user classes, interfaces, streams and remote references; it
-looks an expression up by its text, before it looks at the expression.
+How the real one differs: it has unions other than Optional, enums, user classes, interfaces,
+streams and remote references; it looks an expression up by its text, before it looks at the
+expression.
 """
 
 from __future__ import annotations
@@ -78,12 +82,15 @@ ONE = "without a contained type. Please add a contained type, e.g."
 BARE = {
     id(typing.Tuple): f"Tuple {ONE} Tuple[int]",  # noqa: UP006
     id(typing.List): f"List {ONE} List[int]",  # noqa: UP006
-    id(typing.Dict): "Dict without contained types. Please add contained type, e.g. Dict[int, int]",  # noqa: UP006
+    id(typing.Dict): "Dict without contained types. Please add contained type, e.g. "  # noqa: UP006
+    "Dict[int, int]",
     id(typing.Optional): f"Optional {ONE} Optional[int]",
 }
 
 
-def type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolver | None = None) -> Type:
+def type_of_annotation(
+    annotation: Any, where: SourceRange, resolver: Resolver | None = None
+) -> Type:
     """The type an annotation object means. Raises ValueError if it means none."""
     found = try_type_of_annotation(annotation, where, resolver)
     if found is None:
@@ -91,8 +98,12 @@ def type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolver |
     return found
 
 
-def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolver | None = None) -> Type | None:
-    """The same; None for what is no type of TorchScript. Raises RuntimeError for `List` without an element type."""
+def try_type_of_annotation(
+    annotation: Any, where: SourceRange, resolver: Resolver | None = None
+) -> Type | None:
+    """The same; None for what is no type of TorchScript. Raises RuntimeError for `List` without an
+    element type.
+    """
     if annotation is inspect.Signature.empty:
         return TensorType.getInferred()
     if isinstance(annotation, str | typing.ForwardRef):
@@ -102,7 +113,9 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
     origin = typing.get_origin(annotation)
     if origin is not None:
         return _of_generic(annotation, origin, typing.get_args(annotation), where, resolver)
-    if inspect.isclass(annotation) and (issubclass(annotation, TensorImpl) or annotation in TENSOR_TYPES.values()):
+    if inspect.isclass(annotation) and (
+        issubclass(annotation, TensorImpl) or annotation in TENSOR_TYPES.values()
+    ):
         return TensorType.get()
     try:
         known = BY_OBJECT.get(annotation)
@@ -110,10 +123,18 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
         return None
     if known is not None:
         return known
-    if inspect.isclass(annotation) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+    if (
+        inspect.isclass(annotation)
+        and issubclass(annotation, tuple)
+        and hasattr(annotation, "_fields")
+    ):
         return named_tuple(annotation, where)
     if inspect.isclass(annotation) and issubclass(annotation, enum.Enum):
-        raise error(where, f"enums are not supported here: '{annotation.__name__}'; pass the value, an int or a str")
+        raise error(
+            where,
+            f"enums are not supported here: '{annotation.__name__}'; pass the value, an int or a "
+            "str",
+        )
     return None
 
 
@@ -123,14 +144,20 @@ def named_tuple(cls: type, where: SourceRange) -> TupleType:
     resolver = mapping_resolver(vars(sys.modules.get(cls.__module__, builtins)))
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     empty = inspect.Signature.empty
-    types_ = [type_of_annotation(annotations.get(field, empty), where, resolver) for field in fields]
+    types_ = [
+        type_of_annotation(annotations.get(field, empty), where, resolver) for field in fields
+    ]
     return TupleType(types_, fields, names.qualified_name(cls))
 
 
 def signature_types(
-    fn: Callable[..., Any], where: SourceRange, resolver: Resolver | None = None, is_method: bool = False
+    fn: Callable[..., Any],
+    where: SourceRange,
+    resolver: Resolver | None = None,
+    is_method: bool = False,
 ) -> tuple[list[Type], Type] | None:
-    """The types of the parameters and of the result of a function that is not compiled; None if it says none.
+    """The types of the parameters and of the result of a function that is not compiled; None if it
+    says none.
 
     Annotations count first, then a type comment in the source. For a method, `self` is left out.
     """
@@ -139,7 +166,10 @@ def signature_types(
     except ValueError:
         return None
     resolver = resolver or closure_resolver(fn)
-    annotations = [signature.return_annotation, *(p.annotation for p in signature.parameters.values())]
+    annotations = [
+        signature.return_annotation,
+        *(p.annotation for p in signature.parameters.values()),
+    ]
     if any(each is not inspect.Signature.empty for each in annotations):
         returned, *given = (type_of_annotation(each, where, resolver) for each in annotations)
         return given[is_method:], returned
@@ -155,20 +185,27 @@ def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Typ
         return None
     decl = type_comments.parse(comment)
     given = [type_of_expr(param.type, resolver) for param in decl.params if param.type is not None]
-    return given, type_of_expr(decl.return_type, resolver) if decl.return_type is not None else TensorType.get()
+    return given, type_of_expr(
+        decl.return_type, resolver
+    ) if decl.return_type is not None else TensorType.get()
 
 
 def dict_type(key: Type, value: Type) -> DictType:
     """Raises RuntimeError for keys that cannot be."""
     if not isinstance(key, KEYS):
         raise RuntimeError(
-            f"Cannot create dict for key type '{key}', only int, float, complex, Tensor, device and string keys are supported"
+            f"Cannot create dict for key type '{key}', only int, float, complex, Tensor, device "
+            "and string keys are supported"
         )
     return DictType(key, value)
 
 
 def _of_generic(
-    annotation: Any, origin: Any, args: tuple[Any, ...], where: SourceRange, resolver: Resolver | None
+    annotation: Any,
+    origin: Any,
+    args: tuple[Any, ...],
+    where: SourceRange,
+    resolver: Resolver | None,
 ) -> Type | None:
     if origin in (Union, types.UnionType):
         return _of_union(annotation, args, where, resolver)
@@ -193,7 +230,9 @@ def _of_generic(
     return FutureType(known[0]) if getattr(origin, "__name__", "") == "Future" else None
 
 
-def _of_union(annotation: Any, args: tuple[Any, ...], where: SourceRange, resolver: Resolver | None) -> Type:
+def _of_union(
+    annotation: Any, args: tuple[Any, ...], where: SourceRange, resolver: Resolver | None
+) -> Type:
     if set(args) == {int, float, complex}:
         return NumberType.get()
     members = []
@@ -201,7 +240,8 @@ def _of_union(annotation: Any, args: tuple[Any, ...], where: SourceRange, resolv
         member = try_type_of_annotation(each, where, resolver)
         if member is None:
             raise AssertionError(
-                f"Unsupported annotation {annotation!r} could not be resolved because {each!r} could not be resolved. At\n"
+                f"Unsupported annotation {annotation!r} could not be resolved because {each!r} "
+                "could not be resolved. At\n"
                 f"SourceRange at:\n{where.highlight()}"
             )
         members.append(member)
@@ -209,7 +249,9 @@ def _of_union(annotation: Any, args: tuple[Any, ...], where: SourceRange, resolv
 
 
 def union(members: list[Type], where: SourceRange) -> Type:
-    """`T | None` is an optional; `int | float | complex` a number. Raises RuntimeError for other unions."""
+    """`T | None` is an optional; `int | float | complex` a number. Raises RuntimeError for other
+    unions.
+    """
     distinct = list(dict.fromkeys(members))
     rest = [each for each in distinct if not isinstance(each, NoneType)]
     if {type(each) for each in rest} == {IntType, FloatType, ComplexType}:
@@ -219,11 +261,15 @@ def union(members: list[Type], where: SourceRange) -> Type:
         return rest[0] if len(distinct) == 1 else optional(rest[0])
     spelled = ", ".join(each.annotation_str for each in distinct)
     raise error(
-        where, f"Union[{spelled}] is not supported here: use Optional[T], or one type and a conversion before the call"
+        where,
+        f"Union[{spelled}] is not supported here: use Optional[T], or one type and a conversion "
+        "before the call",
     )
 
 
-def _of_text(annotation: str | typing.ForwardRef, where: SourceRange, resolver: Resolver | None) -> Type | None:
+def _of_text(
+    annotation: str | typing.ForwardRef, where: SourceRange, resolver: Resolver | None
+) -> Type | None:
     """`from __future__ import annotations` leaves text, and so do quotes."""
     text = annotation if isinstance(annotation, str) else annotation.__forward_arg__
     try:
@@ -276,14 +322,18 @@ def type_of_expr(expr: tree.Expr, resolver: Resolver) -> Type:
         return type_of_string(expr, resolver)
     name = type_name(expr)
     if name is None:
-        raise error(expr.range, f"Expression of type {_kind(expr)} cannot be used in a type expression")
+        raise error(
+            expr.range, f"Expression of type {_kind(expr)} cannot be used in a type expression"
+        )
     if name not in BY_NAME:
         raise error(expr.range, f"Unknown type name '{name}'")
     return BY_NAME[name]
 
 
 def type_of_param(param: tree.Param, resolver: Resolver) -> tuple[Type, int | None]:
-    """The type of a parameter, and N where it is annotated `BroadcastingListN[T]`: one T may then stand for N of them."""
+    """The type of a parameter, and N where it is annotated `BroadcastingListN[T]`: one T may then
+    stand for N of them.
+    """
     if param.type is None:
         return TensorType.getInferred(), None
     broadcast = _broadcasting_list(param.type, resolver)
@@ -294,7 +344,8 @@ def evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
     """The object that names, attributes and subscripts lead to; UNKNOWN if they lead nowhere."""
     try:
         return _evaluate(expr, resolver)
-    except Exception:  # whatever the user's `__getattr__` and `__getitem__` raise: Python does not know this type
+    except Exception:
+        # whatever the user's `__getattr__` and `__getitem__` raise: Python does not know this type
         return UNKNOWN
 
 
@@ -334,7 +385,17 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
     if name is None:
         raise error(expr.value.range, "Subscripted type must be a type identifier")
     full_name, name = name, name.removeprefix("typing.")
-    if name not in ("Optional", "Union", "List", "list", "Future", "Dict", "dict", "Tuple", "tuple"):
+    if name not in (
+        "Optional",
+        "Union",
+        "List",
+        "list",
+        "Future",
+        "Dict",
+        "dict",
+        "Tuple",
+        "tuple",
+    ):
         raise error(expr.range, f"Unknown type constructor {full_name}")
     parts = expr.subscript_exprs
     if (
@@ -365,7 +426,9 @@ def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
     if hasattr(resolver, "resolve_type"):
         raise error(expr.range, f"Unknown type name '{expr.text}'")
     try:
-        parsed = build_expression(SourceContext(expr.text, None, 1), parse_expression(expr.text.strip()))
+        parsed = build_expression(
+            SourceContext(expr.text, None, 1), parse_expression(expr.text.strip())
+        )
         found = _members_evaluated(parsed, resolver)
     except Exception:  # no Python, or nothing that the frontend has
         found = UNKNOWN
@@ -389,21 +452,33 @@ def _members(expr: tree.Expr) -> list[tree.Expr]:
 
 def _broadcasting_list(expr: tree.Expr, resolver: Resolver) -> tuple[Type, int] | None:
     inner = None
-    if isinstance(expr, tree.Subscript) and type_name(expr.value) == "Optional" and len(expr.subscript_exprs) == 1:
+    if (
+        isinstance(expr, tree.Subscript)
+        and type_name(expr.value) == "Optional"
+        and len(expr.subscript_exprs) == 1
+    ):
         inner = expr.subscript_exprs[0]
-    elif isinstance(expr, tree.BinOp) and expr.kind == "|" and isinstance(expr.rhs, tree.NoneLiteral):
+    elif (
+        isinstance(expr, tree.BinOp) and expr.kind == "|" and isinstance(expr.rhs, tree.NoneLiteral)
+    ):
         inner = expr.lhs
     if inner is not None:
         inside = _broadcasting_list(inner, resolver)
         return inside and (optional(inside[0]), inside[1])
     name = type_name(expr.value) if isinstance(expr, tree.Subscript) else None
-    if not isinstance(expr, tree.Subscript) or name is None or not name.startswith("BroadcastingList"):
+    if (
+        not isinstance(expr, tree.Subscript)
+        or name is None
+        or not name.startswith("BroadcastingList")
+    ):
         return None
     if len(expr.subscript_exprs) != 1:
         raise error(expr.range, "Broadcasting lists must have exactly one element type")
     count = name.removeprefix("BroadcastingList")
     if not (count.isdigit() and count[0] != "0"):
-        raise error(expr.range, f"Expected a positive length after BroadcastingList, found '{count}'")
+        raise error(
+            expr.range, f"Expected a positive length after BroadcastingList, found '{count}'"
+        )
     return ListType(type_of_expr(expr.subscript_exprs[0], resolver)), int(count)
 
 

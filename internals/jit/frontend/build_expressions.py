@@ -1,10 +1,12 @@
-"""Expressions of Python's `ast` become expressions of the tree (`ExprBuilder` of `torch/jit/frontend.py`).
+"""Expressions of Python's `ast` become expressions of the tree (`ExprBuilder` of
+`torch/jit/frontend.py`).
 
-Some get simpler on the way: `1 < x < 3` becomes `1 < x and x < 3` (with `x` twice), `f"{x} left"` becomes
-`"{} left".format(x)`, a generator becomes a list comprehension. What is missing in the table at the end does not exist in
-TorchScript: `lambda`, `:=`, `yield`, `await`, sets.
+Some get simpler on the way: `1 < x < 3` becomes `1 < x and x < 3` (with `x` twice), `f"{x} left"`
+becomes `"{} left".format(x)`, a generator becomes a list comprehension. What is missing in the
+table at the end does not exist in TorchScript: `lambda`, `:=`, `yield`, `await`, sets.
 
-How the real one differs: numbers keep only Python's `str()` of them there, too, so `1e3` underlines as `1000.0` would.
+How the real one differs: numbers keep only Python's `str()` of them there, too, so `1e3` underlines
+as `1000.0` would.
 """
 
 from __future__ import annotations
@@ -93,7 +95,9 @@ def build_constant(context: SourceContext, node: ast.Constant) -> tree.Expr:
 
 
 def build_formatted_string(context: SourceContext, node: ast.JoinedStr) -> tree.Expr:
-    """`f"{x} left"` is `"{} left".format(x)`. Conversions (`!r`) and formats (`:.3f`) are refused."""
+    """`f"{x} left"` is `"{} left".format(x)`. Conversions (`!r`) and formats (`:.3f`) are
+    refused.
+    """
     text, args = "", []
     for part in node.values:
         where = context.range_of(part, 1)
@@ -125,7 +129,9 @@ def build_unary(context: SourceContext, node: ast.UnaryOp) -> tree.Expr:
     operand = build_expression(context, node.operand)
     kind = UNARY.get(type(node.op))
     if kind is None:
-        raise NotSupportedError(operand.range, f"unsupported unary operator: {type(node.op).__name__}")
+        raise NotSupportedError(
+            operand.range, f"unsupported unary operator: {type(node.op).__name__}"
+        )
     if context.is_archive and kind == "-" and isinstance(operand, tree.Const):
         return tree.Const(context.range_of(node, 1 + len(operand.text)), f"-{operand.text}")
     return tree.UnaryOp(context.range_of(node, len(kind)), kind, operand)
@@ -140,7 +146,9 @@ def build_boolean(context: SourceContext, node: ast.BoolOp) -> tree.Expr:
 
 
 def build_comparison(context: SourceContext, node: ast.Compare) -> tree.Expr:
-    """A chain becomes comparisons of neighbours, joined by `and`: what stands between two comparisons is evaluated twice."""
+    """A chain becomes comparisons of neighbours, joined by `and`: what stands between two
+    comparisons is evaluated twice.
+    """
     operands = build_all(context, [node.left, *node.comparators])
     result: tree.Expr | None = None
     for lhs, op, rhs in zip(operands, node.ops, operands[1:]):
@@ -157,7 +165,10 @@ def build_comparison(context: SourceContext, node: ast.Compare) -> tree.Expr:
 def build_ternary(context: SourceContext, node: ast.IfExp) -> tree.Expr:
     test = build_expression(context, node.test)
     return tree.TernaryIf(
-        test.range, test, build_expression(context, node.body), build_expression(context, node.orelse)
+        test.range,
+        test,
+        build_expression(context, node.body),
+        build_expression(context, node.orelse),
     )
 
 
@@ -165,7 +176,9 @@ def build_ternary(context: SourceContext, node: ast.IfExp) -> tree.Expr:
 
 
 def build_attribute(context: SourceContext, node: ast.Attribute) -> tree.Expr:
-    """`value.name`: Python does not say where the name begins, so it is looked for behind the value."""
+    """`value.name`: Python does not say where the name begins, so it is looked for behind the
+    value.
+    """
     value = build_expression(context, node.value)
     start = value.range.end + 1
     while context.text[start].isspace():
@@ -187,7 +200,9 @@ def build_call(context: SourceContext, node: ast.Call) -> tree.Expr:
 
 
 def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
-    """`x[i, a:b]`: a tuple of indices is taken apart, `x[()]` keeps its empty tuple. The range ends with the bracket."""
+    """`x[i, a:b]`: a tuple of indices is taken apart, `x[()]` keeps its empty tuple. The range ends
+    with the bracket.
+    """
     value = build_expression(context, node.value)
     if isinstance(node.slice, ast.Tuple) and not node.slice.elts:
         empty = context.range_at(node.lineno, node.slice.col_offset, len("()"))
@@ -202,7 +217,10 @@ def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
 def _index(context: SourceContext, value: tree.Expr, node: ast.expr) -> tree.Expr:
     if not isinstance(node, ast.Slice):
         return build_expression(context, node)
-    bounds = [each if each is None else build_expression(context, each) for each in (node.lower, node.upper, node.step)]
+    bounds = [
+        each if each is None else build_expression(context, each)
+        for each in (node.lower, node.upper, node.step)
+    ]
     return tree.SliceExpr(value.range, *bounds)
 
 
@@ -229,7 +247,9 @@ def build_dict(context: SourceContext, node: ast.Dict) -> tree.Expr:
     return tree.DictLiteral(where, build_all(context, keys), build_all(context, node.values))
 
 
-def build_list_comprehension(context: SourceContext, node: ast.ListComp | ast.GeneratorExp) -> tree.Expr:
+def build_list_comprehension(
+    context: SourceContext, node: ast.ListComp | ast.GeneratorExp
+) -> tree.Expr:
     where, generator = _only_generator(context, node)
     elt = build_expression(context, node.elt)
     return tree.ListComp(where, elt, *_target_and_iter(context, generator))
@@ -241,7 +261,9 @@ def build_dict_comprehension(context: SourceContext, node: ast.DictComp) -> tree
     return tree.DictComp(where, key, value, *_target_and_iter(context, generator))
 
 
-def _only_generator(context: SourceContext, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> tuple[Any, Any]:
+def _only_generator(
+    context: SourceContext, node: ast.ListComp | ast.GeneratorExp | ast.DictComp
+) -> tuple[Any, Any]:
     where = context.range_of(node, 0)
     if len(node.generators) != 1:
         raise NotSupportedError(where, "Only a single generator is currently supported")
@@ -250,7 +272,9 @@ def _only_generator(context: SourceContext, node: ast.ListComp | ast.GeneratorEx
     return where, node.generators[0]
 
 
-def _target_and_iter(context: SourceContext, generator: ast.comprehension) -> tuple[tree.Expr, tree.Expr]:
+def _target_and_iter(
+    context: SourceContext, generator: ast.comprehension
+) -> tuple[tree.Expr, tree.Expr]:
     return build_expression(context, generator.target), build_expression(context, generator.iter)
 
 

@@ -1,12 +1,14 @@
-"""Statements of Python's `ast` become statements of the tree (`StmtBuilder` of `torch/jit/frontend.py`).
+"""Statements of Python's `ast` become statements of the tree (`StmtBuilder` of
+`torch/jit/frontend.py`).
 
-What is missing in the table at the end does not exist in TorchScript: `try`, `global`, `import`, `match`, definitions inside
-a function, and everything `async`.
+What is missing in the table at the end does not exist in TorchScript: `try`, `global`, `import`,
+`match`, definitions inside a function, and everything `async`.
 
-A definition inside a function is what `fork` looks like in the code of an archive; only there may it be.
+A definition inside a function is what `fork` looks like in the code of an archive; only there may
+it be.
 
-How the real one differs: `with torch.jit._IgnoreContextManager(...)`, which moves its body into an ignored function made on the
-spot, is not built here: it needs to `exec` what it makes.
+How the real one differs: `with torch.jit._IgnoreContextManager(...)`, which moves its body into an
+ignored function made on the spot, is not built here: it needs to `exec` what it makes.
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ AUGMENTED = {
 }
 
 
-def build_statements(context: SourceContext, statements: Sequence[ast.stmt]) -> tuple[tree.Stmt, ...]:
-    """The statements of a body, in order. Raises NotSupportedError at the first that TorchScript does not have."""
+def build_statements(
+    context: SourceContext, statements: Sequence[ast.stmt]
+) -> tuple[tree.Stmt, ...]:
+    """The statements of a body, in order. Raises NotSupportedError at the first that TorchScript
+    does not have.
+    """
     return tuple(build_statement(context, each) for each in statements)
 
 
@@ -54,17 +60,24 @@ def build_expr(context: SourceContext, s: ast.Expr) -> tree.Stmt:
 
 def build_assign(context: SourceContext, s: ast.Assign) -> tree.Stmt:
     rhs = build_expression(context, s.value)
-    return tree.Assign(rhs.range, tuple(build_expression(context, target) for target in s.targets), rhs)
+    return tree.Assign(
+        rhs.range, tuple(build_expression(context, target) for target in s.targets), rhs
+    )
 
 
 def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stmt:
     if s.value is None:
         raise UnsupportedNodeError(context, s, "without assigned value")
-    if isinstance(s.target, ast.Attribute) and _is_self(s.target.value) and context.function_name != "__init__":
+    if (
+        isinstance(s.target, ast.Attribute)
+        and _is_self(s.target.value)
+        and context.function_name != "__init__"
+    ):
         length = len(f"self.{s.target.attr}")
         length += len(f": {s.annotation.id}") if isinstance(s.annotation, ast.Name) else 0
         raise ValueError(
-            f"Type annotations on instance attributes must be declared in __init__, not '{context.function_name}': "
+            "Type annotations on instance attributes must be declared in __init__, not "
+            f"'{context.function_name}': "
             f"SourceRange at:\n{context.range_of(s, length).highlight()}"
         )
     rhs = build_expression(context, s.value)
@@ -86,7 +99,9 @@ def build_augmented_assign(context: SourceContext, s: ast.AugAssign) -> tree.Stm
 
 def build_return(context: SourceContext, s: ast.Return) -> tree.Stmt:
     where = context.range_of(s, len("return"))
-    return tree.Return(where, tree.NoneLiteral(where) if s.value is None else build_expression(context, s.value))
+    return tree.Return(
+        where, tree.NoneLiteral(where) if s.value is None else build_expression(context, s.value)
+    )
 
 
 def build_raise(context: SourceContext, s: ast.Raise) -> tree.Stmt:
@@ -110,7 +125,9 @@ def build_delete(context: SourceContext, s: ast.Delete) -> tree.Stmt:
 def build_if(context: SourceContext, s: ast.If) -> tree.Stmt:
     where = context.range_of(s, len("if"))
     test = build_expression(context, s.test)
-    return tree.If(where, test, build_statements(context, s.body), build_statements(context, s.orelse))
+    return tree.If(
+        where, test, build_statements(context, s.body), build_statements(context, s.orelse)
+    )
 
 
 def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
@@ -125,7 +142,9 @@ def build_for(context: SourceContext, s: ast.For) -> tree.Stmt:
     if s.orelse:
         raise NotSupportedError(where, "else branches of for loops aren't supported")
     target = build_expression(context, s.target)
-    return tree.For(where, (target,), (build_expression(context, s.iter),), build_statements(context, s.body))
+    return tree.For(
+        where, (target,), (build_expression(context, s.iter),), build_statements(context, s.body)
+    )
 
 
 def build_with(context: SourceContext, s: ast.With) -> tree.Stmt:
@@ -139,7 +158,8 @@ def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem
     var = build_expression(context, item.optional_vars) if item.optional_vars is not None else None
     if var is not None and not isinstance(var, tree.Var):
         raise NotSupportedError(var.range, "the target of `with ... as` must be a name")
-    where = context.range_of(item.context_expr, len("with statements"))  # as long as in PyTorch; nothing underlines it
+    # as long as in PyTorch; nothing underlines it
+    where = context.range_of(item.context_expr, len("with statements"))
     return tree.WithItem(where, target, var)
 
 
@@ -147,7 +167,9 @@ def build_closure(context: SourceContext, s: ast.FunctionDef) -> tree.Stmt:
     where = context.range_of(s, len("def"))
     if s.args.posonlyargs or s.args.args or s.args.kwonlyargs or s.args.vararg or s.args.kwarg:
         raise NotSupportedError(where, "a function inside a function takes no arguments")
-    return tree.Def(where, tree.Ident(where, s.name), tree.Decl(where, ()), build_statements(context, s.body))
+    return tree.Def(
+        where, tree.Ident(where, s.name), tree.Decl(where, ()), build_statements(context, s.body)
+    )
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -1,11 +1,15 @@
-"""Python's `ast` becomes the tree: definitions, parameters and what surrounds them (`torch/jit/frontend.py`).
+"""Python's `ast` becomes the tree: definitions, parameters and what surrounds them
+(`torch/jit/frontend.py`).
 
-`tree_of(fn, name)` is what `print(1 + 2)` begins with: find the source, let Python parse it, keep what TorchScript has and
-refuse the rest where it stands. The statements are in `build_statements.py`, the expressions in `build_expressions.py`.
+`tree_of(fn, name)` is what `print(1 + 2)` begins with: find the source, let Python parse it, keep
+what TorchScript has and refuse the rest where it stands. The statements are in
+`build_statements.py`, the expressions in `build_expressions.py`.
 
-No type is known yet and no name is looked up: `x + y` is a `BinOp` whether x is a tensor, a list or nothing at all.
+No type is known yet and no name is looked up: `x + y` is a `BinOp` whether x is a tensor, a list or
+nothing at all.
 
-How the real one differs: MonkeyType's recorded calls may fill in the types of parameters there (profile directed typing).
+How the real one differs: MonkeyType's recorded calls may fill in the types of parameters there
+(profile directed typing).
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from .errors import NotSupportedError
 from .source import ParsedFunction, SourceContext, parse_function
 
 VARIABLE_ARGUMENTS = (
-    "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
+    "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
+    "defaults"
 )
 
 
@@ -30,11 +35,12 @@ def tree_of(
     fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None,
     comment: str | None = None,
 ) -> tree.Def:  # fmt: skip
-    """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`, is given.
+    """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`,
+    is given.
 
-    `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is wanted.
-    Raises what `parse_function` raises, NotSupportedError and UnsupportedNodeError for what TorchScript does not have, and
-    RuntimeError for a type comment that is none.
+    `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is
+    wanted. Raises what `parse_function` raises, NotSupportedError and UnsupportedNodeError for what
+    TorchScript does not have, and RuntimeError for a type comment that is none.
     """
     parsed = fn if isinstance(fn, ParsedFunction) else parse_function(fn)
     comment = comment or type_comments.find(parsed.text)
@@ -45,19 +51,31 @@ def tree_of(
 
 
 def build_def(
-    context: SourceContext, definition: ast.FunctionDef, comment: str | None, name: str, self_name: str | None = None
+    context: SourceContext,
+    definition: ast.FunctionDef,
+    comment: str | None,
+    name: str,
+    self_name: str | None = None,
 ) -> tree.Def:
     """The tree of a definition that is parsed already; `comment` is its type comment."""
     where = context.range_of(definition, len("def"))
     params = build_parameters(context, definition.args, self_name)
-    returns = build_expression(context, definition.returns) if definition.returns is not None else None
+    returns = (
+        build_expression(context, definition.returns) if definition.returns is not None else None
+    )
     decl = tree.Decl(where, params, returns)
     if comment is not None:
-        decl = type_comments.merge(decl, type_comments.parse(comment), is_method=self_name is not None)
-    return tree.Def(where, tree.Ident(where, name), decl, build_statements(context, definition.body))
+        decl = type_comments.merge(
+            decl, type_comments.parse(comment), is_method=self_name is not None
+        )
+    return tree.Def(
+        where, tree.Ident(where, name), decl, build_statements(context, definition.body)
+    )
 
 
-def build_parameters(context: SourceContext, args: ast.arguments, self_name: str | None) -> tuple[tree.Param, ...]:
+def build_parameters(
+    context: SourceContext, args: ast.arguments, self_name: str | None
+) -> tuple[tree.Param, ...]:
     """The parameters. Keyword-only ones may not have defaults, and there is no `*args`.
 
     Raises NotSupportedError at the argument.
@@ -65,7 +83,9 @@ def build_parameters(context: SourceContext, args: ast.arguments, self_name: str
     for variable in (args.kwarg, args.vararg):
         if variable is not None:
             start = context.range_of(variable, len(variable.arg))
-            raise NotSupportedError(context.raw_range(start.start - 1, start.end), VARIABLE_ARGUMENTS)
+            raise NotSupportedError(
+                context.raw_range(start.start - 1, start.end), VARIABLE_ARGUMENTS
+            )
     for default in args.kw_defaults:
         if default is not None:
             raise NotSupportedError(build_expression(context, default).range, VARIABLE_ARGUMENTS)
@@ -75,7 +95,9 @@ def build_parameters(context: SourceContext, args: ast.arguments, self_name: str
     )
 
 
-def build_parameter(context: SourceContext, arg: ast.arg, self_name: str | None, kwarg_only: bool) -> tree.Param:
+def build_parameter(
+    context: SourceContext, arg: ast.arg, self_name: str | None, kwarg_only: bool
+) -> tree.Param:
     where = context.range_of(arg, len(arg.arg))
     annotation: tree.Expr | None = None
     if arg.annotation is not None:
@@ -90,12 +112,20 @@ def default_arguments(fn: Callable[..., Any] | None) -> dict[str, Any]:
     if fn is None:
         return {}
     parameters = inspect.signature(fn).parameters
-    return {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
+    return {
+        name: each.default
+        for name, each in parameters.items()
+        if each.default is not inspect.Parameter.empty
+    }
 
 
 def _raising(definition: ast.FunctionDef, keep_return_type: bool) -> ast.FunctionDef:
-    """What an `@unused` function is compiled to: it takes anything and raises. Its body may be anything, too."""
-    stand_in = ast.parse('def unused_fn(self: Any):\n\traise RuntimeError("Cannot call @unused methods")').body[0]
+    """What an `@unused` function is compiled to: it takes anything and raises. Its body may be
+    anything, too.
+    """
+    stand_in = ast.parse(
+        'def unused_fn(self: Any):\n\traise RuntimeError("Cannot call @unused methods")'
+    ).body[0]
     assert isinstance(stand_in, ast.FunctionDef)
     for node in ast.walk(stand_in):
         ast.copy_location(node, definition)

@@ -1,13 +1,16 @@
-"""Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of `schema_matching.cpp`).
+"""Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of
+`schema_matching.cpp`).
 
-All overloads of the operator are candidates, and after them the few that are written in TorchScript (`SOURCES`): arithmetic with
-the number on the left, which tensors have no operators for. Such a call is replaced by the function's nodes: `1 - x` is
-`neg(x) + 1`.
+All overloads of the operator are candidates, and after them the few that are written in TorchScript
+(`SOURCES`): arithmetic with the number on the left, which tensors have no operators for. Such a
+call is replaced by the function's nodes: `1 - x` is `neg(x) + 1`.
 
-An archive says which version of the operators it was written for. Those whose meaning has changed since are then not candidates;
-in their place are functions that say in today's operators what the old ones did (`upgrades`), to be inserted in the same way.
+An archive says which version of the operators it was written for. Those whose meaning has changed
+since are then not candidates; in their place are functions that say in today's operators what the
+old ones did (`upgrades`), to be inserted in the same way.
 
-How the real one differs: the written ones include `_pair` and its relatives, and are kept with the place they are written at.
+How the real one differs: the written ones include `_pair` and its relatives, and are kept with the
+place they are written at.
 """
 
 from __future__ import annotations
@@ -104,7 +107,8 @@ def emit_builtin_call(
     kwargs: Sequence[NamedValue] = (),
     self: NamedValue | None = None,
 ) -> Value:
-    """Emit a call of the first overload that fits, and return its result; several results as a tuple.
+    """Emit a call of the first overload that fits, and return its result; several results as a
+    tuple.
 
     Raises RuntimeError if there is no such operator or none of its overloads fits.
     """
@@ -131,7 +135,9 @@ def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matc
     if len(node.outputs()) == 1:
         return node.output()
     if matched.return_names is not None and matched.return_types:
-        return c.tuple_construct(node.outputs(), TupleType(matched.return_types, matched.return_names))
+        return c.tuple_construct(
+            node.outputs(), TupleType(matched.return_types, matched.return_names)
+        )
     return c.tuple_construct(node.outputs())
 
 
@@ -142,21 +148,26 @@ def _unknown(symbol: str) -> str:
     known = {o.name.partition(".")[0] for o in all_operators()}
     limit = min(2, len(name) - 1)
     similar = [
-        s for s in known if s.startswith(namespace + "::") and _distance(s.partition("::")[2], name, limit) <= limit
+        s
+        for s in known
+        if s.startswith(namespace + "::") and _distance(s.partition("::")[2], name, limit) <= limit
     ]
     if not similar:
         return (
-            f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not be currently supported in "
-            f"TorchScript.\n{said}"
+            f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not "
+            f"be currently supported in TorchScript.\n{said}"
         )
     listed = "".join(
-        f"\t{s}\n" for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s))
+        f"\t{s}\n"
+        for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s))
     )
     return f"{text}Here are some suggestions: \n{listed}\n{said}The original call is"
 
 
 def _distance(a: str, b: str, limit: int) -> int:
-    """The number of letters to insert, delete or replace to get from `a` to `b`; more than `limit` if it is more."""
+    """The number of letters to insert, delete or replace to get from `a` to `b`; more than `limit`
+    if it is more.
+    """
     if abs(len(a) - len(b)) > limit:
         return limit + 1
     row = list(range(len(b) + 1))
@@ -186,7 +197,11 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
     for context, definition in _definitions().get(symbol, ()):
         tree = build_def(context, definition, None, definition.name)
         graph, schema = compile_with_schema(
-            tree, _builtin_names, name=definition.name, is_builtin=True, defaults=_defaults(definition)
+            tree,
+            _builtin_names,
+            name=definition.name,
+            is_builtin=True,
+            defaults=_defaults(definition),
         )
         found.append(WrittenFunction(schema, graph))
     return found
@@ -195,7 +210,11 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
 @cache
 def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
     table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
-    texts = [("aten", text.replace("{scalar}", scalar)) for text, scalars in SOURCES for scalar in scalars]
+    texts = [
+        ("aten", text.replace("{scalar}", scalar))
+        for text, scalars in SOURCES
+        for scalar in scalars
+    ]
     for namespace, text in [*texts, ("prim", PROPERTIES)]:
         context = SourceContext(text, "<string>", 1)
         for definition in parse_module(text).body:

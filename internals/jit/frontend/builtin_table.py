@@ -1,12 +1,14 @@
-"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is `aten::sqrt`
-(`torch/jit/_builtins.py`).
+"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is
+`aten::sqrt` (`torch/jit/_builtins.py`).
 
-A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
-C++, which here are those generated from `native_functions/`, and for what is listed below. Functions of `torch.nn.functional`
-that are written in Python are compiled like the user's own (`recursion.py`).
+A function in the table is not compiled: a call of it becomes a node. That holds for every function
+that PyTorch implements in C++, which here are those generated from `native_functions/`, and for
+what is listed below. Functions of `torch.nn.functional` that are written in Python are compiled
+like the user's own (`recursion.py`).
 
-How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like, where operators live that are
-not in `torch`; and a few more functions of `torch` are compiled from their Python source.
+How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like,
+where operators live that are not in `torch`; and a few more functions of `torch` are compiled from
+their Python source.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from functools import cache
 from typing import Any
 
 import internals
-from internals._generated import fft_functions, functions, linalg_functions, nn_functions, special_functions
+from internals._generated import (
+    fft_functions,
+    functions,
+    linalg_functions,
+    nn_functions,
+    special_functions,
+)
 from internals.core.device import device
 from internals.functional.scripting import is_scripting, unwrap_optional
 from internals.jit.operators import find_operators
@@ -27,18 +35,22 @@ from internals.jit.runtime.future import wait
 from internals.nn.modules.utils import _pair, _single, _triple
 
 MATH = (
-    "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
-    "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod",
-    "modf", "factorial", "frexp", "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
+    "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log",
+    "log10", "log1p", "pow", "sqrt", "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos",
+    "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod", "modf", "factorial", "frexp",
+    "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
 )  # fmt: skip
 # torch.linalg.det is aten::linalg_det
 MODULES = (
-    (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"), (special_functions, "special_"),
+    (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"),
+    (special_functions, "special_"),
 )  # fmt: skip
 # in Python there, too: they are more than the operators of these names
 COMPILED = {"stft", "cdist", "unique_consecutive", "norm", "tensordot"}
-CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
-         "tanh", "asinh", "acosh", "atanh")  # fmt: skip
+CMATH = (
+    "isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+)  # fmt: skip
 
 
 def find_builtin(thing: Any) -> str | None:
@@ -51,9 +63,15 @@ def find_builtin(thing: Any) -> str | None:
 
 @cache
 def _table() -> dict[Any, str]:
-    table: dict[Any, str] = {getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)}
+    table: dict[Any, str] = {
+        getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)
+    }
     table |= {getattr(cmath, name): f"aten::{name}" for name in CMATH}
-    table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
+    table |= {
+        cmath.phase: "aten::angle",
+        cmath.rect: "aten::polar",
+        math.remainder: "aten::mathremainder",
+    }
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
     table |= {is_scripting: "aten::is_scripting", device: "aten::device", wait: "aten::wait"}
     table |= {_single: "aten::_single", _pair: "aten::_pair", _triple: "aten::_triple"}

@@ -1,10 +1,13 @@
-"""What is done to every compiled graph before anybody sees it (`runCleanupPasses` of `ir_emitter.cpp`).
+"""What is done to every compiled graph before anybody sees it (`runCleanupPasses` of
+`ir_emitter.cpp`).
 
-Names of operators that are only other names for others are replaced (`normalize_ops.cpp`); tuples that are taken apart again are
-removed; what is constant is computed, as far as nothing mutable is involved; constants are pooled at the top; and the outputs of
-ifs and loops are put in the order in which they are used, so that graphs do not depend on the names in the source.
+Names of operators that are only other names for others are replaced (`normalize_ops.cpp`); tuples
+that are taken apart again are removed; what is constant is computed, as far as nothing mutable is
+involved; constants are pooled at the top; and the outputs of ifs and loops are put in the order in
+which they are used, so that graphs do not depend on the names in the source.
 
-How the real one differs: closures and forks are lifted out of the graph here, and each `aten::warn` is given a number.
+How the real one differs: closures and forks are lifted out of the graph here, and each `aten::warn`
+is given a number.
 """
 
 from __future__ import annotations
@@ -34,13 +37,20 @@ def clean_up(graph: Graph) -> None:
 def make_empty_lists(graph: Graph) -> None:
     """A `[]` that did not become a list of anything is a list of tensors."""
     for node in graph.findAllNodes("prim::EmptyListLiteral"):
-        made = graph.create("prim::ListConstruct").insertBefore(node).output().setType(node.output().type())
+        made = (
+            graph.create("prim::ListConstruct")
+            .insertBefore(node)
+            .output()
+            .setType(node.output().type())
+        )
         node.output().replaceAllUsesWith(made)
         node.destroy()
 
 
 def normalize_names(block: Block) -> None:
-    """`aten::absolute` is `aten::abs`: one name for one thing, so that later passes need know only one."""
+    """`aten::absolute` is `aten::abs`: one name for one thing, so that later passes need know only
+    one.
+    """
     for node in list(all_nodes(block, inner_first=True)):
         kind = normal_name(node)
         if kind == node.kind():
@@ -53,15 +63,21 @@ def normalize_names(block: Block) -> None:
 
 
 def normal_name(node: Node) -> str:
-    """The first name of a tensor operator that has several, and of the comparison of two bools: for them, `is` is `==`."""
+    """The first name of a tensor operator that has several, and of the comparison of two bools: for
+    them, `is` is `==`.
+    """
     kind = node.kind()
     if kind in IS_OF_BOOLS and all(isinstance(v.type(), BoolType) for v in node.inputs()):
         return IS_OF_BOOLS[kind]
-    return first_name(kind) if any(isinstance(v.type(), TensorType) for v in node.inputs()) else kind
+    return (
+        first_name(kind) if any(isinstance(v.type(), TensorType) for v in node.inputs()) else kind
+    )
 
 
 def order_outputs(block: Block) -> None:
-    """Outputs of ifs and loops in the order of their first use; those not used last, as they were (`CanonicalizeOutputs`)."""
+    """Outputs of ifs and loops in the order of their first use; those not used last, as they were
+    (`CanonicalizeOutputs`).
+    """
     for node in list(block.nodes(reverse=True)):
         if node.kind() == "prim::If":
             _permute(node, _order(node.outputs()), 0, 0)
@@ -75,12 +91,15 @@ def order_outputs(block: Block) -> None:
 def _order(outputs: list[Value]) -> list[int]:
     last = (1,)
     return sorted(
-        range(len(outputs)), key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last)
+        range(len(outputs)),
+        key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last),
     )
 
 
 def _place(node: Node, offset: int) -> tuple[int, ...]:
-    """A key that orders uses as they stand in the text of the graph. It starts with 0; what is not used comes after with 1."""
+    """A key that orders uses as they stand in the text of the graph. It starts with 0; what is not
+    used comes after with 1.
+    """
     path: list[int] = [offset]
     at: Node | None = node
     while at is not None:
@@ -100,7 +119,9 @@ def _position(block: Block, node: Node) -> int:
 
 
 def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) -> None:
-    """Put the outputs of `node` in this order, and with them its blocks' outputs and, of a loop, what is carried."""
+    """Put the outputs of `node` in this order, and with them its blocks' outputs and, of a loop,
+    what is carried.
+    """
     if order == list(range(len(order))):
         return
     for block in node.blocks():
@@ -112,4 +133,6 @@ def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) ->
         inputs = node.inputs()
         for to, i in enumerate(order):
             node.replaceInput(inputs_from + to, inputs[inputs_from + i])
-        node.blocks()[0].paramNode().permuteOutputs([*range(block_from), *(block_from + i for i in order)])
+        node.blocks()[0].paramNode().permuteOutputs(
+            [*range(block_from), *(block_from + i for i in order)]
+        )

@@ -1,24 +1,28 @@
-"""From the typed tree to the graph: the compiler's table of contents (`struct to_ir`, `torch/csrc/jit/frontend/ir_emitter.cpp`).
+"""From the typed tree to the graph: the compiler's table of contents (`struct to_ir`,
+`torch/csrc/jit/frontend/ir_emitter.cpp`).
 
 `compile_def` makes the graph of one function in three steps.
 
-1. Emit. Walk the statements, in order; give every expression its nodes. Names are read and written by `prim::Load` and
-   `prim::Store` (`environment.py`); `return`, `break` and `continue` are nodes that leave.
+1. Emit. Walk the statements, in order; give every expression its nodes. Names are read and written
+   by `prim::Load` and `prim::Store` (`environment.py`); `return`, `break` and `continue` are nodes
+   that leave.
        emit_statements.py    if, return, raise, assert, with, del
        emit_loops.py         for, while, comprehensions
        emit_assignments.py   =, +=, unpacking
        emit_expressions.py   operators, literals, calls
        emit_subscripts.py    x[...]
-       emit_special_forms.py calls that are not calls: range, zip, isinstance, list, dict, annotate, fork
+       emit_special_forms.py calls that are not calls: range, zip, isinstance, list, dict,
+                             annotate, fork
        refinement.py         conditions, and what they tell about types
-   What the parts of an expression may be besides values is in `sugared_values.py`; which overload of an operator a call means,
-   and what is converted for it, in `schema_matching.py`.
+   What the parts of an expression may be besides values is in `sugared_values.py`; which overload
+   of an operator a call means, and what is converted for it, in `schema_matching.py`.
 2. Get rid of names and exits: `convert_to_ssa.py`, `exit_transforms.py`, `loop_forms.py`.
 3. Clean up: `cleanup.py`.
 
 `steps.py` shows the graph after each of them.
 
-How the real one differs: it can also compile nested functions (closures) when it is fed by its own parser of Python text.
+How the real one differs: it can also compile nested functions (closures) when it is fed by its own
+parser of Python text.
 """
 
 from __future__ import annotations
@@ -79,8 +83,8 @@ def compile_def(
 ) -> Graph:
     """The graph of a function; of a method of `self_type`, if that is given.
 
-    `resolver(name)` gives the Python object a name means where the function was defined, or raises NameError.
-    Raises RuntimeError that shows the place, for whatever cannot be compiled.
+    `resolver(name)` gives the Python object a name means where the function was defined, or raises
+    NameError. Raises RuntimeError that shows the place, for whatever cannot be compiled.
     """
     return compile_with_schema(
         definition, resolver, name=name, self_type=self_type, make_self=make_self, defaults=defaults
@@ -98,9 +102,11 @@ def compile_with_schema(
     is_builtin: bool = False,
     watch: Watch = lambda step, graph: None,
 ) -> tuple[Graph, FunctionSchema]:
-    """`compile_def` with the schema it found: names and types of the arguments, `defaults`, and the type of what is returned.
+    """`compile_def` with the schema it found: names and types of the arguments, `defaults`, and the
+    type of what is returned.
 
-    `make_self` makes the sugared value of the first argument of a method; by default it is an object of `self_type`.
+    `make_self` makes the sugared value of the first argument of a method; by default it is an
+    object of `self_type`.
     """
     called = name or definition.name.name
     if self_type is not None:
@@ -126,7 +132,9 @@ class DefContext:
 
 
 class Compiler:
-    """The state of compiling one function, and the small steps that all parts of the compiler share."""
+    """The state of compiling one function, and the small steps that all parts of the compiler
+    share.
+    """
 
     def __init__(self, resolver: Resolver, name: str, is_builtin: bool = False) -> None:
         self.resolver, self.name, self.is_builtin = resolver, name, is_builtin
@@ -142,7 +150,11 @@ class Compiler:
     # The function as a whole.
 
     def emit_def(
-        self, definition: tree.Def, self_type: Type | None, make_self: MakeSelf | None, defaults: dict[str, Any]
+        self,
+        definition: tree.Def,
+        self_type: Type | None,
+        make_self: MakeSelf | None,
+        defaults: dict[str, Any],
     ) -> FunctionSchema:
         is_method = self_type is not None
         schema = schema_of_def(self, definition, self_type, defaults)
@@ -160,10 +172,13 @@ class Compiler:
                 self.environment.set_value(param.name.range, argument.name, value)
         self.emit_statements(definition.body)
         if self.graph.block() not in self.left_blocks:
-            if self.context.declared is not None and not isinstance(self.context.declared, NoneType):
+            if self.context.declared is not None and not isinstance(
+                self.context.declared, NoneType
+            ):
                 raise error(
                     definition.range,
-                    "Function was not annotated as having type None, but does not return along all paths",
+                    "Function was not annotated as having type None, but does not return along all "
+                    "paths",
                 )
             emit_return(self, tree.Return(definition.range, tree.NoneLiteral(definition.range)))
         elif self.context.merged is None:  # it always raises
@@ -180,34 +195,50 @@ class Compiler:
         emit_statements(self, statements)
 
     def emit(self, expr: tree.Expr, hint: Type | None = None) -> Value:
-        """The value of an expression. `hint` is the type it is wanted for: `[]` is a list of that."""
+        """The value of an expression. `hint` is the type it is wanted for: `[]` is a list of
+        that.
+        """
         at(expr.range)
         value = self.emit_sugared(expr, 1, hint).as_value(expr.range, self)
         if isinstance(hint, AnyType) and not isinstance(value.type(), AnyType):
             return self.add_node("prim::unchecked_cast", [value]).output().setType(hint)
         return value
 
-    def emit_sugared(self, expr: tree.Expr, n_binders: int, hint: Type | None = None) -> SugaredValue:
+    def emit_sugared(
+        self, expr: tree.Expr, n_binders: int, hint: Type | None = None
+    ) -> SugaredValue:
         """What an expression is, which need not be a value."""
         return emit_sugared(self, expr, n_binders, hint)
 
     def emit_if_expr(
-        self, where: SourceRange, condition: Condition, true: Callable[[], Value], false: Callable[[], Value]
+        self,
+        where: SourceRange,
+        condition: Condition,
+        true: Callable[[], Value],
+        false: Callable[[], Value],
     ) -> Value:
         return emit_if_expr(self, where, condition, true, false)
 
     # Nodes.
 
     def add_node(
-        self, kind: str, inputs: Sequence[Value] = (), num_outputs: int = 1, where: SourceRange | None = None
+        self,
+        kind: str,
+        inputs: Sequence[Value] = (),
+        num_outputs: int = 1,
+        where: SourceRange | None = None,
     ) -> Node:
-        """A new node at the insert point; `where` if that is another place than that of the statement."""
+        """A new node at the insert point; `where` if that is another place than that of the
+        statement.
+        """
         node = self.graph.insertNode(self.graph.create(kind, inputs, num_outputs))
         if where is not None:
             node.setSourceRange(where)
         return node
 
-    def constant(self, value: Any, where: SourceRange | None = None, type: Type | None = None) -> Value:
+    def constant(
+        self, value: Any, where: SourceRange | None = None, type: Type | None = None
+    ) -> Value:
         """A `prim::Constant` here."""
         out = self.graph.insertConstant(value, type)
         if where is not None:
@@ -227,7 +258,9 @@ class Compiler:
         node = self.add_node("prim::Constant").s_("name", function.name)
         return node.output().setType(FunctionType(function))
 
-    def insert(self, kind: str, inputs: Sequence[Any], where: SourceRange | None, **kwargs: Any) -> Value:
+    def insert(
+        self, kind: str, inputs: Sequence[Any], where: SourceRange | None, **kwargs: Any
+    ) -> Value:
         """Call the operator `kind` with values or constants."""
         named = [NamedValue(value, where, name) for name, value in kwargs.items()]
         return emit_builtin_call(self, where, kind, [NamedValue(v, where) for v in inputs], named)
@@ -279,7 +312,9 @@ class Compiler:
         return to_sugared_value(obj, self, where, is_constant=True)
 
     def compiled(self, fn: Callable[..., Any]) -> Any:
-        """What a call of a Python function calls: its compiled form, or the mark that it is being compiled."""
+        """What a call of a Python function calls: its compiled form, or the mark that it is being
+        compiled.
+        """
         return recursion.compile_function(fn)
 
     def compiled_overloads(self, fn: Callable[..., Any]) -> list[Any]:
@@ -287,7 +322,9 @@ class Compiler:
         return recursion.compile_overloads(fn)
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
-        """For code of an older version: overloads of an operator that meant something else then, by name, and what they meant."""
+        """For code of an older version: overloads of an operator that meant something else then, by
+        name, and what they meant.
+        """
         find = getattr(self.resolver, "upgrades", None)
         return {} if find is None else find(symbol)
 
@@ -308,9 +345,14 @@ class Compiler:
 
     def check_call(self, call: tree.Apply, n_inputs: int) -> None:
         """A special form takes this many arguments, none by keyword."""
-        name = call.callee.name.name if isinstance(call.callee, tree.Var) else call.callee.range.text()
+        name = (
+            call.callee.name.name if isinstance(call.callee, tree.Var) else call.callee.range.text()
+        )
         if len(call.inputs) != n_inputs:
-            raise error(call.range, f"{name} expected exactly {n_inputs} arguments but found {len(call.inputs)}")
+            raise error(
+                call.range,
+                f"{name} expected exactly {n_inputs} arguments but found {len(call.inputs)}",
+            )
         if call.attributes:
             raise error(call.range, f"{name} takes no keyword arguments")
 

@@ -1,14 +1,16 @@
 """What of a module decides how it is compiled (`torch/csrc/jit/frontend/concrete_module_type.h`).
 
-Two modules share one compiled type, and the methods compiled for it, when nothing that the compiler looked at differs: their
-class, the types of their attributes, the values of their constants, the functions among their attributes, and the concrete types
-of their submodules. Weights do not count, the number of layers does.
+Two modules share one compiled type, and the methods compiled for it, when nothing that the compiler
+looked at differs: their class, the types of their attributes, the values of their constants, the
+functions among their attributes, and the concrete types of their submodules. Weights do not count,
+the number of layers does.
 
-`concrete_type_of(module)` looks a module over; `TypeStore` keeps the types made so far. A concrete type is also what the compiler
-asks while it is inside a method (`module_value.py`): it compiles further methods when they are first called.
+`concrete_type_of(module)` looks a module over; `TypeStore` keeps the types made so far. A concrete
+type is also what the compiler asks while it is inside a method (`module_value.py`): it compiles
+further methods when they are first called.
 
-How the real one differs: a builder collects what is here, and the C++ compiler asks a finished object; methods are compiled by
-a lazy compilation unit.
+How the real one differs: a builder collects what is here, and the C++ compiler asks a finished
+object; methods are compiled by a lazy compilation unit.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from .sugared_values import BeingCompiled
 class ConcreteType:
     """The facts about a module, and the class type made for them.
 
-    `iterable_kind` is "list", "dict", "parameter_list", "parameter_dict" or "". `failed` says why an attribute has no type.
+    `iterable_kind` is "list", "dict", "parameter_list", "parameter_dict" or "". `failed` says why
+    an attribute has no type.
     """
 
     def __init__(self, python_class: type) -> None:
@@ -56,7 +59,9 @@ class ConcreteType:
 
     @property
     def jit_type(self) -> ClassType:
-        """The class type, made when first asked for: other modules may turn out to have one that fits."""
+        """The class type, made when first asked for: other modules may turn out to have one that
+        fits.
+        """
         if self._jit_type is None:
             made = ClassType(take_name(qualified_name(self.python_class)))
             for name, (attribute_type, kind) in self.attributes.items():
@@ -69,7 +74,9 @@ class ConcreteType:
 
     @classmethod
     def of_compiled(cls, module: Any) -> ConcreteType:
-        """Of a module that is compiled already: scripted ones remember theirs, traced ones are what their type says."""
+        """Of a module that is compiled already: scripted ones remember theirs, traced ones are what
+        their type says.
+        """
         known = module.__dict__.get("_concrete_type")
         if known is not None:
             return known
@@ -85,7 +92,9 @@ class ConcreteType:
 
     def same_as(self, other: ConcreteType) -> bool:
         """Whether modules of these two may share a type."""
-        facts = "python_class iterable_kind attributes functions failed ignored hooks pre_hooks".split()
+        facts = (
+            "python_class iterable_kind attributes functions failed ignored hooks pre_hooks".split()
+        )
         return (
             self.shared
             and other.shared
@@ -102,15 +111,18 @@ class ConcreteType:
         return self.submodules.get(name)
 
     def function_attribute(self, name: str) -> Any | None:
-        """The function, compiled if it is Python; None if it cannot be: `why_no_attribute` says why."""
+        """The function, compiled if it is Python; None if it cannot be: `why_no_attribute` says
+        why.
+        """
         function = self.functions.get(name)
         if isinstance(function, types.FunctionType) and recursion.needs_compiling(function):
             try:
                 recursion.compile_python_function(function)
             except Exception as error:  # whatever is wrong with it is no error unless it is called
                 self.failed[name] = (
-                    "(This function exists as an attribute on the Python module, but we failed to compile it to a TorchScript "
-                    f"function. \nThe error stack is reproduced here:\n{error})"
+                    "(This function exists as an attribute on the Python module, but we failed to "
+                    "compile it to a TorchScript function. \nThe error stack is reproduced "
+                    f"here:\n{error})"
                 )
                 return None
         return function
@@ -119,7 +131,9 @@ class ConcreteType:
         found = inspect.getattr_static(self.python_class, name, None)
         if isinstance(found, staticmethod):
             return found
-        return found if isinstance(found, types.FunctionType) and modifiers.is_ignored(found) else None
+        return (
+            found if isinstance(found, types.FunctionType) and modifiers.is_ignored(found) else None
+        )
 
     def property_methods(self, name: str) -> tuple[str, str | None] | None:
         found = self.properties.get(name)
@@ -134,12 +148,18 @@ class ConcreteType:
         return self.failed.get(name, "")
 
     def compile_method(self, name: str, where: SourceRange | None = None) -> bool:
-        accessor = next((p for p in self.properties if name in (f"__{p}_getter", f"__{p}_setter")), None)
+        accessor = next(
+            (p for p in self.properties if name in (f"__{p}_getter", f"__{p}_setter")), None
+        )
         if accessor is not None:
             self.define_property(accessor, name)
             return True
-        method = getattr(self.python_class, "_script_methods", {}).get(name) or getattr(self.python_class, name, None)
-        if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(method):
+        method = getattr(self.python_class, "_script_methods", {}).get(name) or getattr(
+            self.python_class, name, None
+        )
+        if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(
+            method
+        ):
             return False
         self.define(method, name)
         return True
@@ -159,7 +179,10 @@ class ConcreteType:
     def define_property(self, name: str, accessor: str | None = None) -> None:
         """Compile getter and setter of a property, or the one of them that is called `accessor`."""
         found = self.properties[name]
-        for function, called in ((found.fget, f"__{name}_getter"), (found.fset, f"__{name}_setter")):
+        for function, called in (
+            (found.fget, f"__{name}_getter"),
+            (found.fset, f"__{name}_setter"),
+        ):
             if function is not None and accessor in (None, called):
                 self.define(function, called)
 
@@ -167,14 +190,24 @@ class ConcreteType:
         return ModuleValue(value, self)
 
     def _compile(
-        self, method: Callable[..., Any] | ParsedFunction, name: str, resolver: Resolver, defaults: dict[str, Any]
+        self,
+        method: Callable[..., Any] | ParsedFunction,
+        name: str,
+        resolver: Resolver,
+        defaults: dict[str, Any],
     ) -> ScriptFunction:
         self_type = self.jit_type
-        self_type.methods[name] = BeingCompiled(name, "method")  # found by a method that calls itself
+        # found by a method that calls itself
+        self_type.methods[name] = BeingCompiled(name, "method")
         try:
             definition = tree_of(method, name, "RecursiveScriptModule")
             graph, schema = compile_with_schema(
-                definition, resolver, name=name, self_type=self_type, make_self=self.make_self, defaults=defaults
+                definition,
+                resolver,
+                name=name,
+                self_type=self_type,
+                make_self=self.make_self,
+                defaults=defaults,
             )
         except BaseException:
             del self_type.methods[name]
@@ -212,4 +245,7 @@ type_store = TypeStore()
 
 def _same_constants(mine: dict[str, Any], others: dict[str, Any]) -> bool:
     """1, 1.0 and True are equal, but not the same constant."""
-    return all(type(value) is type(others[name]) and repr(value) == repr(others[name]) for name, value in mine.items())
+    return all(
+        type(value) is type(others[name]) and repr(value) == repr(others[name])
+        for name, value in mine.items()
+    )

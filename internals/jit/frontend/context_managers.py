@@ -1,11 +1,13 @@
 """`with` (`emitWith` of `ir_emitter.cpp`).
 
-An object of a compiled class may be entered if it has `__enter__` and `__exit__`: `prim::Enter` and `prim::Exit` call them. Of
-the library's own there are `torch.no_grad()` and `torch.enable_grad()`. These are emitted as `prim::Enter(False)` and
-`prim::Exit(before)`, so that a `return` in the body does not leave without the exit (`with_blocks.py`), and turned into calls of
+An object of a compiled class may be entered if it has `__enter__` and `__exit__`: `prim::Enter` and
+`prim::Exit` call them. Of the library's own there are `torch.no_grad()` and `torch.enable_grad()`.
+These are emitted as `prim::Enter(False)` and `prim::Exit(before)`, so that a `return` in the body
+does not leave without the exit (`with_blocks.py`), and turned into calls of
 `aten::set_grad_enabled` when there are no exits any more.
 
-How the real one differs: `no_grad` is an object of a compiled class too, `__torch__.torch.autograd.grad_mode.no_grad`.
+How the real one differs: `no_grad` is an object of a compiled class too,
+`__torch__.torch.autograd.grad_mode.no_grad`.
 """
 
 from __future__ import annotations
@@ -62,7 +64,11 @@ def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Va
         raise error(where, "With item expression must return an object")
     enter, leave = t.findMethod("__enter__"), t.findMethod("__exit__")
     if enter is None or leave is None:
-        raise error(where, "Object returned by with item expression does not define __enter__ and __exit__ methods")
+        raise error(
+            where,
+            "Object returned by with item expression does not define __enter__ and __exit__ "
+            "methods",
+        )
     if len(enter.schema.arguments) != 1:
         raise error(where, "__enter__ must have only one argument and one return value")
     if len(leave.schema.arguments) != 4:
@@ -76,7 +82,9 @@ def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Va
 def lower_grad_modes(block: Block) -> None:
     """`prim::Enter(mode)` asks for the mode and sets it, `prim::Exit(before)` sets it back."""
     for node in list(all_nodes(block, inner_first=True)):
-        if node.kind() not in ("prim::Enter", "prim::Exit") or not isinstance(node.input(0).type(), BoolType):
+        if node.kind() not in ("prim::Enter", "prim::Exit") or not isinstance(
+            node.input(0).type(), BoolType
+        ):
             continue
         graph: Graph = node.owningGraph()
         if node.kind() == "prim::Enter":

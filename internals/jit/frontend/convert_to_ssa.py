@@ -1,4 +1,5 @@
-"""From names to values: every `prim::Load` replaced by the value that was last stored (`convert_to_ssa.cpp`).
+"""From names to values: every `prim::Load` replaced by the value that was last stored
+(`convert_to_ssa.cpp`).
 
     x = x + 1            %0 = prim::Load[name="x"]()                    %x.3 = aten::add(%x.1, ...)
     if c:                %x.3 = aten::add(%0, ...)                      %x = prim::If(%c)
@@ -8,10 +9,12 @@
                              ...                                          block1():
                                                                             -> (%x.3)
 
-Within a block that is a walk with a dictionary. What an `if` or a loop assigns has to come out of it: so first every `if` and
-every loop is given an output for each name assigned in it that is known around it, and a loop an input as well, carried from
-round to round; all of them by Loads and Stores, which the walk then removes with the rest. In between, `break` and `continue`
-get their arguments (`loop_forms.py`); `return`, `break` and `continue` themselves are removed last (`exit_transforms.py`).
+Within a block that is a walk with a dictionary. What an `if` or a loop assigns has to come out of
+it: so first every `if` and every loop is given an output for each name assigned in it that is known
+around it, and a loop an input as well, carried from round to round; all of them by Loads and
+Stores, which the walk then removes with the rest. In between, `break` and `continue` get their
+arguments (`loop_forms.py`); `return`, `break` and `continue` themselves are removed last
+(`exit_transforms.py`).
 
 In every block the names go in alphabetical order, so that the same program gives the same graph.
 
@@ -48,7 +51,9 @@ def convert_to_ssa(graph: Graph, watch: Watch) -> None:
 
 
 class Frame(Generic[T]):
-    """What the names assigned in one block stand for: types in the first walk, values in the second."""
+    """What the names assigned in one block stand for: types in the first walk, values in the
+    second.
+    """
 
     def __init__(self, outer: Frame[T] | None) -> None:
         self.outer = outer
@@ -67,7 +72,9 @@ class Frame(Generic[T]):
 
 
 def pass_variables_through_control_flow(block: Block, outer: Frame[Type] | None) -> Frame[Type]:
-    """First walk: outputs for what ifs and loops assign. Returns the types of what the block assigns."""
+    """First walk: outputs for what ifs and loops assign. Returns the types of what the block
+    assigns.
+    """
     frame: Frame[Type] = Frame(outer)
     for node in block.nodes():
         if node.kind() == "prim::If":
@@ -143,7 +150,8 @@ def erase_loads_and_stores(block: Block, outer: Frame[Value] | None) -> None:
             assert value is not None, f"{node.s('name')} is read before it is assigned"
             node.output().replaceAllUsesWith(value)
             node.destroy()
-        elif node.kind() == "prim::ComprehensionScope":  # a scope of its own, but no block of the graph
+        elif node.kind() == "prim::ComprehensionScope":
+            # a scope of its own, but no block of the graph
             body = node.blocks()[0]
             erase_loads_and_stores(body, frame)
             for each in list(body.nodes()):

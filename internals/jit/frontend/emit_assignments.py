@@ -1,6 +1,8 @@
-"""Assignments: names, attributes, elements, unpacking, `+=` (`emitAssignment` and what it calls in `ir_emitter.cpp`).
+"""Assignments: names, attributes, elements, unpacking, `+=` (`emitAssignment` and what it calls in
+`ir_emitter.cpp`).
 
-`x += v` on a tensor or a list changes it: the operators are `add_`, `mul_` and so on. On numbers and strings it is `x = x + v`.
+`x += v` on a tensor or a list changes it: the operators are `add_`, `mul_` and so on. On numbers
+and strings it is `x = x + v`.
 
 How the real one differs: it does not.
 """
@@ -72,25 +74,36 @@ def _assign_one(c: Compiler, stmt: tree.Assign, lhs: tree.Expr, rhs: tree.Expr) 
 
 
 def check_targets(targets: Sequence[tree.Expr], where: SourceRange) -> tuple[int, bool]:
-    """How many targets take one value each, and whether one is starred and takes the rest. Raises RuntimeError."""
+    """How many targets take one value each, and whether one is starred and takes the rest. Raises
+    RuntimeError.
+    """
     n_starred = 0
     for target in targets:
         if isinstance(target, tree.Starred):
             n_starred += 1
         elif not isinstance(target, (tree.Var, tree.Subscript, tree.TupleLiteral, tree.Select)):
-            raise error(target.range, "lhs of assignment must be a variable, subscript, or starred expression")
+            raise error(
+                target.range,
+                "lhs of assignment must be a variable, subscript, or starred expression",
+            )
     if n_starred > 1:
         raise error(where, "Only one starred expression is allowed on the lhs")
     if n_starred and n_starred == len(targets):
         raise error(
             where,
-            "A Starred expression may only appear on the lhs within the presence of another non-starred expression",
+            "A Starred expression may only appear on the lhs within the presence of another "
+            "non-starred expression",
         )
     return len(targets) - n_starred, bool(n_starred)
 
 
 def unpack(
-    c: Compiler, targets: tree.TupleLiteral, value: SugaredValue, where: SourceRange, n: int, starred: bool
+    c: Compiler,
+    targets: tree.TupleLiteral,
+    value: SugaredValue,
+    where: SourceRange,
+    n: int,
+    starred: bool,
 ) -> None:
     parts = value.as_tuple(where, c, None if starred else n)
     if len(parts) < n:
@@ -102,7 +115,11 @@ def unpack(
 
 
 def assign_all(
-    c: Compiler, targets: Sequence[tree.Expr], values: Sequence[SugaredValue], where: SourceRange, n: int
+    c: Compiler,
+    targets: Sequence[tree.Expr],
+    values: Sequence[SugaredValue],
+    where: SourceRange,
+    n: int,
 ) -> None:
     """Assign values to targets one by one; a starred target takes what the `n` others leave."""
     i = 0
@@ -134,7 +151,9 @@ def assign_all(
 
 
 def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: NamedValue) -> None:
-    """`x[i] = v`: a copy into a view of a tensor, `index_put_` for indices that are tensors, `_set_item` for lists and dicts."""
+    """`x[i] = v`: a copy into a view of a tensor, `index_put_` for indices that are tensors,
+    `_set_item` for lists and dicts.
+    """
     container = c.emit(lhs.value)
     if isinstance(container.type(), TensorType):
         view, indices = split_indices(c, lhs.range, container, lhs.subscript_exprs)
@@ -143,18 +162,26 @@ def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: Na
             c.insert("aten::copy_", [view, value], where)
         else:
             c.insert(
-                "aten::index_put_", [view, c.list_construct(OptionalType(TensorType.get()), indices), value], where
+                "aten::index_put_",
+                [view, c.list_construct(OptionalType(TensorType.get()), indices), value],
+                where,
             )
         return
     exprs = lhs.subscript_exprs
     if len(exprs) != 1 or isinstance(exprs[0], tree.SliceExpr):
         raise error(
-            span(exprs), "Sliced expression not yet supported for subscripted assignment. File a bug if you want this"
+            span(exprs),
+            "Sliced expression not yet supported for subscripted assignment. File a bug if you "
+            "want this",
         )
     if container.type().isSubtypeOf(AnyTupleType.get()):
         raise error(lhs.range, f"{spell(container.type())} does not support subscripted assignment")
     index = c.emit(exprs[0])
-    args = [NamedValue(container, lhs.value.range, "self"), NamedValue(index, span(exprs), "idx"), rhs]
+    args = [
+        NamedValue(container, lhs.value.range, "self"),
+        NamedValue(index, span(exprs), "idx"),
+        rhs,
+    ]
     MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(where, c, args, [], 0)
 
 
@@ -187,12 +214,12 @@ def emit_aug_assign(c: Compiler, stmt: tree.AugAssign) -> None:
 
 
 IN_PLACE = {
-    "+": "add_", "-": "sub_", "/": "div_", "*": "mul_", "%": "fmod_", "|": "bitwise_or", "&": "bitwise_and", "^": "bitwise_xor",
-    "<<": "__ilshift__", ">>": "__irshift__", "**": "pow",
+    "+": "add_", "-": "sub_", "/": "div_", "*": "mul_", "%": "fmod_", "|": "bitwise_or",
+    "&": "bitwise_and", "^": "bitwise_xor", "<<": "__ilshift__", ">>": "__irshift__", "**": "pow",
 }  # fmt: skip
 OUT_OF_PLACE = {
-    "+": "add", "-": "sub", "/": "div", "*": "mul", "%": "fmod", "|": "__or__", "&": "__and__", "^": "__xor__",
-    "<<": "__lshift__", ">>": "__rshift__", "**": "pow",
+    "+": "add", "-": "sub", "/": "div", "*": "mul", "%": "fmod", "|": "__or__", "&": "__and__",
+    "^": "__xor__", "<<": "__lshift__", ">>": "__rshift__", "**": "pow",
 }  # fmt: skip
 MAGIC = {"+": "add", "-": "sub", "/": "truediv", "*": "mul", "%": "mod"}
 
@@ -215,7 +242,8 @@ def _augmented(c: Compiler, stmt: tree.AugAssign, value: Value) -> Value:
         if found is None:
             raise error(
                 stmt.range,
-                f"Cannot emit inplace op on {spell(t)} since it does not define an {names[0]} or {names[1]} method",
+                f"Cannot emit inplace op on {spell(t)} since it does not define an {names[0]} or "
+                f"{names[1]} method",
             )
         method = SimpleValue(value).attr(stmt.range, c, found)
         return method.call(stmt.range, c, [rhs], [], 0).as_value(stmt.range, c)
@@ -232,11 +260,15 @@ def _augment_element(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript) -> 
     view, indices = split_indices(c, lhs.range, container, lhs.subscript_exprs)
     rhs = NamedValue(c.emit(stmt.rhs), stmt.rhs.range)
     if not indices:
-        c.call_builtin(stmt.range, _operator(stmt, t), [rhs], [], NamedValue(view, lhs.range, "self"))
+        c.call_builtin(
+            stmt.range, _operator(stmt, t), [rhs], [], NamedValue(view, lhs.range, "self")
+        )
         return
     at = c.list_construct(OptionalType(TensorType.get()), indices)
     element = c.insert("aten::index", [view, at], stmt.range)
-    changed = c.call_builtin(stmt.range, _operator(stmt, t), [rhs], [], NamedValue(element, None, "self"))
+    changed = c.call_builtin(
+        stmt.range, _operator(stmt, t), [rhs], [], NamedValue(element, None, "self")
+    )
     c.insert("aten::index_put_", [view, at, changed], stmt.range)
 
 
@@ -246,7 +278,8 @@ def _augment_item(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript, contai
     if len(lhs.subscript_exprs) != 1:
         raise error(
             span(lhs.subscript_exprs),
-            f"Sliced expression not yet supported for {spell(t)} augmented assignment. File a bug if you want this",
+            f"Sliced expression not yet supported for {spell(t)} augmented assignment. File a bug "
+            "if you want this",
         )
     element = t.element if isinstance(t, ListType) else t.key if isinstance(t, DictType) else None
     if element is None:

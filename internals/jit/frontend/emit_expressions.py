@@ -1,7 +1,8 @@
 """Expressions (`emitSugaredExpr` and `emitSimpleExpr` of `ir_emitter.cpp`).
 
-An operator of Python is an operator of the library: `a + b` calls `aten::add`, whatever a and b are, and schema matching finds
-the overload for two tensors, a list and a list, a string and a string.
+An operator of Python is an operator of the library: `a + b` calls `aten::add`, whatever a and b
+are, and schema matching finds the overload for two tensors, a list and a list, a string and a
+string.
 
 How the real one differs: lists of different types become lists of unions there, with a warning.
 """
@@ -38,8 +39,12 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 
-def emit_sugared(c: Compiler, expr: tree.Expr, n_binders: int, hint: Type | None = None) -> SugaredValue:
-    """What an expression is: names, attributes, calls and subscripts may be other things than values."""
+def emit_sugared(
+    c: Compiler, expr: tree.Expr, n_binders: int, hint: Type | None = None
+) -> SugaredValue:
+    """What an expression is: names, attributes, calls and subscripts may be other things than
+    values.
+    """
     if isinstance(expr, tree.Var):
         return c.environment.get(expr.name.name, expr.name.range)
     if isinstance(expr, tree.Select):
@@ -88,10 +93,12 @@ def emit_values(c: Compiler, exprs: Sequence[tree.Expr]) -> list[Value]:
 # Operators.
 
 BINARY = {
-    "+": ("add", "add"), "-": ("sub", "sub"), "*": ("mul", "mul"), "/": ("div", "truediv"), "%": ("remainder", "mod"),
-    "**": ("pow", "pow"), "!=": ("ne", "ne"), "==": ("eq", "eq"), "<": ("lt", "lt"), ">": ("gt", "gt"), "<=": ("le", "le"),
-    ">=": ("ge", "ge"), "&": ("__and__", "and"), "|": ("__or__", "or"), "^": ("__xor__", "xor"), "<<": ("__lshift__", "lshift"),
-    ">>": ("__rshift__", "rshift"), "in": ("__contains__", "contains"),
+    "+": ("add", "add"), "-": ("sub", "sub"), "*": ("mul", "mul"), "/": ("div", "truediv"),
+    "%": ("remainder", "mod"), "**": ("pow", "pow"), "!=": ("ne", "ne"), "==": ("eq", "eq"),
+    "<": ("lt", "lt"), ">": ("gt", "gt"), "<=": ("le", "le"), ">=": ("ge", "ge"),
+    "&": ("__and__", "and"), "|": ("__or__", "or"), "^": ("__xor__", "xor"),
+    "<<": ("__lshift__", "lshift"), ">>": ("__rshift__", "rshift"),
+    "in": ("__contains__", "contains"),
 }  # fmt: skip
 UNARY = {"-": ("neg", "neg"), "~": ("bitwise_not", "invert")}
 WITHOUT_MAGIC = {"//": "aten::floordiv", "@": "aten::matmul"}
@@ -102,15 +109,23 @@ def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
     if kind in ("and", "or", "is", "is not"):
         return emit_condition(c, expr).value
     if kind in WITHOUT_MAGIC:
-        return c.call_builtin(expr.range, WITHOUT_MAGIC[kind], emit_arguments(c, (expr.lhs, expr.rhs)))
-    if kind == "%" and isinstance(c.emit_sugared(expr.lhs, 0).as_value(expr.lhs.range, c).type(), StringType):
-        node = c.add_node("aten::percentFormat", emit_values(c, (expr.lhs, expr.rhs)), 1, expr.range)
+        return c.call_builtin(
+            expr.range, WITHOUT_MAGIC[kind], emit_arguments(c, (expr.lhs, expr.rhs))
+        )
+    if kind == "%" and isinstance(
+        c.emit_sugared(expr.lhs, 0).as_value(expr.lhs.range, c).type(), StringType
+    ):
+        node = c.add_node(
+            "aten::percentFormat", emit_values(c, (expr.lhs, expr.rhs)), 1, expr.range
+        )
         return node.output().setType(StringType.get())
     operator, magic = BINARY[kind]
     args = emit_arguments(c, (expr.lhs, expr.rhs))
     if kind == "in":
         args.reverse()
-    called = MagicMethod(f"__{magic}__", BuiltinFunction(f"aten::{operator}")).call(expr.range, c, args, [], 0)
+    called = MagicMethod(f"__{magic}__", BuiltinFunction(f"aten::{operator}")).call(
+        expr.range, c, args, [], 0
+    )
     return called.as_value(expr.range, c)
 
 
@@ -139,12 +154,20 @@ def emit_ternary(c: Compiler, expr: tree.TernaryIf, hint: Type | None) -> Value:
         insert_refinements(c, expr.range, known.true)
         return c.emit(expr.true_expr if condition.static else expr.false_expr, hint)
     return emit_if_expr(
-        c, expr.range, condition, lambda: c.emit(expr.true_expr, hint), lambda: c.emit(expr.false_expr, hint)
+        c,
+        expr.range,
+        condition,
+        lambda: c.emit(expr.true_expr, hint),
+        lambda: c.emit(expr.false_expr, hint),
     )
 
 
 def emit_if_expr(
-    c: Compiler, where: SourceRange, condition: Condition, true: Callable[[], Value], false: Callable[[], Value]
+    c: Compiler,
+    where: SourceRange,
+    condition: Condition,
+    true: Callable[[], Value],
+    false: Callable[[], Value],
 ) -> Value:
     """A `prim::If` with one output."""
     node = c.add_node("prim::If", [condition.value], 0, where)
@@ -161,7 +184,9 @@ def emit_if_expr(
     unified = unify_types(types[0], types[1])
     if unified is None:
         raise error(
-            where, f"if-expression's true branch has type {spell(types[0])} but false branch has type {spell(types[1])}"
+            where,
+            f"if-expression's true branch has type {spell(types[0])} but false branch has type "
+            f"{spell(types[1])}",
         )
     return node.addOutput().setType(unified)
 
@@ -170,7 +195,8 @@ def emit_if_expr(
 
 
 def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
-    """The type of the elements is that of the hint, else what the elements have in common, else Tensor.
+    """The type of the elements is that of the hint, else what the elements have in common, else
+    Tensor.
 
     `[]` may still become a list of another type where it is passed (`try_convert_to_type`).
     """
@@ -191,8 +217,8 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
             first = next(v for v in values if unify_types(values[0].type(), v.type()) is None)
             raise error(
                 expr.range,
-                f"Lists must contain only a single type, expected: {spell(values[0].type())} but found {spell(first.type())} "
-                "instead",
+                f"Lists must contain only a single type, expected: {spell(values[0].type())} but "
+                f"found {spell(first.type())} instead",
             )
     assert element is not None
     if not all(v.type().isSubtypeOf(element) for v in values):
@@ -200,8 +226,8 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
         have = "no common type" if unified is None else spell(unified)
         raise error(
             expr.range,
-            f"List type annotation `{spell(ListType(element))}` did not match the types of the given list elements, which were "
-            f"unified to {have}",
+            f"List type annotation `{spell(ListType(element))}` did not match the types of the "
+            f"given list elements, which were unified to {have}",
         )
     return c.list_construct(element, values)
 
@@ -226,13 +252,13 @@ def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
             if isinstance(wanted, DictType):
                 raise error(
                     expr.range,
-                    f"Type annotation was inferred to be {spell(t)}but the type of {what} given by the dict literal is "
-                    f"{spell(v.type())}",
+                    f"Type annotation was inferred to be {spell(t)}but the type of {what} given "
+                    f"by the dict literal is {spell(v.type())}",
                 )
             raise error(
                 e.range,
-                f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} "
-                "instead",
+                f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but "
+                f"found {spell(v.type())} instead",
             )
     return c.dict_construct(t, keys, values)
 

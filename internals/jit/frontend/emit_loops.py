@@ -1,9 +1,12 @@
-"""Loops and comprehensions (`emitLoopCommon`, `emitFor`, `emitListComprehension` of `ir_emitter.cpp`).
+"""Loops and comprehensions (`emitLoopCommon`, `emitFor`, `emitListComprehension` of
+`ir_emitter.cpp`).
 
-A loop is a `prim::Loop` with a number of rounds, which for a `while` is the largest int, and two blocks: the body, whose input is
-the counter, and the condition. `loop_forms.py` puts the condition where it belongs later.
+A loop is a `prim::Loop` with a number of rounds, which for a `while` is the largest int, and two
+blocks: the body, whose input is the counter, and the condition. `loop_forms.py` puts the condition
+where it belongs later.
 
-A comprehension is a loop that appends to a list. It runs in a `prim::ComprehensionScope`, so that its names are its own.
+A comprehension is a loop that appends to a list. It runs in a `prim::ComprehensionScope`, so that
+its names are its own.
 
 How the real one differs: it does not.
 """
@@ -48,7 +51,11 @@ def emit_while(c: Compiler, stmt: tree.While) -> None:
 
 
 def loop_over(
-    c: Compiler, targets: Sequence[tree.Expr], iterables: Sequence[tree.Expr], where: SourceRange, emit_body: EmitBody
+    c: Compiler,
+    targets: Sequence[tree.Expr],
+    iterables: Sequence[tree.Expr],
+    where: SourceRange,
+    emit_body: EmitBody,
 ) -> None:
     """`for targets in iterables`."""
     if len(iterables) != 1:
@@ -91,18 +98,26 @@ def emit_loop(
 
 
 def emit_unrolled(
-    c: Compiler, where: SourceRange, emit_body: EmitBody, iterable: SugaredValue, targets: Sequence[tree.Expr]
+    c: Compiler,
+    where: SourceRange,
+    emit_body: EmitBody,
+    iterable: SugaredValue,
+    targets: Sequence[tree.Expr],
 ) -> None:
-    """The body once for every element, in the frame around it: each round may give its names other types.
+    """The body once for every element, in the frame around it: each round may give its names other
+    types.
 
-    Raises RuntimeError if that is without end: five loops inside each other over ten elements are a hundred thousand rounds.
+    Raises RuntimeError if that is without end: five loops inside each other over ten elements are a
+    hundred thousand rounds.
     """
     length, most = iterable.static_length(), getattr(c.resolver, "most_unrolled", LARGEST_UNROLLED)
     assert length is not None
     with c.in_loop("unrolled"):
         for i in range(length):
             if c.graph.values_made > most:
-                raise error(where, f"loops over tuples and modules are unrolled, into {most} values at most")
+                raise error(
+                    where, f"loops over tuples and modules are unrolled, into {most} values at most"
+                )
             element = iterable.getitem(where, c, c.literal(i, where))
             assign_all(c, targets, [element], targets[0].range, 1)
             emit_body()
@@ -124,7 +139,9 @@ def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None)
         if not typed:
             out.setType(ListType(element.type()))
             typed = True
-        c.call_builtin(where, "aten::append", [NamedValue(element, where)], [], NamedValue(out, where, "self"))
+        c.call_builtin(
+            where, "aten::append", [NamedValue(element, where)], [], NamedValue(out, where, "self")
+        )
 
     _in_own_scope(c, where, comp.target, comp.iter, emit_body)
     return out
@@ -151,7 +168,9 @@ def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None)
     return out
 
 
-def _in_own_scope(c: Compiler, where: SourceRange, target: tree.Expr, iterable: tree.Expr, emit_body: EmitBody) -> None:
+def _in_own_scope(
+    c: Compiler, where: SourceRange, target: tree.Expr, iterable: tree.Expr, emit_body: EmitBody
+) -> None:
     scope = c.add_node("prim::ComprehensionScope", [], 0, where)
     with c.frame(scope.addBlock()):
         loop_over(c, (target,), (iterable,), where, emit_body)

@@ -1,7 +1,8 @@
 """Calls whose arguments are not simply evaluated (`emitApplySpecialForm` of `ir_emitter.cpp`).
 
-`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a literal, `range` and `zip` make
-things to iterate over that are no values, and `torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
+`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a
+literal, `range` and `zip` make things to iterate over that are no values, and
+`torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
 
 How the real one differs: remote calls and `torch.jit._awaitable` are such forms too.
 """
@@ -11,7 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import DictType, ListType, NoneType, OptionalType, StringType, TensorType, Type, Value
+from internals.jit.ir import (
+    DictType,
+    ListType,
+    NoneType,
+    OptionalType,
+    StringType,
+    TensorType,
+    Type,
+    Value,
+)
 
 from . import tree
 from .emit_loops import emit_dict_comprehension, emit_list_comprehension
@@ -38,14 +48,19 @@ def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVa
     t = c.type_of_annotation(call.inputs[0])
     value = try_convert_to_type(c, call.range, t, c.emit(call.inputs[1], t), allow_conversions=True)
     if not value.type().isSubtypeOf(t):
-        raise error(span(call.inputs), f"expected an expression of type {spell(t)} but found {spell(value.type())}\n")
+        raise error(
+            span(call.inputs),
+            f"expected an expression of type {spell(t)} but found {spell(value.type())}\n",
+        )
     if isinstance(t, OptionalType) and isinstance(value.type(), NoneType):
         value = c.constant(None, type=t)
     return SimpleValue(value)
 
 
 def emit_unchecked_cast(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, the printer saw the node that says so."""
+    """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, the printer saw
+    the node that says so.
+    """
     c.check_call(call, 2)
     return _of_named_type(c, call, "prim::unchecked_cast")
 
@@ -57,13 +72,17 @@ def emit_uninitialized(c: Compiler, call: tree.Apply, hint: Type | None) -> Suga
 
 
 def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object without attributes yet."""
+    """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object without
+    attributes yet.
+    """
     c.check_call(call, 1)
     return _of_named_type(c, call, "prim::CreateObject")
 
 
 def _of_named_type(c: Compiler, call: tree.Apply, kind: str) -> SugaredValue:
-    """A node whose output has the type that the first argument names; the other arguments are its inputs."""
+    """A node whose output has the type that the first argument names; the other arguments are its
+    inputs.
+    """
     t = c.type_of_annotation(call.inputs[0])
     node = c.add_node(kind, [c.emit(each) for each in call.inputs[1:]], 1, call.range)
     return SimpleValue(node.output().setType(t))
@@ -116,7 +135,8 @@ def emit_tolist(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValu
     if code is None:
         raise error(
             call.range,
-            f"{spell(element)} is not one of the supported element types for tolist: int, float, complex, bool",
+            f"{spell(element)} is not one of the supported element types for tolist: int, float, "
+            "complex, bool",
         )
     node = c.graph.create("prim::tolist", [value, c.constant(depth), c.constant(code)])
     return SimpleValue(c.graph.insertNode(node).output().setType(hint))
@@ -141,7 +161,9 @@ def emit_enumerate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredV
     start = c.emit_sugared(inputs[1], 1).as_value(where, c) if len(inputs) == 2 else None
     end = c.literal(MAX_TRIP_COUNT, where)
     iterable = c.emit_sugared(inputs[0], 1).iter(where, c)
-    counter = RangeValue(where, c, [end] if start is None else [start, end], iterable.static_length())
+    counter = RangeValue(
+        where, c, [end] if start is None else [start, end], iterable.static_length()
+    )
     tree_of_both = IterableTree()
     tree_of_both.add(where, counter)
     tree_of_both.add(where, iterable)
@@ -161,7 +183,9 @@ def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
 
 
 def emit_super(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`super()` in a method of a module, whose class Python has put in the method's closure; or `super(Class, self)`."""
+    """`super()` in a method of a module, whose class Python has put in the method's closure; or
+    `super(Class, self)`.
+    """
     if not isinstance(c.self_value, ModuleValue):
         raise error(call.range, "super() is supported in methods of modules only")
     if not call.inputs:
@@ -186,11 +210,15 @@ def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
         return SimpleValue(c.list_construct(t.element, []))
     c.check_call(call, 1)
     iterable = c.emit_sugared(call.inputs[0], 1)
-    if isinstance(iterable, SimpleValue) and isinstance(iterable.value.type(), (ListType, StringType)):
+    if isinstance(iterable, SimpleValue) and isinstance(
+        iterable.value.type(), (ListType, StringType)
+    ):
         return SimpleValue(c.insert("aten::list", [iterable.value], where))
     source, element = c.temporary("$_iter"), c.temporary("$_elem")
     c.environment.set(where, source, iterable)
-    comprehension = tree.ListComp(where, _var(call, element), _var(call, element), _var(call, source))
+    comprehension = tree.ListComp(
+        where, _var(call, element), _var(call, element), _var(call, source)
+    )
     return SimpleValue(emit_list_comprehension(c, comprehension, hint))
 
 
@@ -215,7 +243,9 @@ def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
             source, key, value = c.temporary("$_iter"), c.temporary("$_key"), c.temporary("$_value")
             c.environment.set(where, source, pairs)
             target = tree.TupleLiteral(where, (_var(call, key), _var(call, value)))
-            comprehension = tree.DictComp(where, _var(call, key), _var(call, value), target, _var(call, source))
+            comprehension = tree.DictComp(
+                where, _var(call, key), _var(call, value), target, _var(call, source)
+            )
             made = emit_dict_comprehension(c, comprehension, hint)
     for a in keywords:
         key_value = c.constant(a.name.name, a.range)
@@ -225,17 +255,24 @@ def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
 
 
 def _pairs(call: tree.Apply) -> tuple[tree.Expr, Sequence[tree.Attribute]]:
-    """What `dict(...)` is made from: a literal and keywords are a list of pairs; other things stay, the keywords follow them."""
+    """What `dict(...)` is made from: a literal and keywords are a list of pairs; other things stay,
+    the keywords follow them.
+    """
     where = call.range
     first = call.inputs[0] if call.inputs and not _is_empty(call.inputs[0]) else None
     if first is not None and not isinstance(first, (tree.DictLiteral, tree.ListLiteral)):
         return first, call.attributes
     pairs: list[tree.Expr] = []
     if isinstance(first, tree.DictLiteral):
-        pairs += [tree.TupleLiteral(where, pair) for pair in zip(first.key_inputs, first.value_inputs)]
+        pairs += [
+            tree.TupleLiteral(where, pair) for pair in zip(first.key_inputs, first.value_inputs)
+        ]
     elif isinstance(first, tree.ListLiteral):
         pairs += first.inputs
-    pairs += [tree.TupleLiteral(where, (tree.StringLiteral(where, a.name.name), a.value)) for a in call.attributes]
+    pairs += [
+        tree.TupleLiteral(where, (tree.StringLiteral(where, a.name.name), a.value))
+        for a in call.attributes
+    ]
     return tree.ListLiteral(where, tuple(pairs)), ()
 
 
@@ -253,8 +290,11 @@ def _is_empty(expr: tree.Expr) -> bool:
 
 
 def emit_fork(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run beside this one (`fork.py`)."""
+    """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run beside this one
+    (`fork.py`).
+    """
     from .emit_expressions import emit_arguments, emit_keywords
+
     if not call.inputs:
         raise error(call.range, "Expected at least one argument to fork()")
     forked = c.emit_sugared(call.inputs[0], 1)

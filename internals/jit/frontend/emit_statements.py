@@ -1,7 +1,7 @@
 """Statements (`emitStatements` of `ir_emitter.cpp`).
 
-Each emits its nodes at the insert point. A statement that leaves its block, `return` or `raise` or an `if` both of whose arms do,
-ends it: what follows is not compiled.
+Each emits its nodes at the insert point. A statement that leaves its block, `return` or `raise` or
+an `if` both of whose arms do, ends it: what follows is not compiled.
 
 How the real one differs: it does not.
 """
@@ -63,7 +63,8 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
         if not result.type().isSubtypeOf(declared):
             raise error(
                 stmt.range,
-                f"Return value was annotated as having type {spell(declared)} but is actually of type {spell(result.type())}",
+                f"Return value was annotated as having type {spell(declared)} but is actually of "
+                f"type {spell(result.type())}",
             )
         c.context.merged = declared
         if isinstance(declared, AnyType) and not isinstance(result.type(), AnyType):
@@ -75,8 +76,8 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
             assert before is not None
             raise error(
                 stmt.range,
-                f"Previous return statement returned a value of type {spell(before)} but this return statement returns a value "
-                f"of type {spell(result.type())}",
+                f"Previous return statement returned a value of type {spell(before)} but this "
+                f"return statement returns a value of type {spell(result.type())}",
             )
         c.context.merged = merged
     c.add_node("prim::ReturnStmt", [result], 0)
@@ -89,8 +90,8 @@ def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
     if c.loop == "unrolled":
         raise error(
             where,
-            "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or continue inside "
-            "the body of these loops",
+            "Because we emit iteration over modulelists or tuples as unrolled loops, we do not "
+            "support break or continue inside the body of these loops",
         )
     c.add_node(kind, [], 0, where)
 
@@ -127,7 +128,11 @@ def emit_if(c: Compiler, stmt: tree.If) -> None:
 
 
 def emit_if_else(
-    c: Compiler, where: SourceRange, condition: Condition, true: Sequence[tree.Stmt], false: Sequence[tree.Stmt]
+    c: Compiler,
+    where: SourceRange,
+    condition: Condition,
+    true: Sequence[tree.Stmt],
+    false: Sequence[tree.Stmt],
 ) -> None:
     """A `prim::If`; or one of the branches, if it is known which."""
     if condition.static is not None:
@@ -150,7 +155,11 @@ def emit_if_else(
 
 
 def _emit_branch(
-    c: Compiler, where: SourceRange, block: Block, statements: Sequence[tree.Stmt], refinements: Refinements
+    c: Compiler,
+    where: SourceRange,
+    block: Block,
+    statements: Sequence[tree.Stmt],
+    refinements: Refinements,
 ) -> Environment:
     with c.frame(block) as frame:
         insert_refinements(c, statements[0].range if statements else where, refinements.true)
@@ -159,7 +168,8 @@ def _emit_branch(
 
 
 def _assigned(c: Compiler, where: SourceRange, blocks: Any, frames: Any, left: Any) -> set[str]:
-    """The names that mean something after the `if`: assigned in one branch, and known in the other or that one does not get here.
+    """The names that mean something after the `if`: assigned in one branch, and known in the other
+    or that one does not get here.
 
     For the others it is noted why they mean nothing, in case they are used.
     """
@@ -177,7 +187,9 @@ def _assigned(c: Compiler, where: SourceRange, blocks: Any, frames: Any, left: A
 
 
 def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any, left: Any) -> None:
-    """The type of a name after the `if`. A branch that does not get there is given an uninitialized value for it."""
+    """The type of a name after the `if`. A branch that does not get there is given an uninitialized
+    value for it.
+    """
     values: list[Value | None] = [None, None]
     for i in (0, 1):
         if not left[i]:
@@ -193,7 +205,9 @@ def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any,
                 .output()
                 .setType(other.type())
             )
-            c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(blocks[i].returnNode())
+            c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(
+                blocks[i].returnNode()
+            )
             values[i] = unit
     true, false = values
     assert true is not None and false is not None
@@ -204,8 +218,8 @@ def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any,
         return
     mismatch = error(
         where,
-        f"Type mismatch: {name} is set to type {spell(true.type())} in the true branch and type {spell(false.type())} in the "
-        "false branch",
+        f"Type mismatch: {name} is set to type {spell(true.type())} in the true branch and type "
+        f"{spell(false.type())} in the false branch",
     )
     if known_outside:
         raise mismatch
@@ -222,13 +236,14 @@ def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
             continue
         if not isinstance(target, tree.Subscript):
             raise error(
-                target.range, "del statements are only supported for deleting list and dict items and variables"
+                target.range,
+                "del statements are only supported for deleting list and dict items and variables",
             )
         if isinstance(target.subscript_exprs[0], tree.SliceExpr):
             raise error(
                 target.range,
-                "del statements only support deletion at a single index, slicing is not supported (see "
-                "https://github.com/pytorch/pytorch/issues/31430)",
+                "del statements only support deletion at a single index, slicing is not supported "
+                "(see https://github.com/pytorch/pytorch/issues/31430)",
             )
         container = c.emit_sugared(target.value, 1)
         index = c.emit(target.subscript_exprs[0])

@@ -1,12 +1,14 @@
 """`x[...]` (`emitSubscript`, `emitIntAndSliceIndexing` of `ir_emitter.cpp`).
 
-On a tensor, each part of an index does something to the next dimension: an int selects and removes it, a slice keeps it, None
-adds one, a tensor of indices is put aside. Views are taken from left to right (what follows `...` is counted from the right), and
-what was put aside is one `aten::index` at the end.
+On a tensor, each part of an index does something to the next dimension: an int selects and removes
+it, a slice keeps it, None adds one, a tensor of indices is put aside. Views are taken from left to
+right (what follows `...` is counted from the right), and what was put aside is one `aten::index` at
+the end.
 
     x[0, 1:, None, i]   =   index(unsqueeze(slice(select(x, 0, 0), 0, 1), 1), [None, None, i])
 
-On lists, strings and dicts it is `aten::__getitem__`, on tuples `prim::TupleIndex` with an int that is constant.
+On lists, strings and dicts it is `aten::__getitem__`, on tuples `prim::TupleIndex` with an int that
+is constant.
 
 How the real one differs: `slice` objects may be indices too.
 """
@@ -67,9 +69,15 @@ def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> Suga
 # Tensors.
 
 
-def _index_tensor(c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]) -> Value:
+def _index_tensor(
+    c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
+) -> Value:
     if not isinstance(value.type(), TensorType):
-        raise error(where, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type")
+        raise error(
+            where,
+            "Unsupported operation: attempted to use multidimensional indexing on a non-tensor "
+            "type",
+        )
     view, indices = split_indices(c, where, value, exprs)
     if not indices:
         return view
@@ -79,7 +87,8 @@ def _index_tensor(c: Compiler, where: SourceRange, value: Value, exprs: Sequence
 def split_indices(
     c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
 ) -> tuple[Value, list[Value]]:
-    """Apply the ints, slices and Nones of an index; returns the view, and the tensors of indices left to apply to it.
+    """Apply the ints, slices and Nones of an index; returns the view, and the tensors of indices
+    left to apply to it.
 
     The latter are one for each dimension of the view, None where that is not indexed by a tensor.
     """
@@ -141,20 +150,24 @@ def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reve
         return 1
     raise error(
         where,
-        f"Unsupported operation: indexing tensor with unsupported index type '{spell(t)}'. Only ints, slices, lists and tensors "
-        "are supported",
+        f"Unsupported operation: indexing tensor with unsupported index type '{spell(t)}'. Only "
+        "ints, slices, lists and tensors are supported",
     )
 
 
 # Slices.
 
 
-def _emit_slice(c: Compiler, where: SourceRange, value: Value, dim: Value | None, expr: tree.SliceExpr) -> Value:
+def _emit_slice(
+    c: Compiler, where: SourceRange, value: Value, dim: Value | None, expr: tree.SliceExpr
+) -> Value:
     start, end, step = (None if e is None else c.emit(e) for e in (expr.start, expr.end, expr.step))
     if isinstance(value.type(), TupleType):
         return _slice_tuple(c, where, value, start, end, step)
     args = [NamedValue(value, where, "self"), *([] if dim is None else [NamedValue(dim)])]
-    kwargs = [NamedValue(v, where, name) for name, v in (("start", start), ("end", end)) if v is not None]
+    kwargs = [
+        NamedValue(v, where, name) for name, v in (("start", start), ("end", end)) if v is not None
+    ]
     if step is None:
         step = c.constant(1, where)
     return c.call_builtin(where, "aten::slice", args, [*kwargs, NamedValue(step, where, "step")])
@@ -175,7 +188,8 @@ def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) ->
     else:
         raise error(
             where,
-            f"Cannot index into a {spell(t)} with a non-integer literal because we cannot resolve the output type",
+            f"Cannot index into a {spell(t)} with a non-integer literal because we cannot resolve "
+            "the output type",
         )
     node = c.add_node("prim::TupleIndex", [value, index])
     return node.output().setType(result)
@@ -189,7 +203,12 @@ def _position(where: SourceRange, t: TupleType, index: int) -> int:
 
 
 def _slice_tuple(
-    c: Compiler, where: SourceRange, value: Value, start: Value | None, end: Value | None, step: Value | None
+    c: Compiler,
+    where: SourceRange,
+    value: Value,
+    start: Value | None,
+    end: Value | None,
+    step: Value | None,
 ) -> Value:
     """`t[a:b:c]`: the parts are known, so it is a new tuple of them."""
     t = value.type()
@@ -210,7 +229,12 @@ def _int_constant(where: SourceRange, v: Value) -> Any:
     return constant_of(v)
 
 
-def _slice_parts(c: Compiler, where: SourceRange, parts: SugaredValue, expr: tree.SliceExpr) -> SugaredValue:
+def _slice_parts(
+    c: Compiler, where: SourceRange, parts: SugaredValue, expr: tree.SliceExpr
+) -> SugaredValue:
     """A slice of a list of modules: of its parts."""
-    bounds = [None if e is None else _int_constant(where, c.emit(e)) for e in (expr.start, expr.end, expr.step)]
+    bounds = [
+        None if e is None else _int_constant(where, c.emit(e))
+        for e in (expr.start, expr.end, expr.step)
+    ]
     return SugaredTuple(parts.as_tuple(where, c)[slice(*bounds)])

@@ -1,12 +1,14 @@
-"""Which name means what, at every point of the function being compiled (`struct Environment` of `ir_emitter.cpp`).
+"""Which name means what, at every point of the function being compiled (`struct Environment` of
+`ir_emitter.cpp`).
 
-Frames form a chain, one for every block that is open: the function's, that of the `if` arm in it, and so on. A frame knows two
-kinds of names: those of first-class values (a tensor, an int), for which it remembers only the type, and those of other things
-(a function, a module, the iterable of a loop), which it keeps.
+Frames form a chain, one for every block that is open: the function's, that of the `if` arm in it,
+and so on. A frame knows two kinds of names: those of first-class values (a tensor, an int), for
+which it remembers only the type, and those of other things (a function, a module, the iterable of a
+loop), which it keeps.
 
-Assigning to a first-class name emits `prim::Store[name="x"](%v)`, reading one emits `prim::Load[name="x"]()`. What a name means
-after an `if` or in the second round of a loop need not be known yet: `convert_to_ssa.py` works that out when all is emitted,
-and no Load or Store is left.
+Assigning to a first-class name emits `prim::Store[name="x"](%v)`, reading one emits
+`prim::Load[name="x"]()`. What a name means after an `if` or in the second round of a loop need not
+be known yet: `convert_to_ssa.py` works that out when all is emitted, and no Load or Store is left.
 
 How the real one differs: very little. It copies the error text of a conditional definition lazily.
 """
@@ -32,19 +34,24 @@ class Environment:
         self.compiler, self.block, self.outer = compiler, block, outer
         self.types: dict[str, Type] = {}
         self.values: dict[str, SugaredValue] = {}
-        self.errors: dict[str, str] = {}  # in the outermost frame: why a name is not defined after an `if`
+        # in the outermost frame: why a name is not defined after an `if`
+        self.errors: dict[str, str] = {}
 
     # Reading.
 
     def get(self, name: str, where: SourceRange) -> SugaredValue:
-        """What `name` means: a local name, else a Python builtin, else what the resolver finds where the function was defined.
+        """What `name` means: a local name, else a Python builtin, else what the resolver finds
+        where the function was defined.
 
         Raises RuntimeError "undefined value x" if it is none of them.
         """
         found = self.find(name) or self.compiler.find_global(name, where)
         if found is None:
             message = self.outermost().errors.get(name)
-            raise error(where, f"undefined value {name}" if message is None else f"{message}and was used here")
+            raise error(
+                where,
+                f"undefined value {name}" if message is None else f"{message}and was used here",
+            )
         return found
 
     def get_value(self, name: str, where: SourceRange) -> Value:
@@ -69,13 +76,21 @@ class Environment:
     def set_value(self, where: SourceRange, name: str, value: Value) -> None:
         self.set(where, name, SimpleValue(value))
 
-    def set(self, where: SourceRange, name: str, value: SugaredValue, annotated: Type | None = None) -> None:
-        """Assign. A name known outside keeps its type: it may be read there after this block has run or not run.
+    def set(
+        self, where: SourceRange, name: str, value: SugaredValue, annotated: Type | None = None
+    ) -> None:
+        """Assign. A name known outside keeps its type: it may be read there after this block has
+        run or not run.
 
         Raises RuntimeError if the types do not fit.
         """
         v = value.value if isinstance(value, SimpleValue) else None
-        if v is not None and not v.hasDebugName() and meaningful(name) and v.node().owningBlock() is self.block:
+        if (
+            v is not None
+            and not v.hasDebugName()
+            and meaningful(name)
+            and v.node().owningBlock() is self.block
+        ):
             v.setDebugName(name)
         outside = None if self.outer is None else self.outer.find(name)
         if outside is not None:
@@ -86,8 +101,8 @@ class Environment:
         if annotated is not None and not v.type().isSubtypeOf(annotated):
             raise error(
                 where,
-                f"Variable '{name}' is annotated with type {spell(annotated)} but is being assigned to a value of type "
-                f"{spell(v.type())}",
+                f"Variable '{name}' is annotated with type {spell(annotated)} but is being "
+                f"assigned to a value of type {spell(v.type())}",
             )
         self.compiler.add_node("prim::Store", [v], 0, where).s_("name", name)
         self.types[name] = annotated if annotated is not None else v.type()
@@ -104,7 +119,9 @@ class Environment:
         frame: Environment | None = self
         removed = False
         while frame is not None:
-            removed = (frame.values.pop(name, None) is not None) | (frame.types.pop(name, None) is not None)
+            removed = (frame.values.pop(name, None) is not None) | (
+                frame.types.pop(name, None) is not None
+            )
             frame = frame.outer
         if not removed:
             raise error(where, f"undefined value {name}")
@@ -125,24 +142,37 @@ class Environment:
         return SimpleValue(out)
 
     def _same_type_as_outside(
-        self, where: SourceRange, name: str, value: SugaredValue, outside: SugaredValue, annotated: Type | None
+        self,
+        where: SourceRange,
+        name: str,
+        value: SugaredValue,
+        outside: SugaredValue,
+        annotated: Type | None,
     ) -> Value:
         if annotated is not None:
             raise error(
                 where,
-                f"Attempting to declare and annotate the type of variable '{name}' but it is already defined in an outer block",
+                f"Attempting to declare and annotate the type of variable '{name}' but it is "
+                "already defined in an outer block",
             )
         only = "is not a first-class value.  Only reassignments to first-class values are allowed"
         if not isinstance(value, SimpleValue):
-            raise error(where, f"Cannot re-assign '{name}' to a value of type {value.kind()} because {name} {only}")
+            raise error(
+                where,
+                f"Cannot re-assign '{name}' to a value of type {value.kind()} because {name} "
+                f"{only}",
+            )
         if not isinstance(outside, SimpleValue):
-            raise error(where, f"Cannot re-assign '{name}' because it has type {value.kind()} and {name} {only}")
+            raise error(
+                where,
+                f"Cannot re-assign '{name}' because it has type {value.kind()} and {name} {only}",
+            )
         expected = unshaped(outside.value.type())
         v = try_convert_to_type(self.compiler, where, expected, value.value, allow_conversions=True)
         if not v.type().isSubtypeOf(expected):
             message = (
-                f"Variable '{name}' previously had type {spell(outside.value.type())} but is now being assigned to a value of "
-                f"type {spell(v.type())}"
+                f"Variable '{name}' previously had type {spell(outside.value.type())} but is now "
+                f"being assigned to a value of type {spell(v.type())}"
             )
             if isinstance(expected, ListType) and isinstance(v.type(), ListType):
                 message += EMPTY_LISTS
@@ -151,7 +181,9 @@ class Environment:
 
 
 def meaningful(name: str) -> bool:
-    """Whether values should be called `name` in the graph: not for `_`, `_1` and the compiler's own `$tmp`."""
+    """Whether values should be called `name` in the graph: not for `_`, `_1` and the compiler's own
+    `$tmp`.
+    """
     if not name or name[0] == "$":
         return False
     return name[0] != "_" or any(not c.isdigit() for c in name[1:])

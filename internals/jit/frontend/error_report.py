@@ -1,4 +1,5 @@
-"""Compile errors: the message, the line it is about, and how the compiler came there (`torch/csrc/jit/frontend/error_report.h`).
+"""Compile errors: the message, the line it is about, and how the compiler came there
+(`torch/csrc/jit/frontend/error_report.h`).
 
 A compile error is a RuntimeError whose text is
 
@@ -9,11 +10,12 @@ A compile error is a RuntimeError whose text is
                 ~~ <--- HERE
         return y
 
-and, when the function was compiled because another one calls it, one such block for every caller. The callers are kept in a
-stack that the compiler pushes to when it starts on a function (`compiling`) and moves along as it walks (`at`).
+and, when the function was compiled because another one calls it, one such block for every caller.
+The callers are kept in a stack that the compiler pushes to when it starts on a function
+(`compiling`) and moves along as it walks (`at`).
 
-How the real one differs: the stack is a thread-local vector of C++ objects; and a few errors raised without a source range end
-in a full stop.
+How the real one differs: the stack is a thread-local vector of C++ objects; and a few errors raised
+without a source range end in a full stop.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 class _Calls(threading.local):
     def __init__(self) -> None:
-        self.stack: list[list] = []  # [name of the function being compiled, where in it the compiler is]
+        # [name of the function being compiled, where in it the compiler is]
+        self.stack: list[list] = []
 
 
 _calls = _Calls()
@@ -45,11 +48,15 @@ def error(where: SourceRange | None, message: str) -> RuntimeError:
 
 
 def call_stack() -> str:
-    """`'g' is being compiled since it was called from 'f'` with f's line, innermost first; "" at the outermost function."""
+    """`'g' is being compiled since it was called from 'f'` with f's line, innermost first; "" at
+    the outermost function.
+    """
     text = ""
     stack = _calls.stack
     for (name, _), (caller, where) in zip(reversed(stack), list(reversed(stack))[1:]):
-        text += f"'{name}' is being compiled since it was called from '{caller}'\n{where.highlight()}"
+        text += (
+            f"'{name}' is being compiled since it was called from '{caller}'\n{where.highlight()}"
+        )
     return text
 
 
@@ -64,7 +71,9 @@ def compiling(name: str, where: SourceRange) -> Iterator[None]:
 
 
 def at(where: SourceRange) -> None:
-    """The compiler has come to `where`: that is what is shown if a function called there does not compile."""
+    """The compiler has come to `where`: that is what is shown if a function called there does not
+    compile.
+    """
     if _calls.stack:
         _calls.stack[-1][1] = where
 
@@ -75,7 +84,9 @@ def span(exprs: Sequence[tree.Expr]) -> SourceRange:
 
 
 def spell(t: Type) -> str:
-    """A type as error messages spell it: `List[int]`, and `Tensor (inferred)` for a parameter without annotation."""
+    """A type as error messages spell it: `List[int]`, and `Tensor (inferred)` for a parameter
+    without annotation.
+    """
     if isinstance(t, TensorType):
         return "Tensor (inferred)" if t.inferred else "Tensor"
     return "number" if isinstance(t, NumberType) else t.annotation_str

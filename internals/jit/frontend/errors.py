@@ -5,10 +5,12 @@
         for i in range(3):
         ~~~ <--- HERE
 
-These come before any type is known, while the tree is built. What the compiler finds wrong later is a RuntimeError
-(`error_report.py`); both show the callers because of which the function is being compiled.
+These come before any type is known, while the tree is built. What the compiler finds wrong later is
+a RuntimeError (`error_report.py`); both show the callers because of which the function is being
+compiled.
 
-How the real one differs: an `else` of a `while` raises a TypeError there, because an error without a range cannot be built.
+How the real one differs: an `else` of a `while` raises a TypeError there, because an error without
+a range cannot be built.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class FrontendError(Exception):
         super().__init__(source_range, msg)
         self.source_range, self.msg = source_range, msg
         where = ":\n" + source_range.highlight() if source_range is not None else ""
-        self.report = where + error_report.call_stack()  # the callers are known now, not when it is printed
+        # the callers are known now, not when it is printed
+        self.report = where + error_report.call_stack()
 
     def __str__(self) -> str:
         return self.msg + self.report
@@ -50,10 +53,14 @@ class UnsupportedNodeError(NotSupportedError):
 
     def __init__(self, context: SourceContext, node: ast.stmt | ast.expr, reason: str = "") -> None:
         name, token = NAMES.get(type(node), (type(node).__name__, " "))
-        super().__init__(context.range_of(node, len(token)), f"{name} {reason + ' ' if reason else ''}aren't supported")
+        super().__init__(
+            context.range_of(node, len(token)),
+            f"{name} {reason + ' ' if reason else ''}aren't supported",
+        )
 
 
-# What the refused kinds of node are called, and the word they begin with, which is what gets underlined.
+# What the refused kinds of node are called, and the word they begin with, which is what gets
+# underlined.
 NAMES: dict[type[ast.AST], tuple[str, str]] = {
     ast.FunctionDef: ("function definitions", "def"),
     ast.AsyncFunctionDef: ("async function definitions", "async def"),

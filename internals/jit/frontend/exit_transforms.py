@@ -1,7 +1,7 @@
 """Early `return`, `break` and `continue` out of the graph (`exit_transforms.cpp`).
 
-The IR has no jumps: a block runs from its first node to its last. So what follows a statement that may have left is put under a
-condition:
+The IR has no jumps: a block runs from its first node to its last. So what follows a statement that
+may have left is put under a condition:
 
     while i < 5:                            i, exited, result = 0, False, ?
         if x[i] > 3:                        while i < 5 and not exited:
@@ -10,17 +10,19 @@ condition:
     return 5                                    if not exited: i += 1
                                             return result if exited else 5
 
-A first walk does so for `break` and `continue`, which leave to the end of the loop's body, a second for `return`, which leaves
-to the end of the function. The walk gives for each block a value that says whether it has been left, `exited`, with the values
-it was left with. What is left surely needs no condition: the rest of the block is dead. `?` is a `prim::Uninitialized`, one for
-each type: nothing reads it.
+A first walk does so for `break` and `continue`, which leave to the end of the loop's body, a second
+for `return`, which leaves to the end of the function. The walk gives for each block a value that
+says whether it has been left, `exited`, with the values it was left with. What is left surely needs
+no condition: the rest of the block is dead. `?` is a `prim::Uninitialized`, one for each type:
+nothing reads it.
 
-An `if` directly followed by another whose condition is the constants the first one's arms put out is then merged with it, so
-that `if c: return 1` / `return 2` is one `prim::If`.
+An `if` directly followed by another whose condition is the constants the first one's arms put out
+is then merged with it, so that `if c: return 1` / `return 2` is one `prim::If`.
 
-How the real one differs: when the body of a `with` may be left in the middle and makes a value that is used after it, the real
-one fails with an internal error; here the value is one more output of the condition (`hand_out`). The same happens there
-when such a value is used in an arm that is merged.
+How the real one differs: when the body of a `with` may be left in the middle and makes a value that
+is used after it, the real one fails with an internal error; here the value is one more output of
+the condition (`hand_out`). The same happens there when such a value is used in an arm that is
+merged.
 """
 
 from __future__ import annotations
@@ -44,19 +46,24 @@ def transform_exits(graph: Graph) -> None:
             transformer = ExitTransformer(graph, kind)
         transformer.transform_block(graph.block())
     with_blocks_to_enter_exit(graph)
-    merge_consecutive_ifs(graph.block())  # copies blocks: what a `with` makes must not be in one of its own any more
+    # copies blocks: what a `with` makes must not be in one of its own any more
+    merge_consecutive_ifs(graph.block())
     lower_grad_modes(graph.block())
 
 
 class Exit(NamedTuple):
-    """Whether a block has been left (a bool of the graph, or one of the transformer's marks) and with which values."""
+    """Whether a block has been left (a bool of the graph, or one of the transformer's marks) and
+    with which values.
+    """
 
     exited: Value
     values: list[Value]
 
 
 class ExitTransformer:
-    """One walk, for one kind of exit. `true`, `false` and `throws` mark blocks that surely are left, are not left, raise."""
+    """One walk, for one kind of exit. `true`, `false` and `throws` mark blocks that surely are
+    left, are not left, raise.
+    """
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph, self.kind = graph, kind
@@ -173,7 +180,9 @@ class ExitTransformer:
         return self.transform_if(guard)
 
     def hand_out(self, guard: Node, left: Block, rest: Block) -> None:
-        """What is made in `rest` and used after it comes out of the guard: a `with` is no scope, its names live on."""
+        """What is made in `rest` and used after it comes out of the guard: a `with` is no scope,
+        its names live on.
+        """
         for value in [v for node in rest.nodes() for v in node.outputs()]:
             later = [use for use in value.uses() if not is_in(use.user, rest)]
             if later:
@@ -188,7 +197,9 @@ class ExitTransformer:
         if exit.exited is self.true:
             set_outputs(block, exit.values)
         elif exit.exited is not self.false and exit.exited is not self.throws:
-            choice = self.graph.create("prim::If", [exit.exited], 0).insertBefore(block.returnNode())
+            choice = self.graph.create("prim::If", [exit.exited], 0).insertBefore(
+                block.returnNode()
+            )
             choice.addBlock()
             choice.addBlock()
             add_if_outputs(choice, exit.values, block.outputs())
@@ -209,7 +220,9 @@ class ExitTransformer:
     def unit(self, t: Type) -> Value:
         """The uninitialized value of a type, made on demand at the start of the graph."""
         if t not in self.uninitialized:
-            node = self.graph.create("prim::Uninitialized").insertAfter(self.graph.block().paramNode())
+            node = self.graph.create("prim::Uninitialized").insertAfter(
+                self.graph.block().paramNode()
+            )
             self.uninitialized[t] = node.output().setType(t)
         return self.uninitialized[t]
 
@@ -251,11 +264,17 @@ def merge_consecutive_ifs(block: Block) -> None:
 
 def _merge_with_next(first: Node) -> bool:
     second = first.next()
-    if first.kind() != "prim::If" or second.kind() != "prim::If" or second.input().node() is not first:
+    if (
+        first.kind() != "prim::If"
+        or second.kind() != "prim::If"
+        or second.input().node() is not first
+    ):
         return False
     offset = second.input().offset()
     decisions = [arm.outputs()[offset] for arm in first.blocks()]
-    if not all(is_constant(d) for d in decisions) or constant_of(decisions[0]) == constant_of(decisions[1]):
+    if not all(is_constant(d) for d in decisions) or constant_of(decisions[0]) == constant_of(
+        decisions[1]
+    ):
         return False
     for arm, decision in zip(first.blocks(), decisions):
         chosen = second.blocks()[0 if constant_of(decision) else 1]

@@ -1,6 +1,8 @@
-"""`torch.jit.fork` and `torch.jit.wait` (`emitForkExpr` of `ir_emitter.cpp`, `inline_forked_closures.cpp`).
+"""`torch.jit.fork` and `torch.jit.wait` (`emitForkExpr` of `ir_emitter.cpp`,
+`inline_forked_closures.cpp`).
 
-`fork(f, x)` is a node with a graph in it, which calls f: `prim::fork(Subgraph)`, of type `Future[T]`. `wait` is `aten::wait`.
+`fork(f, x)` is a node with a graph in it, which calls f: `prim::fork(Subgraph)`, of type
+`Future[T]`. `wait` is `aten::wait`.
 
 How the real one differs: the call is emitted into a closure beside the fork.
 """
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Closure(SugaredValue):
-    """A function defined in a function, as the code of an archive has them for forks: its statements, then one `return`."""
+    """A function defined in a function, as the code of an archive has them for forks: its
+    statements, then one `return`.
+    """
 
     kind_name = "closure"
 
@@ -30,7 +34,12 @@ class Closure(SugaredValue):
         self.definition = definition
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         *body, last = self.definition.body
         if args or kwargs:
@@ -38,15 +47,23 @@ class Closure(SugaredValue):
         if not isinstance(last, tree.Return):
             raise error(self.definition.range, "a closure ends with the one return statement in it")
         c.emit_statements(body)
-        if c.environment.block in c.left_blocks or c.environment.block.findAllNodes("prim::ReturnStmt"):
+        if c.environment.block in c.left_blocks or c.environment.block.findAllNodes(
+            "prim::ReturnStmt"
+        ):
             raise error(self.definition.range, "a closure ends with the one return statement in it")
         return SimpleValue(c.emit(last.expr))
 
 
 def emit_fork_node(
-    c: Compiler, where: SourceRange, forked: SugaredValue, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
+    c: Compiler,
+    where: SourceRange,
+    forked: SugaredValue,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
 ) -> Value:
-    """Emit the call into a block of the node. `lift_forks` makes a graph of it when there are no names any more."""
+    """Emit the call into a block of the node. `lift_forks` makes a graph of it when there are no
+    names any more.
+    """
     node = c.add_node("prim::fork", where=where)
     block = node.addBlock()
     with c.frame(block):

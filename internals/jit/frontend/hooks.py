@@ -1,7 +1,9 @@
-"""Forward hooks of scripted modules (`create_hooks_from_stubs` of `torch/jit/_recursive.py`, `ModuleValue::call`).
+"""Forward hooks of scripted modules (`create_hooks_from_stubs` of `torch/jit/_recursive.py`,
+`ModuleValue::call`).
 
-A forward pre-hook gets the arguments as a tuple and may change them, a forward hook gets the result as well and may change that.
-Hooks are compiled, as functions whose first argument is the module, and a call of the module becomes (`ModuleValue.call`)
+A forward pre-hook gets the arguments as a tuple and may change them, a forward hook gets the result
+as well and may change that. Hooks are compiled, as functions whose first argument is the module,
+and a call of the module becomes (`ModuleValue.call`)
 
     %input : (Tensor) = prim::TupleConstruct(%x)
     %changed : (Tensor) = prim::CallFunction(%pre_hook, %module, %input)
@@ -11,7 +13,8 @@ Hooks are compiled, as functions whose first argument is the module, and a call 
 
 A hook must say what it takes and gives: its `input` is a tuple of the types that `forward` takes.
 
-How the real one differs: the types of `output` and of what is returned are checked against `forward` before any call is compiled.
+How the real one differs: the types of `output` and of what is returned are checked against
+`forward` before any call is compiled.
 """
 
 from __future__ import annotations
@@ -32,10 +35,16 @@ if TYPE_CHECKING:
 
 
 def compile_hooks(concrete: ConcreteType) -> None:
-    """Compile the hooks of a module, unless they are. Raises RuntimeError for one whose signature does not fit."""
+    """Compile the hooks of a module, unless they are. Raises RuntimeError for one whose signature
+    does not fit.
+    """
     if not concrete.compiled_hooks:
-        concrete.compiled_pre_hooks = [compile_hook(concrete, hook, is_pre=True) for hook in concrete.pre_hooks]
-        concrete.compiled_hooks = [compile_hook(concrete, hook, is_pre=False) for hook in concrete.hooks]
+        concrete.compiled_pre_hooks = [
+            compile_hook(concrete, hook, is_pre=True) for hook in concrete.pre_hooks
+        ]
+        concrete.compiled_hooks = [
+            compile_hook(concrete, hook, is_pre=False) for hook in concrete.hooks
+        ]
         concrete.jit_type.forward_pre_hooks = concrete.compiled_pre_hooks
         concrete.jit_type.forward_hooks = concrete.compiled_hooks
 
@@ -53,43 +62,58 @@ def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool)
     )
     if len(schema.arguments) > 1 and not isinstance(schema.arguments[1].type, TupleType):
         raise RuntimeError(
-            f"{_kind(is_pre)} '{hook.__name__}' on module '{_module(concrete)}' expected the input argument to be typed as a "
-            f"Tuple but found type: '{schema.arguments[1].type}' instead.\n{_advice(concrete, hook.__name__, is_pre)}"
+            f"{_kind(is_pre)} '{hook.__name__}' on module '{_module(concrete)}' expected the input "
+            f"argument to be typed as a Tuple but found type: '{schema.arguments[1].type}' "
+            f"instead.\n{_advice(concrete, hook.__name__, is_pre)}"
         )
     full = f"{concrete.jit_type.qualified_name}.{hook.__name__}"
-    return ScriptFunction(hook.__name__, graph, schema, qualified_name=full, python_function=hook, is_method=True)
+    return ScriptFunction(
+        hook.__name__, graph, schema, qualified_name=full, python_function=hook, is_method=True
+    )
 
 
 def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) -> None:
     if is_pre and definition.decl.return_type is None:
         name = definition.name.name
         raise RuntimeError(
-            f"Pre-hook '{name}' on module '{_module(concrete)}' is missing a return annotation. Return annotations are required, "
-            f"please add one.\n{_advice(concrete, name, is_pre)}"
+            f"Pre-hook '{name}' on module '{_module(concrete)}' is missing a return annotation. "
+            f"Return annotations are required, please add one.\n{_advice(concrete, name, is_pre)}"
         )
 
 
 def _advice(concrete: ConcreteType, name: str, is_pre: bool) -> str:
     forward = concrete.jit_type.findMethod("forward")
-    types = [argument.type.annotation_str for argument in forward.schema.arguments[1:]] if forward is not None else []
-    output = forward.schema.returns[0].type.annotation_str if forward is not None and forward.schema.returns else "None"
+    types = (
+        [argument.type.annotation_str for argument in forward.schema.arguments[1:]]
+        if forward is not None
+        else []
+    )
+    output = (
+        forward.schema.returns[0].type.annotation_str
+        if forward is not None and forward.schema.returns
+        else "None"
+    )
     given = f"Tuple[{', '.join(types) or '()'}]"
     single = f"'{types[0]}', " if len(types) == 1 else ""
     words = PRE_HOOK_ADVICE if is_pre else HOOK_ADVICE
-    return words.format(name=name, module=_module(concrete), given=given, single=single, output=output)
+    return words.format(
+        name=name, module=_module(concrete), given=given, single=single, output=output
+    )
 
 
 PRE_HOOK_ADVICE = (
-    "This error occurred while scripting the forward pre-hook '{name}' on module '{module}'. If you did not want to script this "
-    "pre-hook remove it from the original NN module before scripting. Pre-hooks for module '{module}' are expected to have the "
-    "following signature: {name}(self, input: {given}) with a return type of either 'None', {single}or '{given}'.\n"
+    "This error occurred while scripting the forward pre-hook '{name}' on module '{module}'. If "
+    "you did not want to script this pre-hook remove it from the original NN module before "
+    "scripting. Pre-hooks for module '{module}' are expected to have the following signature: "
+    "{name}(self, input: {given}) with a return type of either 'None', {single}or '{given}'.\n"
 )
 HOOK_ADVICE = (
-    "This error occurred while scripting the forward hook '{name}' on module {module}. If you did not want to script this hook "
-    "remove it from the original NN module before scripting. This hook was expected to have the following signature: "
-    "{name}(self, input: {given}, output: {output}). The type of the output arg is the returned type from either the forward "
-    "method or the previous hook if it exists. Note that hooks can return anything, but if the hook is on a submodule the outer "
-    "module is expecting the same return type as the submodule's forward.\n"
+    "This error occurred while scripting the forward hook '{name}' on module {module}. If you did "
+    "not want to script this hook remove it from the original NN module before scripting. This "
+    "hook was expected to have the following signature: {name}(self, input: {given}, output: "
+    "{output}). The type of the output arg is the returned type from either the forward method or "
+    "the previous hook if it exists. Note that hooks can return anything, but if the hook is on a "
+    "submodule the outer module is expecting the same return type as the submodule's forward.\n"
 )
 
 

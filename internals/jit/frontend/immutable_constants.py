@@ -1,8 +1,9 @@
 """Constant propagation for what cannot be written to (`ConstantPropagationImmutableTypes` of
 `torch/csrc/jit/passes/constant_propagation.cpp`).
 
-Every compiled graph goes through it: `3 / 2` is 1.5 and `if False:` is gone before anybody sees the graph. Tensors, lists and
-dicts are left alone, so that nothing has to be known of aliases, and running it again changes nothing.
+Every compiled graph goes through it: `3 / 2` is 1.5 and `if False:` is gone before anybody sees the
+graph. Tensors, lists and dicts are left alone, so that nothing has to be known of aliases, and
+running it again changes nothing.
 
 How the real one differs: it is the same class as full constant propagation, with a switch.
 """
@@ -25,7 +26,9 @@ from internals.jit.passes.constant_propagation import NEVER_RUN, _Propagator
 
 
 def propagate_immutable_constants(graph: Graph) -> bool:
-    """Compute what depends on constants only and is immutable; take the branches they decide. True if anything changed."""
+    """Compute what depends on constants only and is immutable; take the branches they decide. True
+    if anything changed.
+    """
     return _Immutable(None).block(graph.block())  # type: ignore[arg-type]  # it asks nothing of aliases
 
 
@@ -59,4 +62,6 @@ def is_mutable(t: Type) -> bool:
     """Whether a value of this type, or what is in it, can be written to."""
     if isinstance(t, (TensorType, ListType, DictType, ClassType)):
         return True
-    return isinstance(t, (OptionalType, TupleType, FutureType)) and any(is_mutable(part) for part in t.containedTypes())
+    return isinstance(t, (OptionalType, TupleType, FutureType)) and any(
+        is_mutable(part) for part in t.containedTypes()
+    )

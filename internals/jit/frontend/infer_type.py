@@ -1,8 +1,10 @@
-"""The TorchScript type of a Python value that was not annotated (`tryToInferType` of `torch/csrc/jit/python/pybind_utils.h`).
+"""The TorchScript type of a Python value that was not annotated (`tryToInferType` of
+`torch/csrc/jit/python/pybind_utils.h`).
 
-Where `ir.type_of` names the type of a value that is in a graph already, this decides whether a value may enter: an empty list has
-no type, nor has a list of an int and a string. The reasons are PyTorch's; they end up in the error that the reader sees when a
-method asks for an attribute that could not be converted.
+Where `ir.type_of` names the type of a value that is in a graph already, this decides whether a
+value may enter: an empty list has no type, nor has a list of an int and a string. The reasons are
+PyTorch's; they end up in the error that the reader sees when a method asks for an attribute that
+could not be converted.
 
 How the real one differs: it knows scripted classes, enums, futures and streams.
 """
@@ -58,7 +60,9 @@ class CannotInfer(Exception):
 
 
 def infer_type(value: Any) -> Type:
-    """The type of `value`. Raises CannotInfer, and RuntimeError for a dict with keys that no dict here can have."""
+    """The type of `value`. Raises CannotInfer, and RuntimeError for a dict with keys that no dict
+    here can have.
+    """
     for python, found in SIMPLE:
         if isinstance(value, python):
             return found
@@ -76,8 +80,9 @@ def infer_type(value: Any) -> Type:
     if isinstance(value, ScriptFunction):
         return FunctionType(value)
     raise CannotInfer(
-        "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced "
-        f"functions, but instead got value of type {type(value).__name__}."
+        "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as "
+        "inputs or outputs of traced functions, but instead got value of type "
+        f"{type(value).__name__}."
     )
 
 

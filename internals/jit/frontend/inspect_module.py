@@ -1,10 +1,13 @@
-"""Looking a module over: which attributes it has, of which types (`infer_concrete_type_builder` of `torch/jit/_recursive.py`).
+"""Looking a module over: which attributes it has, of which types (`infer_concrete_type_builder` of
+`torch/jit/_recursive.py`).
 
-In this order: parameters, buffers, submodules, constants (`__constants__` and `Final`), then everything else in the instance:
-functions, which are compiled when they are called, and plain values, whose type is what the class body says, or what the value
-says. A value without a type is no error until a method asks for it; the reason is kept.
+In this order: parameters, buffers, submodules, constants (`__constants__` and `Final`), then
+everything else in the instance: functions, which are compiled when they are called, and plain
+values, whose type is what the class body says, or what the value says. A value without a type is no
+error until a method asks for it; the reason is kept.
 
-How the real one differs: functions among the attributes are compiled here, whether they are used or not.
+How the real one differs: functions among the attributes are compiled here, whether they are used or
+not.
 """
 
 from __future__ import annotations
@@ -39,10 +42,11 @@ from .resolution import Resolver, closure_of, mapping_resolver
 
 # Of the instance, what belongs to `nn.Module` itself.
 IGNORED = {
-    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks", "_backward_pre_hooks",
-    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks_always_called", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks", "_version", "dump_patches", "_jit_type", "_concrete_type", "_methods", "original_name",
+    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks",
+    "_backward_pre_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called", "_state_dict_hooks",
+    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+    "_version", "dump_patches", "_jit_type", "_concrete_type", "_methods", "original_name",
 }  # fmt: skip
 CONSTANTS = (bool, float, int, str, type(None), device, layout, dtype)
 KINDS = (
@@ -63,7 +67,8 @@ NOWHERE = SourceRange(Source("", None), 0, 1)
 def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
     """The concrete type of a module, shared with modules that are the same to the compiler.
 
-    Raises RuntimeError for a module that was not initialised, and TypeError for a constant that cannot be one.
+    Raises RuntimeError for a module that was not initialised, and TypeError for a constant that
+    cannot be one.
     """
     if isinstance(module, ScriptModule) and "_jit_type" in module.__dict__:
         return ConcreteType.of_compiled(module)
@@ -75,7 +80,9 @@ def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
 
 def inspect_module(module: Module, share: bool = True) -> ConcreteType:
     concrete = ConcreteType(type(module))
-    concrete.iterable_kind = next((kind for classes, kind in KINDS if isinstance(module, classes)), "")
+    concrete.iterable_kind = next(
+        (kind for classes, kind in KINDS if isinstance(module, classes)), ""
+    )
     concrete.ignored = set(getattr(module, "__jit_ignored_attributes__", ()))
     inspector = _Inspector(module, concrete)
     inspector.tensors()
@@ -97,12 +104,17 @@ class _Inspector:
         self.done: set[str] = set(concrete.ignored)
 
     def tensors(self) -> None:
-        for members, kind in ((self.module._parameters, "parameter"), (self.module._buffers, "buffer")):
+        for members, kind in (
+            (self.module._parameters, "parameter"),
+            (self.module._buffers, "buffer"),
+        ):
             for name, value in members.items():
                 if name in self.concrete.ignored:
                     continue
                 if not (value is None or isinstance(value, TensorImpl)):
-                    raise AssertionError(f"Expected {kind} '{name}' to be None or Tensor, got {type(value)}")
+                    raise AssertionError(
+                        f"Expected {kind} '{name}' to be None or Tensor, got {type(value)}"
+                    )
                 self._add(name, self.type_of(name, value), kind)
 
     def submodules(self, share: bool) -> None:
@@ -117,21 +129,27 @@ class _Inspector:
 
     def constants(self) -> None:
         names = dict.fromkeys(getattr(self.module, "__constants__", ()))
-        names |= dict.fromkeys(name for name, (annotation, _) in self.annotations.items() if is_final(annotation))
+        names |= dict.fromkeys(
+            name for name, (annotation, _) in self.annotations.items() if is_final(annotation)
+        )
         for name in names:
             if name in self.done:
                 members = {"submodule": self.module._modules, "buffer": self.module._buffers}
                 kind = next((kind for kind, of in members.items() if name in of), "parameter")
                 _warn(
-                    f"'{name}' was found in ScriptModule constants,  but it is a non-constant {kind}. Consider removing it."
+                    f"'{name}' was found in ScriptModule constants,  but it is a non-constant "
+                    f"{kind}. Consider removing it."
                 )
             elif not hasattr(self.module, name):
                 _warn(
-                    f"'{name}' was found in ScriptModule constants, but was not actually set in __init__. Consider removing it."
+                    f"'{name}' was found in ScriptModule constants, but was not actually set in "
+                    "__init__. Consider removing it."
                 )
             else:
                 value = getattr(self.module, name)
-                self.concrete.constants[name] = valid_constant(name, value, type(self.module).__name__)
+                self.concrete.constants[name] = valid_constant(
+                    name, value, type(self.module).__name__
+                )
                 self.done.add(name)
 
     def values(self) -> None:
@@ -149,9 +167,9 @@ class _Inspector:
                 found = self.type_of(name, value)
             except CannotInfer as why:
                 self.concrete.failed[name] = (
-                    "(This attribute exists on the Python module, but we failed to convert Python type: "
-                    f"'{typename(type(value))}' to a TorchScript type. {why}. Its type was inferred; try adding a type "
-                    "annotation for the attribute.)"
+                    "(This attribute exists on the Python module, but we failed to convert Python "
+                    f"type: '{typename(type(value))}' to a TorchScript type. {why}. Its type was "
+                    "inferred; try adding a type annotation for the attribute.)"
                 )
                 continue
             self._add(name, found, "attribute")
@@ -173,7 +191,9 @@ class _Inspector:
 
 
 def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
-    """The annotations in the bodies of a class and its bases up to `nn.Module`, each with what its names mean."""
+    """The annotations in the bodies of a class and its bases up to `nn.Module`, each with what its
+    names mean.
+    """
     found: dict[str, tuple[Any, Resolver]] = {}
     for each in cls.__mro__:
         if each is Module:
@@ -182,22 +202,31 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
         for name, annotation in inspect.get_annotations(each).items():
             found.setdefault(name, (annotation, resolver))
     if not any(map(is_annotated, cls.__mro__[: cls.__mro__.index(Module)])):
-        found["_is_full_backward_hook"] = (bool | None, mapping_resolver({}))  # the annotations seen are nn.Module's
+        # the annotations seen are nn.Module's
+        found["_is_full_backward_hook"] = (bool | None, mapping_resolver({}))
     return {
-        name: (annotation, resolver) for name, (annotation, resolver) in found.items() if annotation not in (Any, "Any")
+        name: (annotation, resolver)
+        for name, (annotation, resolver) in found.items()
+        if annotation not in (Any, "Any")
     }
 
 
 def is_annotated(cls: type) -> bool:
-    """Whether the body of a class has annotations; for layers of ours, whether it has in PyTorch."""
+    """Whether the body of a class has annotations; for layers of ours, whether it has in
+    PyTorch.
+    """
     is_layer = cls.__module__.startswith("internals.nn.") and cls.__name__ not in UNANNOTATED
     return is_layer or bool(inspect.get_annotations(cls))
 
 
 def names_in(cls: type) -> dict[str, Any]:
     """What names mean in the body of a class: what they mean in its methods, or in its module."""
-    method = next((each for each in vars(cls).values() if isinstance(each, types.FunctionType)), None)
-    return closure_of(method) if method is not None else vars(sys.modules.get(cls.__module__, typing))
+    method = next(
+        (each for each in vars(cls).values() if isinstance(each, types.FunctionType)), None
+    )
+    return (
+        closure_of(method) if method is not None else vars(sys.modules.get(cls.__module__, typing))
+    )
 
 
 def is_final(annotation: Any) -> bool:
@@ -214,7 +243,10 @@ def is_function(value: Any) -> bool:
 def properties_of(module: Module) -> dict[str, property]:
     """The properties of a module's class that are to be compiled."""
     cls = type(module)
-    left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
+    left_out = {
+        *getattr(cls, "__jit_unused_properties__", ()),
+        *getattr(cls, "__jit_ignored_attributes__", ()),
+    }
     return {
         name: found
         for name, found in inspect.getmembers(cls, lambda member: isinstance(member, property))
@@ -249,11 +281,16 @@ def valid_constant(name: str, value: Any, owner: str) -> Any:
 def check_initialized(module: Module) -> None:
     """Raises RuntimeError for a module whose `__init__` did not call `super().__init__()`."""
     if "_parameters" not in module.__dict__:
-        raise RuntimeError(f"'{typename(type(module))}' has not been initialized, did you forget to call 'super()'?")
+        raise RuntimeError(
+            f"'{typename(type(module))}' has not been initialized, did you forget to call "
+            "'super()'?"
+        )
 
 
 def attribute_value(module: Module, name: str, attribute_type: Type) -> Any:
-    """The value of an attribute as the compiled module has it: numbers converted to its type, lists copied."""
+    """The value of an attribute as the compiled module has it: numbers converted to its type, lists
+    copied.
+    """
     value = getattr(module, name)
     return cast(name, value.value if isinstance(value, Attribute) else value, attribute_type)
 

@@ -1,13 +1,16 @@
-"""What a `for` can walk besides lists, tensors and strings (`torch/csrc/jit/frontend/sugared_value.cpp`).
+"""What a `for` can walk besides lists, tensors and strings
+(`torch/csrc/jit/frontend/sugared_value.cpp`).
 
-`range(a, b, c)` is three ints; `zip(x, y)` and `enumerate(x)` are trees of iterables that advance together. A loop asks for their
-length and for their i-th element, so that all of them become a loop over a counter:
+`range(a, b, c)` is three ints; `zip(x, y)` and `enumerate(x)` are trees of iterables that advance
+together. A loop asks for their length and for their i-th element, so that all of them become a loop
+over a counter:
 
     for i, a in enumerate(xs):              n = min([9223372036854775807, len(xs)])
         ...                        =>       for k in range(n):
                                                 i, a = k, xs[k]; ...
 
-A tuple may hold a different type in every place and a list of modules different modules: a loop over these is unrolled.
+A tuple may hold a different type in every place and a list of modules different modules: a loop
+over these is unrolled.
 
 How the real one differs: it does not.
 """
@@ -26,14 +29,21 @@ if TYPE_CHECKING:
 
 
 class RangeValue(SugaredValue):
-    """`range(end)`, `range(start, end)`, `range(start, end, step)`. `static` is the length when it follows another iterable."""
+    """`range(end)`, `range(start, end)`, `range(start, end, step)`. `static` is the length when it
+    follows another iterable.
+    """
 
     kind_name = "range"
 
-    def __init__(self, where: SourceRange, c: Compiler, inputs: list[Value], static: int | None = None) -> None:
+    def __init__(
+        self, where: SourceRange, c: Compiler, inputs: list[Value], static: int | None = None
+    ) -> None:
         for i, v in enumerate(inputs):
             if not isinstance(v.type(), IntType):
-                raise error(where, f"all inputs of range must be ints, found {spell(v.type())} in argument {i}")
+                raise error(
+                    where,
+                    f"all inputs of range must be ints, found {spell(v.type())} in argument {i}",
+                )
         if not inputs:
             raise error(where, "range expected at least 1 arguments, got 0")
         if len(inputs) > 3:
@@ -57,7 +67,9 @@ class RangeValue(SugaredValue):
             return self.end
         return c.insert("aten::__range_length", [self.start, self.end, self.step], where)
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         if self.only_end:
             return SimpleValue(index)
         return SimpleValue(c.insert("aten::__derive_index", [index, self.start, self.step], where))
@@ -82,7 +94,8 @@ class IterableTree(SugaredValue):
         elif (length is None) != (self.unrolled_length is None):
             raise error(
                 where,
-                "Can not iterate over a module list or tuple with a value that does not have a statically determinable length\n",
+                "Can not iterate over a module list or tuple with a value that does not have a "
+                "statically determinable length\n",
             )
         elif length is not None and self.unrolled_length is not None:
             self.unrolled_length = min(length, self.unrolled_length)
@@ -95,7 +108,9 @@ class IterableTree(SugaredValue):
         lengths = [leaf.length(where, c) for leaf in self.leaves()]
         return c.insert("prim::min", [c.list_construct(IntType.get(), lengths)], where)
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         return SugaredTuple([child.getitem(where, c, index) for child in self.children])
 
     def static_length(self) -> int | None:

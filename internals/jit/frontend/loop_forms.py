@@ -1,4 +1,5 @@
-"""What is done to loops between their emission and SSA form (`inline_loop_condition.cpp`, `canonicalize_modified_loop.cpp`).
+"""What is done to loops between their emission and SSA form (`inline_loop_condition.cpp`,
+`canonicalize_modified_loop.cpp`).
 
 The compiler emits a loop with two blocks, the body and the condition:
 
@@ -6,9 +7,12 @@ The compiler emits a loop with two blocks, the body and the condition:
       block0(%i : int): body
       block1(): condition -> (%c)
 
-1. `break` and `continue` become `prim::LoopContinuation(condition, carried...)`: what the round hands to the next one.
-2. The condition is copied in front of the loop, for the first round, and moved to the end of the body, for the others.
-3. After SSA conversion a loop that has both a trip count and a condition (a `for` with a `break`) is written as a `while`.
+1. `break` and `continue` become `prim::LoopContinuation(condition, carried...)`: what the round
+   hands to the next one.
+2. The condition is copied in front of the loop, for the first round, and moved to the end of the
+   body, for the others.
+3. After SSA conversion a loop that has both a trip count and a condition (a `for` with a `break`)
+   is written as a `while`.
 
 How the real one differs: these are three files.
 """
@@ -22,7 +26,9 @@ MAX_TRIP_COUNT = 2**63 - 1
 
 
 def set_loop_continuations(graph: Graph) -> None:
-    """Step 1: every `prim::BreakStmt` and `prim::ContinueStmt` becomes a `prim::LoopContinuation`."""
+    """Step 1: every `prim::BreakStmt` and `prim::ContinueStmt` becomes a
+    `prim::LoopContinuation`.
+    """
     with graph.insert_point_guard(first_node(graph.block())):
         false = graph.insertConstant(False)
     _set_continuations(graph, graph.block(), None, false)
@@ -48,7 +54,9 @@ def _set_continuations(graph: Graph, block: Block, loop: Node | None, false: Val
 
 
 def inline_loop_conditions(block: Block) -> None:
-    """Step 2, innermost loops first. Those of functions that were inserted (`builtin_calls.py`) have been through all steps."""
+    """Step 2, innermost loops first. Those of functions that were inserted (`builtin_calls.py`)
+    have been through all steps.
+    """
     for node in list(all_nodes(block, inner_first=True)):
         if node.kind() != "prim::Loop" or len(node.blocks()) == 1:
             continue
@@ -101,8 +109,14 @@ def _move_nodes_before(node: Node, block: Block) -> None:
 
 def _has_count_and_condition(loop: Node) -> bool:
     count, start = loop.inputs()[:2]
-    unlimited = is_constant(count) and constant_of(count) == MAX_TRIP_COUNT and not loop.blocks()[0].inputs()[0].uses()
-    always = all(is_constant(c) and constant_of(c) is True for c in (start, loop.blocks()[0].outputs()[0]))
+    unlimited = (
+        is_constant(count)
+        and constant_of(count) == MAX_TRIP_COUNT
+        and not loop.blocks()[0].inputs()[0].uses()
+    )
+    always = all(
+        is_constant(c) and constant_of(c) is True for c in (start, loop.blocks()[0].outputs()[0])
+    )
     return not unlimited and not always
 
 
@@ -127,4 +141,6 @@ def _count_by_hand(loop: Node) -> None:
         following = graph.insert("aten::add", [counter, one]).setType(IntType.get())
         body.registerOutput(following)
         more = graph.insert("aten::lt", [following, count]).setType(BoolType.get())
-        body.replaceOutput(0, graph.insert("aten::__and__", [more, body.outputs()[0]]).setType(BoolType.get()))
+        body.replaceOutput(
+            0, graph.insert("aten::__and__", [more, body.outputs()[0]]).setType(BoolType.get())
+        )

@@ -1,12 +1,15 @@
-"""The marks a function may carry for the compiler: `@ignore`, `@unused`, `@export` (`torch/_jit_internal.py`).
+"""The marks a function may carry for the compiler: `@ignore`, `@unused`, `@export`
+(`torch/_jit_internal.py`).
 
     export   compile this method although nothing calls it
     ignore   leave it in Python: the graph calls back
     unused   replace its body by `raise`
 
-They are decorators that only write a mark on the function; the compiler reads it when it meets the name.
+They are decorators that only write a mark on the function; the compiler reads it when it meets the
+name.
 
-How the real one differs: calls of ignored functions cannot be saved in either; there are marks for overloads as well.
+How the real one differs: calls of ignored functions cannot be saved in either; there are marks for
+overloads as well.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ class FunctionModifiers:
     IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
     EXPORT = "export (compile this function even if nothing calls it)"
     DEFAULT = "default (compile if called from an exported function / forward)"
-    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
+    COPY_TO_SCRIPT_WRAPPER = (
+        "if this method is not scripted, copy the python method onto the scripted model"
+    )
     _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
 
 
@@ -40,16 +45,22 @@ def ignore(drop: Callable[..., Any]) -> Callable[..., Any]: ...
 @overload
 def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Leave this function in Python: a graph that calls it calls back. Its parameters are Tensors unless annotated.
+    """Leave this function in Python: a graph that calls it calls back. Its parameters are Tensors
+    unless annotated.
 
-    `@ignore` and `@ignore(drop=True)`, which is `@unused`. Raises RuntimeError if `drop` is something else.
+    `@ignore` and `@ignore(drop=True)`, which is `@unused`. Raises RuntimeError if `drop` is
+    something else.
     """
     if callable(drop):
         return _marked(drop, FunctionModifiers.IGNORE)
     if not isinstance(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+        raise RuntimeError(
+            f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}"
+        )
     drop = drop or bool(kwargs.pop("drop_on_export", False))
-    return functools.partial(_marked, mark=FunctionModifiers.UNUSED if drop else FunctionModifiers.IGNORE)
+    return functools.partial(
+        _marked, mark=FunctionModifiers.UNUSED if drop else FunctionModifiers.IGNORE
+    )
 
 
 def unused(fn: F) -> F:
@@ -70,7 +81,11 @@ def modifier(fn: Any) -> str:
 
 def is_ignored(fn: Any) -> bool:
     """Whether the body is not to be compiled."""
-    return modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
+    return modifier(fn) in (
+        FunctionModifiers.UNUSED,
+        FunctionModifiers.IGNORE,
+        FunctionModifiers._DROP,
+    )
 
 
 def is_unused(fn: Any) -> bool:

@@ -1,11 +1,13 @@
-"""Modules while they are compiled: `self`, its submodules, its methods (`python_sugared_value.cpp`).
+"""Modules while they are compiled: `self`, its submodules, its methods
+(`python_sugared_value.cpp`).
 
-`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that `self.layers[0].bias` goes through;
-a method is compiled when it is first asked for, and calling it is `prim::CallMethod`. Calling a module calls its `forward`. Lists
-of modules are unrolled, because every entry may be of another type.
+`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that
+`self.layers[0].bias` goes through; a method is compiled when it is first asked for, and calling it
+is `prim::CallMethod`. Calling a module calls its `forward`. Lists of modules are unrolled, because
+every entry may be of another type.
 
-What a module is besides its JIT type, its Python class, functions among its attributes, whether it is a list, is told by its
-concrete type (`Concrete`), which `recursive.py` makes.
+What a module is besides its JIT type, its Python class, functions among its attributes, whether it
+is a list, is told by its concrete type (`Concrete`), which `recursive.py` makes.
 
 How the real one differs: interfaces stand for modules that are swapped later.
 """
@@ -53,7 +55,9 @@ class Concrete(Protocol):
         """A Python function, builtin or compiled function that is an attribute of the module."""
 
     def compile_method(self, name: str, where: SourceRange) -> bool:
-        """Compile a method of the Python class, so that the JIT type has it. False if there is none of that name."""
+        """Compile a method of the Python class, so that the JIT type has it. False if there is none
+        of that name.
+        """
 
     def define(self, method: Any, name: str) -> None:
         """Compile `method` as the method `name`, unless that is done."""
@@ -62,7 +66,9 @@ class Concrete(Protocol):
         """A method that stays in Python (`@ignore`), or a static one."""
 
     def property_methods(self, name: str) -> tuple[str, str | None] | None:
-        """The names of a property's compiled getter and setter; None if there is no such property."""
+        """The names of a property's compiled getter and setter; None if there is no such
+        property.
+        """
 
     def why_no_attribute(self, name: str) -> str:
         """Why an attribute of the Python module is none here; "" if there is no such attribute."""
@@ -99,7 +105,9 @@ class ModuleValue(SugaredValue):
         SimpleValue(self.value).set_attr(where, c, name, value)
 
     def find(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue | None:
-        """An attribute, in the order in which PyTorch looks: the type, the dict of a `ModuleDict`, functions, methods."""
+        """An attribute, in the order in which PyTorch looks: the type, the dict of a `ModuleDict`,
+        functions, methods.
+        """
         if self.type.hasAttribute(name) and isinstance(self.type.getAttribute(name), ClassType):
             return self.submodule(c, name)
         found = attribute_of_object(c, self.value, self.type, name, where)
@@ -114,11 +122,19 @@ class ModuleValue(SugaredValue):
             return _Iterator(self, name)
         function = self.concrete.function_attribute(name)
         if function is not None:
-            return BuiltinFunction(function) if isinstance(function, str) else to_sugared_value(function, c, where)
+            return (
+                BuiltinFunction(function)
+                if isinstance(function, str)
+                else to_sugared_value(function, c, where)
+            )
         python = self.concrete.python_method(name)
         if python is not None:
             static = isinstance(python, staticmethod)
-            return to_sugared_value(python.__func__, c, where) if static else PythonValue(python, self.value)
+            return (
+                to_sugared_value(python.__func__, c, where)
+                if static
+                else PythonValue(python, self.value)
+            )
         if self.concrete.compile_method(name, where):
             method = self.type.findMethod(name)
             return None if method is None else MethodValue(self.value, method)
@@ -129,7 +145,9 @@ class ModuleValue(SugaredValue):
         concrete = self.concrete.submodule(name)
         return SimpleValue(value) if concrete is None else ModuleValue(value, concrete)
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         """Its `forward`, between its hooks (`hooks.py`)."""
         pre_hooks, hooks = self.concrete.compiled_pre_hooks, self.concrete.compiled_hooks
         if not (pre_hooks or hooks):
@@ -161,13 +179,17 @@ class ModuleValue(SugaredValue):
         kind = self.concrete.iterable_kind
         if not kind:
             raise error(
-                where, "Only constant Sequential, ModuleList, ModuleDict, or ParameterList can be used as an iterable"
+                where,
+                "Only constant Sequential, ModuleList, ModuleDict, or ParameterList can be used as "
+                "an iterable",
             )
         if kind == "dict":
             return self.keys(c)
         return self.parameters(c) if kind == "parameter_list" else self.modules(c)
 
-    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+    def as_tuple(
+        self, where: SourceRange, c: Compiler, size: int | None = None
+    ) -> list[SugaredValue]:
         parts = self.iter(where, c)
         assert isinstance(parts, SugaredTuple)
         return parts.parts
@@ -175,21 +197,25 @@ class ModuleValue(SugaredValue):
     def length(self, where: SourceRange, c: Compiler) -> Value:
         return c.constant(len(self.as_tuple(where, c)), where)
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         kind = self.concrete.iterable_kind
         if kind in ("list", "parameter_list"):
             return self.iter(where, c).getitem(where, c, index, hint)
         if kind not in ("dict", "parameter_dict"):
             raise error(
                 where,
-                "Only ModuleList, Sequential, ModuleDict, ParameterList, and ParameterDict Modules are subscriptable",
+                "Only ModuleList, Sequential, ModuleDict, ParameterList, and ParameterDict Modules "
+                "are subscriptable",
             )
         if not (is_constant(index) and isinstance(index.type(), StringType)):
             raise error(
                 where,
-                "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For "
-                "example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict "
-                "is supported, e.g. 'for k, v in self.items(): out = v(inp)'",
+                "Unable to extract string literal index. ModuleDict indexing is only supported "
+                "with string literals. For example, 'i = \"a\"; self.layers[i](x)' will fail "
+                "because i is not a literal. Enumeration of ModuleDict is supported, e.g. 'for k, "
+                "v in self.items(): out = v(inp)'",
             )
         key = constant_of(index)
         if not self.type.hasAttribute(key):
@@ -199,7 +225,9 @@ class ModuleValue(SugaredValue):
         return SimpleValue(get_attr(c, self.value, self.type, key))
 
     def module_names(self) -> list[str]:
-        return [name for name, attribute in self.type.attributes.items() if attribute.kind == "module"]
+        return [
+            name for name, attribute in self.type.attributes.items() if attribute.kind == "module"
+        ]
 
     def keys(self, c: Compiler) -> SugaredTuple:
         return SugaredTuple([SimpleValue(c.constant(name)) for name in self.module_names()])
@@ -208,12 +236,20 @@ class ModuleValue(SugaredValue):
         return SugaredTuple([self.submodule(c, name) for name in self.module_names()])
 
     def parameters(self, c: Compiler) -> SugaredTuple:
-        names = [name for name, attribute in self.type.attributes.items() if attribute.kind == "parameter"]
-        return SugaredTuple([SimpleValue(get_attr(c, self.value, self.type, name)) for name in names])
+        names = [
+            name
+            for name, attribute in self.type.attributes.items()
+            if attribute.kind == "parameter"
+        ]
+        return SugaredTuple(
+            [SimpleValue(get_attr(c, self.value, self.type, name)) for name in names]
+        )
 
 
 class SuperValue(SugaredValue):
-    """`super()`: the methods of the classes after `cls`. They are compiled under names of their own."""
+    """`super()`: the methods of the classes after `cls`. They are compiled under names of their
+    own.
+    """
 
     kind_name = "super"
 
@@ -232,7 +268,8 @@ class SuperValue(SugaredValue):
 
 
 MODULE_ITERATORS = (
-    "keys", "values", "items", "children", "named_children", "modules", "named_modules", "named_buffers",
+    "keys", "values", "items", "children", "named_children", "modules", "named_modules",
+    "named_buffers",
 )  # fmt: skip
 
 
@@ -245,7 +282,9 @@ class _Iterator(SugaredValue):
     def kind(self) -> str:
         return self.name
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         if args or kwargs:
             raise error(where, f"{self.name} method does not accept any arguments")
         module = self.module
@@ -259,13 +298,19 @@ class _Iterator(SugaredValue):
             names = [n for n, a in module.type.attributes.items() if a.kind == "buffer"]
             keys = SugaredTuple([SimpleValue(c.constant(n)) for n in names])
             return _zipped(
-                where, keys, SugaredTuple([SimpleValue(get_attr(c, module.value, module.type, n)) for n in names])
+                where,
+                keys,
+                SugaredTuple(
+                    [SimpleValue(get_attr(c, module.value, module.type, n)) for n in names]
+                ),
             )
         found = _all_modules(c, module, "")
         modules = SugaredTuple([m for _, m in found])
         if self.name == "modules":
             return modules
-        return _zipped(where, SugaredTuple([SimpleValue(c.constant(path)) for path, _ in found]), modules)
+        return _zipped(
+            where, SugaredTuple([SimpleValue(c.constant(path)) for path, _ in found]), modules
+        )
 
 
 def _all_modules(c: Compiler, module: ModuleValue, path: str) -> list[tuple[str, SugaredValue]]:

@@ -1,12 +1,15 @@
-"""What names outside the function mean: Python objects as sugared values (`torch/csrc/jit/python/python_sugared_value.cpp`).
+"""What names outside the function mean: Python objects as sugared values
+(`torch/csrc/jit/python/python_sugared_value.cpp`).
 
-A name that is no local is looked up where the function was defined. `to_sugared_value` decides what the object found there is
-to the compiler: a module whose members can be asked for, an operator, an exception, a form like `torch.jit.annotate`, a class, or
-a Python function, which is compiled in turn. Numbers, strings, dtypes and tuples of them are constants, with the value they have
-now. Lists and other objects are refused: they might change.
+A name that is no local is looked up where the function was defined. `to_sugared_value` decides what
+the object found there is to the compiler: a module whose members can be asked for, an operator, an
+exception, a form like `torch.jit.annotate`, a class, or a Python function, which is compiled in
+turn. Numbers, strings, dtypes and tuples of them are constants, with the value they have now. Lists
+and other objects are refused: they might change.
 
-How the real one differs: only members of modules are constants there (`math.pi`); a number of the function's own module is
-refused. It also knows enums, CUDA streams and the tensor types of `torch.cuda`.
+How the real one differs: only members of modules are constants there (`math.pi`); a number of the
+function's own module is refused. It also knows enums, CUDA streams and the tensor types of
+`torch.cuda`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
-from internals.functional.scripting import BooleanDispatch, annotate, dispatches, isinstance_, overloads
+from internals.functional.scripting import (
+    BooleanDispatch,
+    annotate,
+    dispatches,
+    isinstance_,
+    overloads,
+)
 from internals.jit.ir import NoneType, SourceRange, TensorType, TupleType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 from internals.jit.ir.enums import enum_code
@@ -50,7 +59,9 @@ if TYPE_CHECKING:
 Args = Sequence[NamedValue]
 
 
-def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: bool = False) -> SugaredValue:
+def to_sugared_value(
+    obj: Any, c: Compiler, where: SourceRange, is_constant: bool = False
+) -> SugaredValue:
     """What `obj` is to the compiler. Raises RuntimeError for what it cannot be anything to."""
     if isinstance(obj, SugaredValue):
         return obj
@@ -90,7 +101,9 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
 
 
 class PythonValue(SugaredValue):
-    """Any Python object. A function that is to be ignored by the compiler is called as it is: a node `^name(...)`."""
+    """Any Python object. A function that is to be ignored by the compiler is called as it is: a
+    node `^name(...)`.
+    """
 
     def __init__(self, obj: Any, self_value: Value | None = None) -> None:
         self.obj, self.self_value = obj, self_value
@@ -101,21 +114,31 @@ class PythonValue(SugaredValue):
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         raise error(
             where,
-            f"{self.kind()} cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
-            "passing it in as an argument or use a local variable instead.",
+            f"{self.kind()} cannot be used as a value. Perhaps it is a closed over global "
+            "variable? If so, please consider passing it in as an argument or use a local "
+            "variable instead.",
         )
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        given = [*([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []), *args]
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
+        given = [
+            *([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []),
+            *args,
+        ]
         schema = schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
         matched = match_schema(c, schema, where, given, kwargs)
         result = matched.return_types[0]
         if modifiers.is_unused(self.obj):
-            message = c.constant("This Python function is annotated to be ignored and cannot be run")
+            message = c.constant(
+                "This Python function is annotated to be ignored and cannot be run"
+            )
             c.insert("prim::RaiseException", [message], where)
             node = c.add_node("prim::Uninitialized")
             return SimpleValue(node.output().setType(result))
-        node = c.add_node(f"^{getattr(self.obj, '__name__', '<python_value>')}", matched.inputs, 1, where)
+        node = c.add_node(
+            f"^{getattr(self.obj, '__name__', '<python_value>')}", matched.inputs, 1, where
+        )
         node.pyobj = self.obj
         return SimpleValue(node.output().setType(result))
 
@@ -128,7 +151,9 @@ class PythonModuleValue(PythonValue):
             member = getattr(self.obj, name)
         except AttributeError as missing:
             said = str(missing).partition(". ")[2]  # where PyTorch has the operator, and we don't
-            raise error(where, f"object has no attribute {name}" + f". {said}" * bool(said)) from None
+            raise error(
+                where, f"object has no attribute {name}" + f". {said}" * bool(said)
+            ) from None
         return to_sugared_value(member, c, where, is_constant=True)
 
 
@@ -143,7 +168,9 @@ class FunctionValue(SugaredValue):
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         return c.function_constant(self.function)
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         ensure_compiled(self.function, where)
         matched = match_schema(c, self.function.schema, where, args, kwargs)
         return self.call_matched(where, c, matched)
@@ -162,24 +189,33 @@ class OverloadedFunctionValue(SugaredValue):
     def __init__(self, functions: list[ScriptFunction]) -> None:
         self.functions = functions
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         schemas = [function.schema for function in self.functions]
         chosen, matched = match_schemas(c, schemas, where, args, kwargs)
         return FunctionValue(self.functions[chosen]).call_matched(where, c, matched)
 
 
 class BooleanDispatchValue(SugaredValue):
-    """One name for two functions, chosen by an argument that must be constant: `max_pool2d(..., return_indices=True)`."""
+    """One name for two functions, chosen by an argument that must be constant: `max_pool2d(...,
+    return_indices=True)`.
+    """
 
     kind_name = "boolean dispatch"
 
     def __init__(self, dispatch: BooleanDispatch) -> None:
         self.dispatch = dispatch
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         index, name = self.dispatch.place, self.dispatch.arg_name
         if index < len(args):
-            flag, problem = args[index].get(c), f"Argument for boolean dispatch at position {index} was not constant"
+            flag, problem = (
+                args[index].get(c),
+                f"Argument for boolean dispatch at position {index} was not constant",
+            )
         elif (i := find_keyword(name, kwargs, is_aten=False)) is not None:
             flag = kwargs[i].get(c)
             problem = f"Keyword argument '{name}' for boolean dispatch at position was not constant"
@@ -200,7 +236,9 @@ class NamedTupleConstructor(SugaredValue):
     def __init__(self, made: tuple[TupleType, Any]) -> None:
         self.type, self.schema = made
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         matched = match_schema(c, self.schema, where, args, kwargs)
         out = c.tuple_construct(matched.inputs, self.type)
         out.node().setSourceRange(where)
@@ -208,7 +246,9 @@ class NamedTupleConstructor(SugaredValue):
 
 
 class PythonClassValue(SugaredValue):
-    """A Python class. Its static methods and constants can be asked for; objects of user classes are not in this language."""
+    """A Python class. Its static methods and constants can be asked for; objects of user classes
+    are not in this language.
+    """
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -221,16 +261,20 @@ class PythonClassValue(SugaredValue):
             raise error(where, f"Tried to lookup unknown attribute on class {self.cls.__name__}")
         return to_sugared_value(getattr(self.cls, name), c, where)
 
-    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+    def call(
+        self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
+    ) -> SugaredValue:
         raise error(
             where,
-            f"Objects of the class '{self.cls.__name__}' cannot be made in a scripted function: use tensors, numbers, lists, "
-            "tuples, dicts, named tuples and modules",
+            f"Objects of the class '{self.cls.__name__}' cannot be made in a scripted function: "
+            "use tensors, numbers, lists, tuples, dicts, named tuples and modules",
         )
 
 
 def _constant(obj: Any, c: Compiler, where: SourceRange) -> SugaredValue | None:
-    """A member of a module that is a constant of the graph. Enumerations of the library are ints there."""
+    """A member of a module that is a constant of the graph. Enumerations of the library are ints
+    there.
+    """
     if obj is None or isinstance(obj, (bool, int, float, complex, str)):
         return SimpleValue(c.constant(obj, where))
     if isinstance(obj, device):
@@ -261,9 +305,15 @@ def _exception_name(cls: type) -> str:
 
 
 def schema_of_python_function(
-    fn: Callable[..., Any], n_args: int, n_binders: int, where: SourceRange, self_value: Value | None
+    fn: Callable[..., Any],
+    n_args: int,
+    n_binders: int,
+    where: SourceRange,
+    self_value: Value | None,
 ) -> FunctionSchema:
-    """The schema of a function that is called as it is: what is not annotated is a Tensor, and as many results as are wanted."""
+    """The schema of a function that is called as it is: what is not annotated is a Tensor, and as
+    many results as are wanted.
+    """
     if isinstance(fn, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {fn} is currently not supported in Torchscript")
     if not callable(fn):
@@ -300,6 +350,7 @@ def named_tuple_type(cls: type, where: SourceRange) -> tuple[TupleType, Function
     assert t.names is not None
     defaults = getattr(cls, "_field_defaults", {})
     arguments = tuple(
-        Argument(name, element, defaults.get(name), name in defaults) for name, element in zip(t.names, t.elements)
+        Argument(name, element, defaults.get(name), name in defaults)
+        for name, element in zip(t.names, t.elements)
     )
     return t, FunctionSchema(cls.__name__, "", arguments, ())

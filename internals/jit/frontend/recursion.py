@@ -1,9 +1,11 @@
 """Compiling the functions that a function calls (`torch/jit/_recursive.py: try_compile_fn`).
 
-A Python function met while compiling is compiled, once, in the names it sees itself; then the call is a `prim::CallFunction`. A
-function that calls itself, directly or through others, is refused: the type it returns is not known before it is compiled.
+A Python function met while compiling is compiled, once, in the names it sees itself; then the call
+is a `prim::CallFunction`. A function that calls itself, directly or through others, is refused: the
+type it returns is not known before it is compiled.
 
-How the real one differs: functions are compiled when their schema is first needed, in one compilation unit for the process.
+How the real one differs: functions are compiled when their schema is first needed, in one
+compilation unit for the process.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
     """
     if fn in overloads:
         raise RuntimeError(
-            f"Function {qualified_name(fn)} cannot be directly compiled because it is overloaded. It "
-            "must be used in a context of a function where its inputs can determine which overload to "
-            "call."
+            f"Function {qualified_name(fn)} cannot be directly compiled because it is overloaded. "
+            "It must be used in a context of a function where its inputs can determine which "
+            "overload to call."
         )
     if fn in dispatches:
         raise NotSupportedError(tree_of(inspect.unwrap(fn), fn.__name__).range, VARIABLE_ARGUMENTS)
@@ -72,7 +74,9 @@ def _compile(
         )
     except RecursionError:
         depth = f"{len(_in_progress)} functions are being compiled inside each other"
-        raise RuntimeError(f"{fn.__name__}: {depth}, too deep for Python's stack; see sys.setrecursionlimit") from None
+        raise RuntimeError(
+            f"{fn.__name__}: {depth}, too deep for Python's stack; see sys.setrecursionlimit"
+        ) from None
     finally:
         del _in_progress[fn]
     name = take_name(qualified_name(fn))
@@ -85,5 +89,7 @@ def compile_function(fn: Callable[..., Any]) -> Any:
 
 
 def needs_compiling(fn: Any) -> bool:
-    """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
+    """Whether a call of this Python function compiles its source: it is no operator, no part of the
+    library, and not ignored.
+    """
     return not (fn in dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None)

@@ -1,10 +1,12 @@
 """`jit.script(module)`: a module and all below it, compiled (`torch/jit/_recursive.py`).
 
-A new module stands beside the old one. It has the old one's own parameters and buffers, copies of its other attributes, and
-submodules that were compiled before it. Its methods are graphs: `forward` and what is marked `@export`, and, as the compiler
-comes across them, the methods these call. What is `@ignore`d stays a method of Python.
+A new module stands beside the old one. It has the old one's own parameters and buffers, copies of
+its other attributes, and submodules that were compiled before it. Its methods are graphs: `forward`
+and what is marked `@export`, and, as the compiler comes across them, the methods these call. What
+is `@ignore`d stays a method of Python.
 
-How the real one differs: overloads of methods and module interfaces can be compiled, and classes of other kinds.
+How the real one differs: overloads of methods and module interfaces can be compiled, and classes of
+other kinds.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from .resolution import mapping_resolver
 def script_module(module: Module) -> Any:
     """Compile a module. Returns a `RecursiveScriptModule`.
 
-    Raises RuntimeError, or an error of the frontend, with the place in the source, for what cannot be compiled.
+    Raises RuntimeError, or an error of the frontend, with the place in the source, for what cannot
+    be compiled.
     """
     prepare = getattr(module, "__prepare_scriptable__", None)
     module = prepare() if prepare is not None else module
@@ -40,18 +43,28 @@ def methods_to_compile(module: Module) -> list[str]:
     """`forward`, unless it is missing or ignored, and what is exported."""
     forward = getattr(type(module), "forward", None)
     names = []
-    if forward is not None and forward is not Module.forward and not modifiers.is_ignored(module.forward):
+    if (
+        forward is not None
+        and forward is not Module.forward
+        and not modifiers.is_ignored(module.forward)
+    ):
         names.append("forward")
     for name in dir(type(module)):
-        if modifiers.modifier(getattr(type(module), name, None)) == modifiers.FunctionModifiers.EXPORT:
+        if (
+            modifiers.modifier(getattr(type(module), name, None))
+            == modifiers.FunctionModifiers.EXPORT
+        ):
             names.append(name)
     return list(dict.fromkeys(names))
 
 
 def build(module: Module, concrete: ConcreteType) -> Any:
-    """The compiled module for `module`, which is of this concrete type. Submodules are built first."""
+    """The compiled module for `module`, which is of this concrete type. Submodules are built
+    first.
+    """
     values: dict[str, Any] = {
-        name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()
+        name: attribute_value(module, name, attribute.type)
+        for name, attribute in concrete.attributes.items()
     }
     values |= build_submodules(module, concrete)
     scripted = RecursiveScriptModule._construct(concrete.jit_type, type(module).__name__, values)
@@ -76,7 +89,9 @@ def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
 
 
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
-    """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
+    """Compile these methods, the properties, and the length of a container. What is compiled
+    already stays.
+    """
     if isinstance(module, RNNBase):
         weights = [f"self.{n}" for n, a in concrete.attributes.items() if a.kind == "parameter"]
         text = f"def _weights(self) -> List[Tensor]:\n   return [{', '.join(weights)}]\n"
@@ -89,8 +104,12 @@ def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]
         _define_once(concrete, "__len__", f"def __len__(self):\n   return {len(module)}\n")
     if isinstance(module, ModuleDict):
         keys = f"key in {list(module.keys())!r}" if len(module) else "False"
-        _define_once(concrete, "__contains__", f"def __contains__(self, key: str):\n   return {keys}\n")
-    accessors = [f"__{name}_{kind}" for name in concrete.properties for kind in ("getter", "setter")]
+        _define_once(
+            concrete, "__contains__", f"def __contains__(self, key: str):\n   return {keys}\n"
+        )
+    accessors = [
+        f"__{name}_{kind}" for name in concrete.properties for kind in ("getter", "setter")
+    ]
     methods = concrete.jit_type.methods
     first = {name: methods[name] for name in (*accessors, *names) if name in methods}
     concrete.jit_type.methods = first | methods  # those that others call come last, as in PyTorch

@@ -1,17 +1,20 @@
-"""Conditions, and what they tell about types (`RefinementSet`, `CondValue` and `emitCondExpr` of `ir_emitter.cpp`).
+"""Conditions, and what they tell about types (`RefinementSet`, `CondValue` and `emitCondExpr` of
+`ir_emitter.cpp`).
 
 In
 
     if x is not None:
         return x + 1
 
-`x` is an `Optional[Tensor]` outside and a `Tensor` inside. A condition therefore has, beside its value, what is known of names
-when it is true and when it is false. `and`, `or` and `not` combine that: when `a and b` is true, both are; when it is false, one
-of them is, so only what both say then is known. At the start of a branch the knowledge is written down: the name is assigned
+`x` is an `Optional[Tensor]` outside and a `Tensor` inside. A condition therefore has, beside its
+value, what is known of names when it is true and when it is false. `and`, `or` and `not` combine
+that: when `a and b` is true, both are; when it is false, one of them is, so only what both say then
+is known. At the start of a branch the knowledge is written down: the name is assigned
 `prim::unchecked_cast(x)`, of the narrower type.
 
-A condition may also be decided while compiling: `x is None` for an x that cannot be None, `hasattr(self, "bias")`,
-`torch.jit.is_scripting()`, `True`. Then only the branch that is taken is compiled (`static`): the other may even be nonsense.
+A condition may also be decided while compiling: `x is None` for an x that cannot be None,
+`hasattr(self, "bias")`, `torch.jit.is_scripting()`, `True`. Then only the branch that is taken is
+compiled (`static`): the other may even be nonsense.
 
 How the real one differs: unions are refined, by removing members.
 """
@@ -67,7 +70,9 @@ class Refinements:
 
 @dataclass
 class Condition:
-    """A condition: its value, a bool of the graph; its refinements; and its answer if it is known already."""
+    """A condition: its value, a bool of the graph; its refinements; and its answer if it is known
+    already.
+    """
 
     value: Value
     refinements: Refinements = field(default_factory=Refinements)
@@ -90,7 +95,11 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
     if isinstance(expr, tree.UnaryOp) and expr.kind == "not":
         operand = emit_condition(c, expr.operand)
         value = c.insert("aten::__not__", [operand.value], expr.range)
-        return Condition(value, operand.refinements.negated(), None if operand.static is None else not operand.static)
+        return Condition(
+            value,
+            operand.refinements.negated(),
+            None if operand.static is None else not operand.static,
+        )
     if isinstance(expr, tree.BinOp) and expr.kind in ("is", "is not"):
         return emit_is(c, expr)
     if isinstance(expr, tree.Apply):
@@ -119,16 +128,24 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
 def emit_bool(c: Compiler, where: SourceRange, value: Value) -> Value:
     """`bool(value)`. Raises RuntimeError for what has no truth value in this language."""
     try:
-        out = c.environment.get("bool", where).call(where, c, [c.named(value)], [], 0).as_value(where, c)
+        out = (
+            c.environment.get("bool", where)
+            .call(where, c, [c.named(value)], [], 0)
+            .as_value(where, c)
+        )
     except RuntimeError:
         raise error(where, f"Could not cast value of type {spell(value.type())} to bool") from None
     if not isinstance(out.type(), BoolType):
-        raise error(where, f"expected a bool expression for condition but found {spell(out.type())}")
+        raise error(
+            where, f"expected a bool expression for condition but found {spell(out.type())}"
+        )
     return out
 
 
 def emit_short_circuit(c: Compiler, expr: tree.BinOp) -> Condition:
-    """`a and b` is `b if a else False`, `a or b` is `True if a else b`: the second is evaluated only if need be."""
+    """`a and b` is `b if a else False`, `a or b` is `True if a else b`: the second is evaluated
+    only if need be.
+    """
     is_or = expr.kind == "or"
     lhs = emit_condition(c, expr.lhs)
     found: list[Condition] = []
@@ -157,7 +174,9 @@ def emit_short_circuit(c: Compiler, expr: tree.BinOp) -> Condition:
 
 
 def emit_is(c: Compiler, expr: tree.BinOp) -> Condition:
-    """`a is b`, `a is not b`: decided now if one side is None and the other is surely None or surely not."""
+    """`a is b`, `a is not b`: decided now if one side is None and the other is surely None or
+    surely not.
+    """
     lhs, rhs = c.emit(expr.lhs), c.emit(expr.rhs)
     left, right = can_be_none(lhs), can_be_none(rhs)
     its_is = expr.kind == "is"
@@ -199,7 +218,9 @@ def emit_isinstance(c: Compiler, obj: tree.Expr, classinfo: tree.Expr) -> Condit
     if len(wanted) == 1 and wanted[0].isSubtypeOf(t) and isinstance(obj, tree.Var):
         refinements.true[obj.name.name] = wanted[0]
         if isinstance(t, OptionalType) and wanted[0] in (t.element, NoneType.get()):
-            refinements.false[obj.name.name] = NoneType.get() if wanted[0] == t.element else t.element
+            refinements.false[obj.name.name] = (
+                NoneType.get() if wanted[0] == t.element else t.element
+            )
     if any(t.isSubtypeOf(w) for w in wanted):
         return Condition(c.constant(True, obj.range), refinements, True)
     if not any(w.isSubtypeOf(t) or _may_be(w, t) for w in wanted):
@@ -215,7 +236,9 @@ def _types_in(c: Compiler, classinfo: tree.Expr) -> list[Type]:
 
 
 def _may_be(wanted: Type, actual: Type) -> bool:
-    """Whether something of type `actual` may be a list (a tuple) when any list (any tuple) is asked for."""
+    """Whether something of type `actual` may be a list (a tuple) when any list (any tuple) is asked
+    for.
+    """
     inner = actual.element if isinstance(actual, OptionalType) else actual
     if isinstance(wanted, AnyListType):
         return isinstance(actual, AnyType) or (inner is not actual and isinstance(inner, ListType))

@@ -1,17 +1,21 @@
-"""Which overload a call means, and what its arguments are converted to (`torch/csrc/jit/frontend/schema_matching.cpp`).
+"""Which overload a call means, and what its arguments are converted to
+(`torch/csrc/jit/frontend/schema_matching.cpp`).
 
-`torch.add(x, 1)` names an operator, `aten::add`, that has 20 overloads. They are tried in the order of their registration, twice:
-first as the arguments are, then with implicit conversions. The first overload that all arguments fit is called. If none is,
-the error tells for each what was wrong with it.
+`torch.add(x, 1)` names an operator, `aten::add`, that has 20 overloads. They are tried in the order
+of their registration, twice: first as the arguments are, then with implicit conversions. The first
+overload that all arguments fit is called. If none is, the error tells for each what was wrong with
+it.
 
-What is converted in the first round already: a tuple of ints to a list of ints, an int to `int[2]` (it is repeated), `[]` to a
-list of any type, a value to an Optional of its type. In the second: a tensor to a number (`aten::IntImplicit`), a `Scalar` to an
-int or a float, a bool to an int or a float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
+What is converted in the first round already: a tuple of ints to a list of ints, an int to `int[2]`
+(it is repeated), `[]` to a list of any type, a value to an Optional of its type. In the second: a
+tensor to a number (`aten::IntImplicit`), a `Scalar` to an int or a float, a bool to an int or a
+float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
 
-A node that converts an argument is emitted while an overload is tried, and stays when the overload is then rejected; dead code
-elimination removes it.
+A node that converts an argument is emitted while an overload is tried, and stays when the overload
+is then rejected; dead code elimination removes it.
 
-How the real one differs: schemas of older versions of an operator are tried too, for programs from old files.
+How the real one differs: schemas of older versions of an operator are tried too, for programs from
+old files.
 """
 
 from __future__ import annotations
@@ -48,7 +52,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class NamedValue:
-    """An argument of a call: a value of the graph or a Python constant, where it stands, and its keyword."""
+    """An argument of a call: a value of the graph or a Python constant, where it stands, and its
+    keyword.
+    """
 
     value: Any
     where: SourceRange | None = None
@@ -61,7 +67,9 @@ class NamedValue:
 
 @dataclass
 class Matched:
-    """A schema that fits: the converted arguments in its order, and the types of what it returns."""
+    """A schema that fits: the converted arguments in its order, and the types of what it
+    returns.
+    """
 
     schema: Any
     inputs: list[Value]
@@ -96,7 +104,9 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self: NamedValue | None = None,
 ) -> tuple[int, Matched]:
-    """The first of the schemas that fits, and its index. Raises RuntimeError with what is wrong with each."""
+    """The first of the schemas that fits, and its index. Raises RuntimeError with what is wrong
+    with each.
+    """
     if len(schemas) == 1:
         return 0, match_schema(c, schemas[0], where, args, kwargs, self)
     for allow_conversions in (False, True):
@@ -109,14 +119,17 @@ def match_schemas(
     listed = "".join("  " + line for line in reasons.splitlines(keepends=True))
     raise error(
         where,
-        f"Arguments for call are not valid.\nThe following variants are available:\n{listed}\nThe original call is",
+        f"Arguments for call are not valid.\nThe following variants are available:\n{listed}\nThe "
+        "original call is",
     )
 
 
 def try_convert_to_type(
     c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool
 ) -> Value:
-    """`value` converted so that it fits `wanted`, if one of the implicit conversions does that; else `value`, perhaps halfway."""
+    """`value` converted so that it fits `wanted`, if one of the implicit conversions does that;
+    else `value`, perhaps halfway.
+    """
     have = value.type()
     if isinstance(wanted, OptionalType) and not isinstance(have, (OptionalType, NoneType)):
         return try_convert_to_type(c, where, wanted.element, value, allow_conversions)
@@ -144,13 +157,22 @@ FROM_TENSOR: dict[type, str] = {
     IntType: "aten::IntImplicit",
     NumberType: "aten::ScalarImplicit",
 }
-FROM_NUMBER: dict[type, str] = {FloatType: "aten::Float", ComplexType: "aten::Complex", IntType: "aten::Int"}
-FROM_BOOL: dict[type, str] = {FloatType: "aten::Float", IntType: "aten::Int", NumberType: "aten::Int"}
+FROM_NUMBER: dict[type, str] = {
+    FloatType: "aten::Float",
+    ComplexType: "aten::Complex",
+    IntType: "aten::Int",
+}
+FROM_BOOL: dict[type, str] = {
+    FloatType: "aten::Float",
+    IntType: "aten::Int",
+    NumberType: "aten::Int",
+}
 
 
 EMPTY_LISTS = (
-    "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type "
-    "(torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)"
+    "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create "
+    "an empty list of another type (torch.jit.annotate(List[T, []]) where T is the type of "
+    "elements in the list for Python 2)"
 )
 
 
@@ -182,7 +204,8 @@ def _try_match(
     def fail(reason: str) -> _NoMatch:
         return _NoMatch(f"\n{schema}:\n{reason}")
 
-    if schema.name == "aten::view" and schema.overload_name == "dtype":  # a dtype is an int: view(1) would mean it
+    if schema.name == "aten::view" and schema.overload_name == "dtype":
+        # a dtype is an int: view(1) would mean it
         raise _NoMatch("")
     variables: dict[str, Type] = {}
     inputs: list[Value] = []
@@ -192,10 +215,22 @@ def _try_match(
         if formal.name == "self" and self is not None:
             actual, self = self, None
         elif not formal.kwarg_only and used < len(args):
-            if allow_conversions and _takes_the_rest_as_list(schema, i) and _is_no_list(args[used].get(c), formal):
+            if (
+                allow_conversions
+                and _takes_the_rest_as_list(schema, i)
+                and _is_no_list(args[used].get(c), formal)
+            ):
                 elements = [
                     _match_argument(
-                        c, "<varargs>", _element_of(formal), None, where, rest, allow_conversions, variables, fail
+                        c,
+                        "<varargs>",
+                        _element_of(formal),
+                        None,
+                        where,
+                        rest,
+                        allow_conversions,
+                        variables,
+                        fail,
                     )
                     for rest in args[used:]
                 ]
@@ -213,18 +248,24 @@ def _try_match(
             raise fail(f"Argument {formal.name} not provided.\n")
         n = formal.N
         inputs.append(
-            _match_argument(c, formal.name, formal.type, n, where, actual, allow_conversions, variables, fail)
+            _match_argument(
+                c, formal.name, formal.type, n, where, actual, allow_conversions, variables, fail
+            )
         )
     if self is not None:
         raise fail("Provided self argument not used in schema.\n")
     if getattr(schema, "is_vararg", False):
         inputs += [a.get(c) for a in args[used:]]
     elif used < len(args):
-        raise fail(f"Expected at most {used} arguments but found {len(args)} positional arguments.\n")
+        raise fail(
+            f"Expected at most {used} arguments but found {len(args)} positional arguments.\n"
+        )
     for k, given in enumerate(kwargs):
         if k not in used_kwargs:
             known = any(formal.name == given.name for formal in schema.arguments)
-            raise fail(f"Keyword argument {given.name} {'specified twice' if known else 'unknown'}.\n")
+            raise fail(
+                f"Keyword argument {given.name} {'specified twice' if known else 'unknown'}.\n"
+            )
     returns = [substitute(r.type, variables) for r in schema.returns]
     assert all(t is not None for t in returns), f"{schema} has unbound type variables"
     names = [r.name for r in schema.returns]
@@ -250,19 +291,26 @@ def _match_argument(
     have = spell(value.type())
     reason = match_type_variables(formal, value.type(), variables)
     if reason is not None:
-        raise fail(f"Could not match type {have} to {spell(formal)} in argument '{name}': {reason}.\n")
+        raise fail(
+            f"Could not match type {have} to {spell(formal)} in argument '{name}': {reason}.\n"
+        )
     wanted = substitute(formal, variables)
     if wanted is None:
-        raise fail(f"Type variables in type {spell(formal)} could not be inferred from actual type {have}")
+        raise fail(
+            f"Type variables in type {spell(formal)} could not be inferred from actual type {have}"
+        )
     value = try_convert_to_type(c, where, wanted, value, allow_conversions)
     t = value.type()
     if t.isSubtypeOf(wanted):
         return value
-    reason = f"Expected a value of type '{spell(formal)}' for argument '{name}' but instead found type '{spell(t)}'.\n"
+    reason = (
+        f"Expected a value of type '{spell(formal)}' for argument '{name}' but instead found type "
+        f"'{spell(t)}'.\n"
+    )
     if isinstance(t, TensorType) and t.inferred:
         reason += (
-            f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an "
-            "explicit type.\n"
+            f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not "
+            "annotated with an explicit type.\n"
         )
     if isinstance(t, ListType) and t.element.isSubtypeOf(TensorType.get()):
         reason += EMPTY_LISTS[1:] + "\n"
@@ -270,13 +318,21 @@ def _match_argument(
 
 
 def _default(c: Compiler, formal: Any) -> Any:
-    """The default of an argument; a list, which may be empty, as a constant of the declared type."""
+    """The default of an argument; a list, which may be empty, as a constant of the declared
+    type.
+    """
     value = formal.default_value
-    return c.constant(value, type=unwrap_optional(formal.type)) if isinstance(value, (list, tuple)) else value
+    return (
+        c.constant(value, type=unwrap_optional(formal.type))
+        if isinstance(value, (list, tuple))
+        else value
+    )
 
 
 def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int | None:
-    """Which keyword argument is meant for the formal `name`. What schemas call self, functions call input."""
+    """Which keyword argument is meant for the formal `name`. What schemas call self, functions call
+    input.
+    """
     for i, given in enumerate(kwargs):
         if given.name == name or (is_aten and name == "self" and given.name == "input"):
             return i
@@ -284,10 +340,17 @@ def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int 
 
 
 def _takes_the_rest_as_list(schema: Any, i: int) -> bool:
-    """Whether argument `i` is the last positional one and a list of no fixed length: `zeros(int[] size)` takes `zeros(2, 3)`."""
+    """Whether argument `i` is the last positional one and a list of no fixed length: `zeros(int[]
+    size)` takes `zeros(2, 3)`.
+    """
     formal = schema.arguments[i]
     last = i + 1 == len(schema.arguments) or schema.arguments[i + 1].kwarg_only
-    return last and isinstance(formal.type, ListType) and not formal.N and not isinstance(formal.type.element, VarType)
+    return (
+        last
+        and isinstance(formal.type, ListType)
+        and not formal.N
+        and not isinstance(formal.type.element, VarType)
+    )
 
 
 def _is_no_list(value: Value, formal: Any) -> bool:
@@ -311,7 +374,13 @@ def _convert_tuple(
     as_list = unwrap_optional(wanted)
     if isinstance(as_list, ListType) and convertible_to_list(have, as_list):
         return c.list_construct(as_list.element, c.unpack_tuple(value))
-    if isinstance(wanted, TupleType) and not have.isSubtypeOf(wanted) and len(have.elements) == len(wanted.elements):
+    if (
+        isinstance(wanted, TupleType)
+        and not have.isSubtypeOf(wanted)
+        and len(have.elements) == len(wanted.elements)
+    ):
         parts = zip(wanted.elements, c.unpack_tuple(value))
-        return c.tuple_construct([try_convert_to_type(c, where, t, v, allow_conversions) for t, v in parts])
+        return c.tuple_construct(
+            [try_convert_to_type(c, where, t, v, allow_conversions) for t, v in parts]
+        )
     return value

@@ -1,8 +1,8 @@
 """The signature of a function in JIT types (`ScriptTypeParser::parseSchemaFromDef` of
 `torch/csrc/jit/frontend/script_type_parser.cpp`).
 
-A parameter without annotation is a Tensor, marked as inferred so that an error can say why. Defaults are the Python values of the
-function object's, converted to the declared type.
+A parameter without annotation is a Tensor, marked as inferred so that an error can say why.
+Defaults are the Python values of the function object's, converted to the declared type.
 
 How the real one differs: it does not.
 """
@@ -44,7 +44,8 @@ def schema_of_def(
 ) -> FunctionSchema:
     """The schema a function declares. `returns` is empty when it declares no return type.
 
-    Raises RuntimeError for a method without `self`, an annotation that is no type, or a default that does not fit its type.
+    Raises RuntimeError for a method without `self`, an annotation that is no type, or a default
+    that does not fit its type.
     """
     params = definition.decl.params
     if self_type is not None and not params:
@@ -76,9 +77,10 @@ def check_immutable(definition: tree.Def, param: tree.Param, value: Any) -> None
     if is_mutable(value):
         raise error(
             definition.range,
-            "Mutable default parameters are not supported because Python binds them to the function and they persist across "
-            "function calls.\n As a workaround, make the default None and instantiate the default parameter within the body of "
-            f"the function. Found {type(value)} on parameter {param.name.name}",
+            "Mutable default parameters are not supported because Python binds them to the "
+            "function and they persist across function calls.\n As a workaround, make the "
+            "default None and instantiate the default parameter within the body of the function. "
+            f"Found {type(value)} on parameter {param.name.name}",
         )
 
 
@@ -88,7 +90,10 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> 
     if converted is _DOES_NOT_FIT:
         message = f'Expected a default value of type {spell(t)} on parameter "{param.name.name}".'
         if isinstance(t, TensorType) and t.inferred:
-            message += f"Because \"{param.name.name}\" was not annotated with an explicit type it is assumed to be type 'Tensor'."
+            message += (
+                f'Because "{param.name.name}" was not annotated with an explicit type it is '
+                "assumed to be type 'Tensor'."
+            )
         raise error(definition.range, message)
     return converted
 
@@ -109,7 +114,9 @@ def fitting_defaults(
 
 def is_mutable(value: Any) -> bool:
     """A list or a dict, or a tuple that has one in it."""
-    return isinstance(value, (list, dict)) or (isinstance(value, tuple) and any(map(is_mutable, value)))
+    return isinstance(value, (list, dict)) or (
+        isinstance(value, tuple) and any(map(is_mutable, value))
+    )
 
 
 _DOES_NOT_FIT = object()
@@ -128,8 +135,9 @@ def _as_ir_value(t: Type, value: Any) -> Any:
         fits = len(elements) == len(value) and not any(p is _DOES_NOT_FIT for p in parts)
         return (parts if isinstance(t, ListType) else tuple(parts)) if fits else _DOES_NOT_FIT
     wanted: dict[type[Type], Any] = {
-        IntType: int, FloatType: float, BoolType: bool, StringType: str, ComplexType: (int, float, complex),
-        DeviceObjType: device, NumberType: (int, float, complex), TensorType: TensorImpl,
+        IntType: int, FloatType: float, BoolType: bool, StringType: str,
+        ComplexType: (int, float, complex), DeviceObjType: device,
+        NumberType: (int, float, complex), TensorType: TensorImpl,
     }  # fmt: skip
     python = wanted.get(type(t))
     if python is None:

@@ -1,16 +1,21 @@
-"""The compiler in slow motion: the graph of a function after each step (`Emit`, `ConvertToSSA`, `runCleanupPasses`).
+"""The compiler in slow motion: the graph of a function after each step (`Emit`, `ConvertToSSA`,
+`runCleanupPasses`).
 
     for name, graph in compilation_steps(my_function):
         print(name, graph, sep="\\n")
 
-    emitted                    as the statements were met: names are read and written by prim::Load and prim::Store
-    outputs of ifs and loops   what an arm or a body assigns comes out of it, still by way of Loads and Stores
-    loop conditions            each loop has one block, that ends with the condition; break and continue say what they hand on
+    emitted                    as the statements were met: names are read and written by prim::Load
+                               and prim::Store
+    outputs of ifs and loops   what an arm or a body assigns comes out of it, still by way of Loads
+                               and Stores
+    loop conditions            each loop has one block, that ends with the condition; break and
+                               continue say what they hand on
     names resolved             no Loads and Stores: every value is used directly
     exits removed              no return, break and continue
     cleaned up                 what `jit.script(fn).graph` is
 
-How the real one differs: it shows its steps only when it is asked to log them (`PYTORCH_JIT_LOG_LEVEL`).
+How the real one differs: it shows its steps only when it is asked to log them
+(`PYTORCH_JIT_LOG_LEVEL`).
 """
 
 from __future__ import annotations
@@ -33,7 +38,8 @@ class CompilationStep(NamedTuple):
 
 
 def compilation_steps(fn: Callable[..., Any]) -> list[CompilationStep]:
-    """Compile a Python function, or the function a scripted one was made from, and keep a copy of the graph after each step.
+    """Compile a Python function, or the function a scripted one was made from, and keep a copy of
+    the graph after each step.
 
     Raises what `jit.script` raises.
     """

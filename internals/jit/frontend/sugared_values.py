@@ -1,14 +1,16 @@
 """What an expression may be while it is compiled (`torch/csrc/jit/frontend/sugared_value.{h,cpp}`).
 
-Only some expressions are values of the graph: tensors, numbers, lists. Others exist at compile time only: `torch` is a module,
-`torch.add` a function, `x.add` a function with its first argument, `range(n)` something to iterate over, `isinstance` a form of
-its own. They are all sugared values: things that know what it means to call them, to ask them for an attribute, to iterate over
-them, or to make a value of them. What they cannot do is a compile error.
+Only some expressions are values of the graph: tensors, numbers, lists. Others exist at compile time
+only: `torch` is a module, `torch.add` a function, `x.add` a function with its first argument,
+`range(n)` something to iterate over, `isinstance` a form of its own. They are all sugared values:
+things that know what it means to call them, to ask them for an attribute, to iterate over them, or
+to make a value of them. What they cannot do is a compile error.
 
-`SimpleValue` is a value of the graph, `MethodValue` a method of an object in it; `python_values.py` has what comes from Python,
-`iterables.py` what loops take, `module_value.py` modules.
+`SimpleValue` is a value of the graph, `MethodValue` a method of an object in it; `python_values.py`
+has what comes from Python, `iterables.py` what loops take, `module_value.py` modules.
 
-How the real one differs: futures, awaitables, enums and the forms of distributed training are more kinds of them.
+How the real one differs: futures, awaitables, enums and the forms of distributed training are more
+kinds of them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
 
 
 class SugaredValue:
-    """The base: it can do nothing. Each method raises a RuntimeError that says what it is (`kind`) and what it cannot be."""
+    """The base: it can do nothing. Each method raises a RuntimeError that says what it is (`kind`)
+    and what it cannot be.
+    """
 
     kind_name = ""
 
@@ -63,12 +67,19 @@ class SugaredValue:
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
         raise error(where, f"attribute assignment is not defined on {self.kind()}")
 
-    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+    def as_tuple(
+        self, where: SourceRange, c: Compiler, size: int | None = None
+    ) -> list[SugaredValue]:
         """Its parts, for unpacking into `size` names."""
         raise error(where, f"{self.kind()} cannot be used as a tuple")
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         """`n_binders` is the number of names the result is assigned to."""
         raise error(where, f"cannot call a {self.kind()}")
@@ -80,7 +91,9 @@ class SugaredValue:
     def length(self, where: SourceRange, c: Compiler) -> Value:
         raise error(where, f"'{self.kind()}' object is not iterable")
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         raise error(where, f"'{self.kind()}' object is not subscriptable")
 
     def static_length(self) -> int | None:
@@ -101,12 +114,16 @@ class SimpleValue(SugaredValue):
         return self.value
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
-        """A property, a field of a named tuple, an attribute of a module, else the builtin function of that name."""
+        """A property, a field of a named tuple, an attribute of a module, else the builtin function
+        of that name.
+        """
         t = self.value.type()
         is_tensor = isinstance(t, TensorType)
         if is_tensor and name in CASTS:
             return TensorCast(NamedValue(self.value, where, "self"), name)
-        if (is_tensor and name in TENSOR_PROPERTIES) or (isinstance(t, DeviceObjType) and name in ("type", "index")):
+        if (is_tensor and name in TENSOR_PROPERTIES) or (
+            isinstance(t, DeviceObjType) and name in ("type", "index")
+        ):
             namespace = "aten" if name in ("is_leaf", "real", "imag", "mT", "mH") else "prim"
             return SimpleValue(c.insert(f"{namespace}::{name}", [self.value], None))
         if isinstance(t, TupleType) and t.names and name in t.names:
@@ -132,7 +149,10 @@ class SimpleValue(SugaredValue):
     def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:
         t = self.value.type()
         if not isinstance(t, ClassType):
-            raise error(where, f"hasattr's first argument must be an object or NamedTuple, got {spell(t)} instead")
+            raise error(
+                where,
+                f"hasattr's first argument must be an object or NamedTuple, got {spell(t)} instead",
+            )
         return t.findMethod(name) is not None or t.hasAttribute(name) or name in t.constants
 
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
@@ -141,28 +161,40 @@ class SimpleValue(SugaredValue):
             raise error(where, f"Tried to set an attribute: {name} on a non-class: {spell(t)}")
         if not t.hasAttribute(name):
             raise error(
-                where, f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?"
+                where,
+                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in "
+                "__init__()?",
             )
         if not value.type().isSubtypeOf(t.getAttribute(name)):
             raise error(
                 where,
-                f"Wrong type for attribute assignment. Expected {spell(t.getAttribute(name))} but got {spell(value.type())}",
+                f"Wrong type for attribute assignment. Expected {spell(t.getAttribute(name))} but "
+                f"got {spell(value.type())}",
             )
         c.add_node("prim::SetAttr", [self.value, value], 0).s_("name", name)
 
-    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+    def as_tuple(
+        self, where: SourceRange, c: Compiler, size: int | None = None
+    ) -> list[SugaredValue]:
         t = self.value.type()
         if isinstance(t, TupleType):
             return [SimpleValue(v) for v in c.unpack_tuple(self.value)]
         if isinstance(t, ListType):
             if size is None:
-                raise error(where, "cannot statically infer the expected size of a list in this context")
+                raise error(
+                    where, "cannot statically infer the expected size of a list in this context"
+                )
             node = c.add_node("prim::ListUnpack", [self.value], size)
             return [SimpleValue(v.setType(t.element)) for v in node.outputs()]
         raise error(where, f"{spell(t)} cannot be used as a tuple")
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         if isinstance(self.value.type(), ClassType):
             return self.attr(where, c, "__call__").call(where, c, args, kwargs, n_binders)
@@ -184,36 +216,46 @@ class SimpleValue(SugaredValue):
             raise error(where, f"'{spell(t)}' object is not iterable")
         return c.insert("aten::len", [self.value], where)
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         t = self.value.type()
         if isinstance(t, (ListType, StringType, DictType)):
             return SimpleValue(c.insert("aten::__getitem__", [self.value, index], where))
         if isinstance(t, TensorType):
             return SimpleValue(c.insert("aten::select", [self.value, 0, index], where))
         if isinstance(t, ClassType):
-            return self.attr(where, c, "__getitem__").call(where, c, [NamedValue(index, where)], [], 1)
+            return self.attr(where, c, "__getitem__").call(
+                where, c, [NamedValue(index, where)], [], 1
+            )
         raise error(where, f"'{spell(t)}' object is not subscriptable")
 
 
 TENSOR_PROPERTIES = {
-    "dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_sparse", "is_sparse_csr",
-    "is_mkldnn", "is_quantized", "is_vulkan", "is_ipu", "is_meta", "is_mps", "is_maia", "is_leaf", "is_nested",
-    "requires_grad", "layout", "T", "H", "mT", "mH", "ndim", "name", "real", "imag", "itemsize", "nbytes",
+    "dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu",
+    "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized", "is_vulkan", "is_ipu", "is_meta",
+    "is_mps", "is_maia", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H", "mT", "mH",
+    "ndim", "name", "real", "imag", "itemsize", "nbytes",
 }  # fmt: skip
 CASTS = {
-    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10,
+    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7,
+    "cfloat": 9, "cdouble": 10,
 }  # fmt: skip
 
 
 class SugaredTuple(SugaredValue):
-    """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one index."""
+    """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one
+    index.
+    """
 
     kind_name = "Tuple"
 
     def __init__(self, parts: list[SugaredValue]) -> None:
         self.parts = parts
 
-    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+    def as_tuple(
+        self, where: SourceRange, c: Compiler, size: int | None = None
+    ) -> list[SugaredValue]:
         return self.parts
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
@@ -222,12 +264,15 @@ class SugaredTuple(SugaredValue):
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
         return self
 
-    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+    def getitem(
+        self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
+    ) -> SugaredValue:
         if not (isinstance(index.type(), IntType) and is_constant(index)):
             raise error(
                 where,
-                "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is only "
-                "supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. "
+                "Expected integer literal for index but got a variable or non-integer. "
+                "ModuleList/Sequential indexing is only supported with integer literals. For "
+                "example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. "
                 "Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'",
             )
         i = constant_of(index)
@@ -248,7 +293,12 @@ class BuiltinFunction(SugaredValue):
         self.symbol, self.self_value = symbol, self_value
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         return SimpleValue(c.call_builtin(where, self.symbol, args, kwargs, self.self_value))
 
@@ -258,7 +308,10 @@ class BuiltinFunction(SugaredValue):
         for operator in find_operators(symbol):
             i = operator.schema.argument_index("self")
             variables: dict[str, Type] = {}
-            if i is None or match_type_variables(operator.schema.arguments[i].type, t, variables) is not None:
+            if (
+                i is None
+                or match_type_variables(operator.schema.arguments[i].type, t, variables) is not None
+            ):
                 continue
             wanted = evaluate(operator.schema.arguments[i].type, variables)
             if wanted is not None and t.isSubtypeOf(wanted):
@@ -275,7 +328,12 @@ class TensorCast(SugaredValue):
         self.tensor, self.name = tensor, name
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         assert not args and not kwargs
         code = c.constant(CASTS[self.name], where)
@@ -284,22 +342,33 @@ class TensorCast(SugaredValue):
 
 
 class CastValue(BuiltinFunction):
-    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type. A list is true if not empty."""
+    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type. A list is
+    true if not empty.
+    """
 
     def __init__(self, target: Type, symbol: str) -> None:
         super().__init__(symbol)
         self.target = target
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         if len(args) == 1 and not kwargs:
             zero = c.constant(0)
             value = args[0].get(c)
             if value.type().isSubtypeOf(self.target):
                 return SimpleValue(value)
-            if isinstance(self.target, BoolType) and isinstance(value.type(), (ListType, StringType, DictType)):
-                return SimpleValue(c.insert("aten::gt", [c.insert("aten::len", [value], where), zero], where))
+            if isinstance(self.target, BoolType) and isinstance(
+                value.type(), (ListType, StringType, DictType)
+            ):
+                return SimpleValue(
+                    c.insert("aten::gt", [c.insert("aten::len", [value], where), zero], where)
+                )
         return super().call(where, c, args, kwargs, n_binders)
 
 
@@ -309,7 +378,12 @@ class PrintValue(SugaredValue):
     kind_name = "print"
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         if kwargs:
             raise error(where, "print doesn't accept any keyword arguments")
@@ -324,7 +398,9 @@ class NoneValue(SugaredValue):
 
 
 class SpecialForm(SugaredValue):
-    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range` (`emit_special_forms.py`)."""
+    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range`
+    (`emit_special_forms.py`).
+    """
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -334,7 +410,9 @@ class SpecialForm(SugaredValue):
 
 
 class MagicMethod(SugaredValue):
-    """A builtin that objects may define for themselves: `len(x)` calls `x.__len__()` if x is one."""
+    """A builtin that objects may define for themselves: `len(x)` calls `x.__len__()` if x is
+    one.
+    """
 
     def __init__(self, name: str, base: SugaredValue) -> None:
         self.name, self.base = name, base
@@ -343,19 +421,29 @@ class MagicMethod(SugaredValue):
         return self.name
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         if args:
             value = args[0].get(c)
             if isinstance(value.type(), ClassType):
-                return SimpleValue(value).attr(where, c, self.name).call(where, c, args[1:], kwargs, n_binders)
+                return (
+                    SimpleValue(value)
+                    .attr(where, c, self.name)
+                    .call(where, c, args[1:], kwargs, n_binders)
+                )
         return self.base.call(where, c, args, kwargs, n_binders)
 
 
 class ExceptionValue(SugaredValue):
     """An exception class: what `raise` takes. Calling it gives an `ExceptionMessage`.
 
-    Of an exception that is known by name only, which is AssertionError, the name becomes a part of the message.
+    Of an exception that is known by name only, which is AssertionError, the name becomes a part of
+    the message.
     """
 
     kind_name = "exception"
@@ -364,7 +452,12 @@ class ExceptionValue(SugaredValue):
         self.name, self.exception = name, exception
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         if not args:
             message = c.constant("", where)
@@ -398,10 +491,17 @@ class MethodValue(SugaredValue):
         self.owner, self.method = owner, method
 
     def call(
-        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+        self,
+        where: SourceRange,
+        c: Compiler,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        n_binders: int,
     ) -> SugaredValue:
         ensure_compiled(self.method, where)
-        matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
+        matched = match_schema(
+            c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs
+        )
         node = c.add_node("prim::CallMethod", matched.inputs, 1, where).s_("name", self.method.name)
         return SimpleValue(node.output().setType(matched.return_types[0]))
 
@@ -421,7 +521,9 @@ def attribute_of_object(
 
 
 def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
-    """A constant of a module: a tuple is put together from constants, so that taking it apart leaves nothing behind."""
+    """A constant of a module: a tuple is put together from constants, so that taking it apart
+    leaves nothing behind.
+    """
     if isinstance(value, tuple):
         return c.tuple_construct([constant_value(c, each, where) for each in value])
     return c.constant(value, where)
@@ -444,5 +546,7 @@ def ensure_compiled(function: Any, where: SourceRange) -> None:
     """Raises RuntimeError for a function that is being compiled: it is calling itself."""
     if isinstance(function, BeingCompiled):
         raise error(
-            where, f" {function.what} '{function.name}' is called recursively. Recursive calls are not supported"
+            where,
+            f" {function.what} '{function.name}' is called recursively. Recursive calls are not "
+            "supported",
         )

@@ -1,17 +1,22 @@
-"""The typed tree: what a function says, with every part's place in its source (`torch/csrc/jit/frontend/tree_views.h`).
+"""The typed tree: what a function says, with every part's place in its source
+(`torch/csrc/jit/frontend/tree_views.h`).
 
-`build_tree.py` makes it from Python's `ast`, the compiler walks it. It is smaller than Python's own tree: a chain of
-comparisons is an `and` of `BinOp`s, an f-string is a call of `str.format`, `a not in b` is `not (a in b)`, and there is no
-node for what TorchScript refuses. Types are still expressions here; the compiler asks the resolver what they mean.
+`build_tree.py` makes it from Python's `ast`, the compiler walks it. It is smaller than Python's own
+tree: a chain of comparisons is an `and` of `BinOp`s, an f-string is a call of `str.format`, `a not
+in b` is `not (a in b)`, and there is no node for what TorchScript refuses. Types are still
+expressions here; the compiler asks the resolver what they mean.
 
-A node's first field is its `range`. It is widened on construction until it covers the node's children, so that an error
-about `a + b` underlines all of it although the range of a `BinOp` starts out as that of its left operand.
+A node's first field is its `range`. It is widened on construction until it covers the node's
+children, so that an error about `a + b` underlines all of it although the range of a `BinOp` starts
+out as that of its left operand.
 
-`str(tree)` has one line per node: the part's name in its parent, the kind of node and its text. `tree.sexpr()` is what
-`print(torch.jit.frontend.get_jit_def(fn, name))` prints for the same tree, on one line.
+`str(tree)` has one line per node: the part's name in its parent, the kind of node and its text.
+`tree.sexpr()` is what `print(torch.jit.frontend.get_jit_def(fn, name))` prints for the same tree,
+on one line.
 
-How the real one differs: one class `Compound` (kind, range, children) holds every node, and the names below are views on
-it, made on demand and checked by kind; a list or an option is a node too, where we have tuples and None. There is no outline.
+How the real one differs: one class `Compound` (kind, range, children) holds every node, and the
+names below are views on it, made on demand and checked by kind; a list or an option is a node too,
+where we have tuples and None. There is no outline.
 """
 
 from __future__ import annotations
@@ -25,14 +30,17 @@ from internals.core.source_range import SourceRange
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The base of all nodes. Nodes are compared by identity: the same words in two places are two nodes."""
+    """The base of all nodes. Nodes are compared by identity: the same words in two places are two
+    nodes.
+    """
 
     range: SourceRange
 
     def __post_init__(self) -> None:
         start, end = self.range.start, self.range.end
         for child in self.children():
-            if child.range.source is self.range.source:  # the types of a type comment are in a text of their own
+            if child.range.source is self.range.source:
+                # the types of a type comment are in a text of their own
                 start, end = min(start, child.range.start), max(end, child.range.end)
         if (start, end) != (self.range.start, self.range.end):
             object.__setattr__(self, "range", SourceRange(self.range.source, start, end))
@@ -57,7 +65,9 @@ class Tree:
             yield from child.walk()
 
     def sexpr(self) -> str:
-        """The tree as PyTorch prints it, `(assign (list (variable (ident a))) ...)`, on one line."""
+        """The tree as PyTorch prints it, `(assign (list (variable (ident a))) ...)`, on one
+        line.
+        """
         return " ".join(_words(self).split())
 
     def __str__(self) -> str:
@@ -93,7 +103,9 @@ class Stmt(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Param(Tree):
-    """`name: type`. Defaults come from the function object, so from Python `default` is always None."""
+    """`name: type`. Defaults come from the function object, so from Python `default` is always
+    None.
+    """
 
     name: Ident
     type: Expr | None = None
@@ -180,7 +192,9 @@ class With(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Assign(Stmt):
-    """`lhs_list[0] = lhs_list[1] = ... = rhs`, or `lhs: type = rhs`. In the body of a class `rhs` may be missing."""
+    """`lhs_list[0] = lhs_list[1] = ... = rhs`, or `lhs: type = rhs`. In the body of a class `rhs`
+    may be missing.
+    """
 
     lhs_list: tuple[Expr, ...]
     rhs: Expr | None
@@ -250,7 +264,9 @@ class Var(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A number, as text: it is a float when it has `.`, `e`, `inf` or `nan` in it, complex when it ends in `j`."""
+    """A number, as text: it is a float when it has `.`, `e`, `inf` or `nan` in it, complex when it
+    ends in `j`.
+    """
 
     text: str
 
@@ -264,7 +280,13 @@ class Const(Expr):
 
     @property
     def value(self) -> int | float | complex:
-        return complex(self.text) if self.is_complex else float(self.text) if self.is_float else int(self.text)
+        return (
+            complex(self.text)
+            if self.is_complex
+            else float(self.text)
+            if self.is_float
+            else int(self.text)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +312,9 @@ class Dots(Expr):
 
 @dataclass(frozen=True, eq=False)
 class BinOp(Expr):
-    """`kind` is the operator as Python spells it, comparisons, `and`, `or`, `in`, `is` and `is not` among them."""
+    """`kind` is the operator as Python spells it, comparisons, `and`, `or`, `in`, `is` and `is not`
+    among them.
+    """
 
     kind: str
     lhs: Expr
@@ -423,7 +447,9 @@ OPERATORS = {"**": "pow operator", "//": "floordiv", "==": "eq", "!=": "ne", "<=
 
 
 def _outline(node: Tree, indent: str = "", part: str = "") -> str:
-    """One line per node, children indented under their parent, each with the name of the part it plays."""
+    """One line per node, children indented under their parent, each with the name of the part it
+    plays.
+    """
     texts = [_atom(name, value) for name, value in node.parts() if _is_atom(value)]
     head = f"{indent}{part}{type(node).__name__}"
     lines = [" ".join([head, *(text for text in texts if text)])]

@@ -1,4 +1,5 @@
-"""Types in comments, the way before Python had annotations (`get_type_line` of `torch/jit/annotations.py`).
+"""Types in comments, the way before Python had annotations (`get_type_line` of
+`torch/jit/annotations.py`).
 
     def f(x, n):
         # type: (Tensor, int) -> Tuple[Tensor, int]
@@ -10,10 +11,12 @@ or, one for each parameter:
           ):
         # type: (...) -> Tuple[Tensor, int]
 
-`find` gives the comment as one line, `parse` makes a `Decl` of it whose parameters have types and no names, and `merge` gives a
-function these types. They win over annotations. `# type: ignore` is none.
+`find` gives the comment as one line, `parse` makes a `Decl` of it whose parameters have types and
+no names, and `merge` gives a function these types. They win over annotations. `# type: ignore` is
+none.
 
-How the real one differs: its C++ lexer reads the comment, and so knows other words for what is wrong with it.
+How the real one differs: its C++ lexer reads the comment, and so knows other words for what is
+wrong with it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ from .source import SourceContext, parse_expression
 PREFIX = "# type:"
 IGNORED = re.compile(r"# type: ignore(\[[a-zA-Z-]+\])?$")
 MISSPELT = re.compile(r"#[\t ]*type[\t ]*(?!: ignore(\[.*\])?$):")
-PEP_484 = "https://www.python.org/dev/peps/pep-0484/#suggested-syntax-for-python-2-7-and-straddling-code"
+PEP_484 = (
+    "https://www.python.org/dev/peps/pep-0484/#suggested-syntax-for-python-2-7-and-straddling-code"
+)
 
 
 def find(text: str) -> str | None:
@@ -39,14 +44,19 @@ def find(text: str) -> str | None:
     Raises RuntimeError if there are several and none gives the return type, or if one is misspelt.
     """
     lines = text.split("\n")
-    comments = [(number, line) for number, line in enumerate(lines) if PREFIX in line and not IGNORED.search(line)]
+    comments = [
+        (number, line)
+        for number, line in enumerate(lines)
+        if PREFIX in line and not IGNORED.search(line)
+    ]
     if len(comments) == 1:
         return comments[0][1].strip()
     if not comments:
         for number, line in enumerate(lines):
             if MISSPELT.search(line):
                 raise RuntimeError(
-                    f"The annotation prefix in line {number} is probably invalid.\nIt must be '{PREFIX}'\n"
+                    f"The annotation prefix in line {number} is probably invalid.\nIt must be "
+                    f"'{PREFIX}'\n"
                     f"See PEP 484 ({PEP_484})\nfor examples"
                 )
         return None
@@ -56,9 +66,8 @@ def find(text: str) -> str | None:
             return line.replace("...", ", ".join(types))
         types.append(line[line.find(PREFIX) + len(PREFIX) :].strip())
     raise RuntimeError(
-        "Return type line '# type: (...) -> ...' not found on multiline type annotation\nfor type lines:\n"
-        + "\n".join(line for _, line in comments)
-        + f"\n(See PEP 484 {PEP_484})"
+        "Return type line '# type: (...) -> ...' not found on multiline type annotation\nfor type "
+        "lines:\n" + "\n".join(line for _, line in comments) + f"\n(See PEP 484 {PEP_484})"
     )
 
 
@@ -84,7 +93,9 @@ def parse(comment: str) -> tree.Decl:
 
 
 def merge(decl: tree.Decl, comment: tree.Decl, is_method: bool) -> tree.Decl:
-    """`decl` with the types of the comment, which leaves out `self`. Raises RuntimeError if their numbers differ."""
+    """`decl` with the types of the comment, which leaves out `self`. Raises RuntimeError if their
+    numbers differ.
+    """
     own = decl.params[:1] if is_method else ()
     typed = decl.params[len(own) :]
     if len(typed) != len(comment.params):
@@ -137,5 +148,6 @@ def _unexpected(comment: str, at: int, wanted: str) -> RuntimeError:
     if found.isidentifier() and not keyword.iskeyword(found):
         kind = "ident"
     return RuntimeError(
-        f"expected {wanted} but found '{'number' if found.isdigit() else kind}' here:\n{where.highlight()}"
+        f"expected {wanted} but found '{'number' if found.isdigit() else kind}' "
+        f"here:\n{where.highlight()}"
     )

@@ -5,7 +5,8 @@
     prim::Exit(%b)                       block0(): <body>
                                          block1(): prim::Exit(%b)
 
-A `return` inside `with` must still run the exit: while returns are removed the body is a block of its own.
+A `return` inside `with` must still run the exit: while returns are removed the body is a block of
+its own.
 
 How the real one differs: it does not.
 """

@@ -2,7 +2,8 @@
 
 A terminal shows what it is at; anything else, a notebook's output for one, does not.
 
-How the real one differs: 1.0.1 waits for the compiler at the first call; today's Inductor can compile in other processes.
+How the real one differs: 1.0.1 waits for the compiler at the first call; today's Inductor can
+compile in other processes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Job = tuple[str, Callable[[], None]]
 
 
 class Background:
-    """Jobs are done one after the other. What is waiting when the program ends is not done any more."""
+    """Jobs are done one after the other. What is waiting when the program ends is not done any
+    more.
+    """
 
     def __init__(self) -> None:
         self.forget()

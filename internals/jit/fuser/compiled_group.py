@@ -1,10 +1,11 @@
-"""What runs a `prim::FusionGroup`: for each kind of arguments a launch of kernels, or the operators one by one.
+"""What runs a `prim::FusionGroup`: for each kind of arguments a launch of kernels, or the operators
+one by one.
 
-Which it is, is decided when arguments of new geometries come in, and remembered. A call looks up the geometries, which are
-interned objects, allocates the outputs and calls machine code.
+Which it is, is decided when arguments of new geometries come in, and remembered. A call looks up
+the geometries, which are interned objects, allocates the outputs and calls machine code.
 
-How the real one differs: 1.0.1 keys its kernels by dtypes and contiguity and looks at sizes in every call
-(`codegen/fuser/executor.cpp`), with the same decisions.
+How the real one differs: 1.0.1 keys its kernels by dtypes and contiguity and looks at sizes in
+every call (`codegen/fuser/executor.cpp`), with the same decisions.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class CompiledGroup:
         return way(*inputs)
 
     def switch(self) -> None:
-        """Other settings, or another default dtype, which is what quotients of integers have: other ways."""
+        """Other settings, or another default dtype, which is what quotients of integers have: other
+        ways.
+        """
         with self.lock:
             self.chosen, self.default = settings.chosen, get_default_dtype()
             self.ways = self.all_ways.setdefault((self.chosen, self.default), {})
@@ -82,7 +85,9 @@ class CompiledGroup:
         return ways.get(key, self.unfused)
 
     def unless_recording(self, launch: Callable[..., Any]) -> Callable[..., Any]:
-        """For tensors that require gradients: in a backward pass nobody records, but where somebody does, the operators run."""
+        """For tensors that require gradients: in a backward pass nobody records, but where somebody
+        does, the operators run.
+        """
         return lambda *inputs: self.unfused(*inputs) if is_grad_enabled() else launch(*inputs)
 
     def is_worth_it(self, key: Sequence[Any]) -> bool:
@@ -97,7 +102,9 @@ class CompiledGroup:
 
 def _key(inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Geometries of tensors, types of numbers, and what lists hold."""
-    return tuple([tuple(t) if t.__class__ is list else getattr(t, "_geometry", t.__class__) for t in inputs])
+    return tuple(
+        [tuple(t) if t.__class__ is list else getattr(t, "_geometry", t.__class__) for t in inputs]
+    )
 
 
 def _requires_grad(x: Any) -> bool:

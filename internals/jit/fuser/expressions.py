@@ -41,7 +41,9 @@ def expression(loop: Any, common: dtype) -> tuple[str, tuple[str, ...]]:
     entry, kind = of_loop(loop), kind_of(common)
     function = on_cpu(entry.on(kind)) if entry is not None and kind in entry.dtypes else None
     if entry is None or function is None:
-        raise NotFusable(f"the loop {name_of(loop)} for {common.name} is not in the table of functions")
+        raise NotFusable(
+            f"the loop {name_of(loop)} for {common.name} is not in the table of functions"
+        )
     code = function.function.__code__
     return template(entry.on(kind), names := code.co_varnames[: code.co_argcount]), names
 

@@ -34,7 +34,9 @@ W = template("W")
 
 @inline
 def softmax(x: Any, start: Any, n: Any) -> None:
-    """exp(x) divided by its sum, in the place of a row. The largest element is subtracted first, so nothing overflows."""
+    """exp(x) divided by its sum, in the place of a row. The largest element is subtracted first, so
+    nothing overflows.
+    """
     largest = row_largest(x, start, n, 1)
     for i in range(n):
         x[start + i] = exp(x[start + i] - largest)
@@ -79,14 +81,17 @@ def row_rstd(x: Any, start: Any, n: Any, center: Any, eps: Any) -> Any:
 
 IN_PLACE = {"softmax": softmax, "log_softmax": log_softmax}
 OF_ROWS = {
-    **IN_PLACE, "row_sum": row_sum, "row_mean": row_mean, "row_variance": row_variance, "row_std": row_std, "row_rstd": row_rstd,
+    **IN_PLACE, "row_sum": row_sum, "row_mean": row_mean, "row_variance": row_variance,
+    "row_std": row_std, "row_rstd": row_rstd,
 }  # fmt: skip
 NAMES = frozenset([*(entry.name for entry in entries() if is_called(entry)), *OF_ROWS])
 
 
 @cache
 def on_cpu(name: str, d: dtype) -> Any:
-    """The function called `name`, for elements of dtype `d`, or for rows of them: those of the eager kernels."""
+    """The function called `name`, for elements of dtype `d`, or for rows of them: those of the
+    eager kernels.
+    """
     if name in OF_ROWS:
         known = {"T": d.np.type, "W": np.float64, "term": identity, **keys_for(d.np.type)}
         function = OF_ROWS[name]

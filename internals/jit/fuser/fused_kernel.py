@@ -1,4 +1,5 @@
-"""Looking into the fuser: which kernels there are, their text, and what they save (for `viz.fusion` and the profiler).
+"""Looking into the fuser: which kernels there are, their text, and what they save (for `viz.fusion`
+and the profiler).
 
     for kernel in internals.jit.fuser.kernels_of(f, x, y):
         print(kernel.source)
@@ -47,7 +48,9 @@ class Meta(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """A step of a group as the operator that it would be alone: its node, and the bytes it would read and write."""
+    """A step of a group as the operator that it would be alone: its node, and the bytes it would
+    read and write.
+    """
 
     text: str
     bytes_read: int
@@ -55,7 +58,9 @@ class Operator(NamedTuple):
 
 
 class ForGpu(NamedTuple):
-    """The same for a GPU: source and `nodes` of its lines; `kernel` and `argument_types` are what `internals.cuda.ptx` takes."""
+    """The same for a GPU: source and `nodes` of its lines; `kernel` and `argument_types` are what
+    `internals.cuda.ptx` takes.
+    """
 
     source: str
     nodes: list[Node | None]
@@ -66,13 +71,17 @@ class ForGpu(NamedTuple):
 class FusedKernel:
     """A kernel as made for one group and arguments of certain geometries.
 
-    `source` is its text, `group` the graph it stands for, `inputs` and `outputs` its arrays; `tier` is "numba", "cuda" or
-    "unfused" for a group that runs operator by operator, `reason` says why. `bytes_moved` are read and written, `bytes_unfused`
-    would be by the operators one by one; `flops` are the operations on elements. `left_to_operators` are the kinds of the group's
-    nodes that run as operators after its kernels: functions of rows that are none in memory or on a GPU, and sums to a size.
+    `source` is its text, `group` the graph it stands for, `inputs` and `outputs` its arrays; `tier`
+    is "numba", "cuda" or "unfused" for a group that runs operator by operator, `reason` says why.
+    `bytes_moved` are read and written, `bytes_unfused` would be by the operators one by one;
+    `flops` are the operations on elements. `left_to_operators` are the kinds of the group's nodes
+    that run as operators after its kernels: functions of rows that are none in memory or on a GPU,
+    and sums to a size.
     """
 
-    def __init__(self, group: Graph, part: Part | None, program: Program | None, reason: str = "") -> None:
+    def __init__(
+        self, group: Graph, part: Part | None, program: Program | None, reason: str = ""
+    ) -> None:
         self.group, self.reason = group, reason
         self._part = part
         self.left_to_operators = [] if program is None else [call.kind for call in program.late]
@@ -83,22 +92,39 @@ class FusedKernel:
             self.flops = self.bytes_unfused = 0
             return
         text = part.kernel.text
-        self.name, self.source, self.signature, self.tier = text.name, text.text, text.signature, part.tier
-        self.inputs = [Meta(n, r.dtype, r.sizes, r.strides) for n, r in zip(part.input_names, part.reads)]
+        self.name, self.source, self.signature, self.tier = (
+            text.name,
+            text.text,
+            text.signature,
+            part.tier,
+        )
+        self.inputs = [
+            Meta(n, r.dtype, r.sizes, r.strides) for n, r in zip(part.input_names, part.reads)
+        ]
         dtypes = part.walk.dtypes[len(part.reads) :]
-        self.outputs = [Meta(n, d, p.sizes, p.strides) for n, d, (_, p) in zip(part.output_names, dtypes, part.pieces)]
+        self.outputs = [
+            Meta(n, d, p.sizes, p.strides)
+            for n, d, (_, p) in zip(part.output_names, dtypes, part.pieces)
+        ]
         self.flops = sum(_operations(s, part.numel) for s in part.steps)
-        self.bytes_unfused = sum(o.bytes_read + o.bytes_written for o in self.operators) or self.bytes_moved
+        self.bytes_unfused = (
+            sum(o.bytes_read + o.bytes_written for o in self.operators) or self.bytes_moved
+        )
 
     @property
     def operators(self) -> list[Operator]:
         """What it does, as the operators that it stands for."""
         steps = [] if self._part is None else self._part.steps
-        return [_operator([s for s in steps if s.node is node]) for node in dict.fromkeys(s.node for s in steps)]
+        return [
+            _operator([s for s in steps if s.node is node])
+            for node in dict.fromkeys(s.node for s in steps)
+        ]
 
     @property
     def nodes(self) -> list[Node | None]:
-        """For each line of `source`, the group's node that it computes or stores; None for lines that only walk over memory."""
+        """For each line of `source`, the group's node that it computes or stores; None for lines
+        that only walk over memory.
+        """
         return [] if self._part is None else _nodes(self._part.step_of_line)
 
     def for_gpu(self) -> ForGpu:
@@ -119,12 +145,16 @@ class FusedKernel:
 
     @property
     def function(self) -> Any:
-        """Its text as a Python function: `function(begin, end, *arrays, *numbers, *sizes_and_strides)` on flat numpy arrays."""
+        """Its text as a Python function: `function(begin, end, *arrays, *numbers,
+        *sizes_and_strides)` on flat numpy arrays.
+        """
         return self._kernel().kernel
 
     @property
     def sizes_and_strides(self) -> tuple[int, ...]:
-        """What the kernel is given after its arrays and numbers: of the merged dimensions, the strides in elements."""
+        """What the kernel is given after its arrays and numbers: of the merged dimensions, the
+        strides in elements.
+        """
         self._kernel()
         assert self._part is not None
         return self._part.fixed_numbers()
@@ -154,7 +184,9 @@ class FusedKernel:
     def __repr__(self) -> str:
         if self._part is None:
             return f"<group without a kernel: {self.reason}>"
-        arrays = ", ".join(f"{m.name}: {m.dtype.name}{list(m.sizes)}" for m in (*self.inputs, *self.outputs))
+        arrays = ", ".join(
+            f"{m.name}: {m.dtype.name}{list(m.sizes)}" for m in (*self.inputs, *self.outputs)
+        )
         return f"<kernel {self.name}({arrays}), {self.tier}>"
 
 
@@ -167,9 +199,15 @@ def unfused_kernel(group: Graph, reason: str) -> FusedKernel:
 
 
 def _operator(steps: Sequence[Step]) -> Operator:
-    """What the eager operator reads and writes, of which these are the steps: those of a layer norm are one operator."""
+    """What the eager operator reads and writes, of which these are the steps: those of a layer norm
+    are one operator.
+    """
     last, own = steps[-1], set(steps)
-    read = last.operands if len(steps) == 1 else {x: None for s in steps for x, _ in s.operands if x not in own}.items()
+    read = (
+        last.operands
+        if len(steps) == 1
+        else {x: None for s in steps for x, _ in s.operands if x not in own}.items()
+    )
     nbytes = sum(x.dtype.itemsize * _numel(x.sizes) for x, _ in read if hasattr(x, "sizes"))
     return Operator(comment(last), int(nbytes), last.dtype.itemsize * _numel(last.sizes))
 
@@ -203,12 +241,15 @@ def remember(kernels: Sequence[FusedKernel]) -> None:
 
 
 def last_kernels() -> list[FusedKernel]:
-    """The kernels that were made last, the latest at the end: one for each group and kind of arguments."""
+    """The kernels that were made last, the latest at the end: one for each group and kind of
+    arguments.
+    """
     return list(_last)
 
 
 def kernels_of(what: Any, *args: Any) -> list[FusedKernel]:
-    """The kernels that run in `what(*args)`, a compiled function or module or a `Graph`, in the order in which they start.
+    """The kernels that run in `what(*args)`, a compiled function or module or a `Graph`, in the
+    order in which they start.
 
     It is called for that, and all its groups are compiled, however small.
     """

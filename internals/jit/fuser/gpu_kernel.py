@@ -1,4 +1,5 @@
-"""The same group for a GPU: a thread for an element, in a grid-stride loop, written in the kernel language of `internals/cuda`.
+"""The same group for a GPU: a thread for an element, in a grid-stride loop, written in the kernel
+language of `internals/cuda`.
 
     def fused_mul_tanh(n, x, y, out):
         i = cuda.grid(1)
@@ -10,11 +11,12 @@
             out[i] = n3
             i += cuda.gridsize(1)
 
-The steps are those of the CPU's kernel. Operands with strides have their place worked out from the element's number, in the sizes
-that are left after merging dimensions. It is launched on the current stream like any kernel: on a GPU numba.cuda compiles it
-then, on the simulators it is run as Python.
+The steps are those of the CPU's kernel. Operands with strides have their place worked out from the
+element's number, in the sizes that are left after merging dimensions. It is launched on the current
+stream like any kernel: on a GPU numba.cuda compiles it then, on the simulators it is run as Python.
 
-How the real one differs: 1.0.1 wrote CUDA C, compiled it with NVRTC, and loaded the PTX through the driver.
+How the real one differs: 1.0.1 wrote CUDA C, compiled it with NVRTC, and loaded the PTX through the
+driver.
 """
 
 from __future__ import annotations
@@ -41,8 +43,10 @@ GPU_NAMES = {**NAMES, "uint64": np.uint64, "cuda": cuda}
 GIVES_INTEGER = ("floor", "ceil", "trunc")  # functions of `math` whose result is an int in Python
 
 
-def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
-             pointers: Sequence[str], walk: Walk, names: Names) -> KernelText:  # fmt: skip
+def gpu_text(
+    steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
+    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+) -> KernelText:  # fmt: skip
     """The kernel for a GPU; the arguments are those of `cpu_text`."""
     body = Body(steps, names, casts=GIVES_INTEGER)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
@@ -51,7 +55,8 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     sizes = [] if dense else [f"size{d}" for d in range(1, rank)]
     strides = [] if dense else [f"{p}_stride{d}" for p in pointers for d in range(rank)]
     code = Lines()
-    code.add(0, f"def {title(steps)}({', '.join(['n', *pointers, *(n.name for n in numbers), *sizes, *strides])}):")
+    arguments = ["n", *pointers, *(n.name for n in numbers), *sizes, *strides]
+    code.add(0, f"def {title(steps)}({', '.join(arguments)}):")
     for (text, d), name in body.constants.items():
         code.add(1, f"{name} = {cast(d)}({text})")
     code.add(1, "i = cuda.grid(1)")
@@ -62,8 +67,13 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
             code.add(2, "i0 = i")
     for p in pointers:
         if not dense:
-            code.add(2, f"{p}_at = uint64({' + '.join(f'i{d} * {p}_stride{d}' for d in range(rank))})")
-    places = [f"{p}_at" if not dense else "0" if m == "same" else "i" for p, m in zip(pointers, walk.modes())]
+            code.add(
+                2, f"{p}_at = uint64({' + '.join(f'i{d} * {p}_stride{d}' for d in range(rank))})"
+            )
+    places = [
+        f"{p}_at" if not dense else "0" if m == "same" else "i"
+        for p, m in zip(pointers, walk.modes())
+    ]
     for r, p, place in zip(reads, pointers, places):
         code.add(2, f"{r.name} = {p}[{place}]")
     for line in body.lines:
@@ -76,7 +86,14 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     kinds += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
         len(sizes) + len(strides)
     )
-    return KernelText(title(steps), code.text(), code.code(), " ".join(kinds), functions, step_of_line=code.steps())
+    return KernelText(
+        title(steps),
+        code.text(),
+        code.code(),
+        " ".join(kinds),
+        functions,
+        step_of_line=code.steps(),
+    )
 
 
 class GpuKernel:
@@ -100,14 +117,19 @@ class GpuKernel:
     @property
     def llvm(self) -> str:
         raise RuntimeError(
-            f"{self.text.name} is a kernel for a GPU: numba.cuda compiles it when it is launched; look at its ptx"
+            f"{self.text.name} is a kernel for a GPU: numba.cuda compiles it when it is launched; "
+            "look at its ptx"
         )
 
     assembly = llvm
 
 
-def launch(kernel: GpuKernel, numel: int, arrays: Sequence[tuple[Any, int]], rest: Sequence[Any]) -> None:
-    """Launch it over `numel` elements. `arrays` are tensors with an offset in elements, `rest` the numbers that follow."""
+def launch(
+    kernel: GpuKernel, numel: int, arrays: Sequence[tuple[Any, int]], rest: Sequence[Any]
+) -> None:
+    """Launch it over `numel` elements. `arrays` are tensors with an offset in elements, `rest` the
+    numbers that follow.
+    """
     launch_1d(kernel.kernel, numel, numel, *[_from(t, offset) for t, offset in arrays], *rest)
 
 
@@ -116,7 +138,9 @@ def _from(t: Any, offset: int) -> DeviceArray:
     g = t._geometry
     n = g.dtype.itemsize
     count = t._storage._nbytes // n - t._offset - offset
-    return DeviceArray(backed_ptr(t) + offset * n, (count,), (1,), g.dtype, int(g.device.index), t._storage)
+    return DeviceArray(
+        backed_ptr(t) + offset * n, (count,), (1,), g.dtype, int(g.device.index), t._storage
+    )
 
 
 _made: dict[tuple[str, str], GpuKernel] = {}

@@ -9,18 +9,20 @@
             ...
             out[i] = n3
 
-Where all operands lie in memory alike, one loop runs over them. Otherwise the elements are rows: the innermost of the dimensions
-that are left after merging is a loop like that, in which an operand advances by 1, by nothing (it is read once, before), or by a
-stride; the others say where each operand's row begins:
+Where all operands lie in memory alike, one loop runs over them. Otherwise the elements are rows:
+the innermost of the dimensions that are left after merging is a loop like that, in which an operand
+advances by 1, by nothing (it is read once, before), or by a stride; the others say where each
+operand's row begins:
 
         for row in range(begin // size1, (end + size1 - 1) // size1):
             x_row = row * x_stride0
             for j in range(max(begin - row * size1, 0), min(end - row * size1, size1)):
 
-How many dimensions there are, and which of the three each operand does in a row, is part of the text; sizes and strides are
-arguments.
+How many dimensions there are, and which of the three each operand does in a row, is part of the
+text; sizes and strides are arguments.
 
-How the real one differs: 1.0.1's kernels compute each operand's place from the linear index, with divisions for each element.
+How the real one differs: 1.0.1's kernels compute each operand's place from the linear index, with
+divisions for each element.
 """
 
 from __future__ import annotations
@@ -40,8 +42,10 @@ from .names import Names
 from .steps import Number, Piece, Read, Step
 from .walk import Walk
 
-WORDS = {dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2", dt.int8: "i1", dt.uint8: "u1",
-         dt.bool_: "u1"}  # fmt: skip
+WORDS = {
+    dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2",
+    dt.int8: "i1", dt.uint8: "u1", dt.bool_: "u1",
+}  # fmt: skip
 CONSTANTS = {
     "0": "zero",
     "1": "one",
@@ -58,9 +62,10 @@ MOST_LETTERS = 48
 class KernelText(NamedTuple):
     """The text of a kernel and what its names mean.
 
-    `functions` are those it calls: their name in the text, in the tables, and the dtype they are for. `code` is the text without
-    comments: what decides whether two kernels are the same. `scratch` are the dtypes of the rows that it wants as scratch memory.
-    `step_of_line` says of each line which step it does or stores, None for those that only walk over memory.
+    `functions` are those it calls: their name in the text, in the tables, and the dtype they are
+    for. `code` is the text without comments: what decides whether two kernels are the same.
+    `scratch` are the dtypes of the rows that it wants as scratch memory. `step_of_line` says of
+    each line which step it does or stores, None for those that only walk over memory.
     """
 
     name: str
@@ -73,7 +78,8 @@ class KernelText(NamedTuple):
 
 
 class Body:
-    """The lines of the steps, and the constants and functions they use; the same for every way of walking over memory.
+    """The lines of the steps, and the constants and functions they use; the same for every way of
+    walking over memory.
 
     casts: functions whose result is to be converted to the dtype that is computed in.
     """
@@ -92,7 +98,8 @@ class Body:
         else:
             text = self.filled(step)
             if step.dtype.category == INTEGRAL and step.dtype is not dt.int64:
-                text = f"{step.dtype.name}({text})"  # small integers wrap around; in numba int32 + int32 is int64
+                # small integers wrap around; in numba int32 + int32 is int64
+                text = f"{step.dtype.name}({text})"
             elif step.common.category == BOOL and step.dtype is not dt.bool_:
                 text = f"{step.dtype.name}({text})"
         return f"{step.name} = {text}", comment(step), step
@@ -110,7 +117,11 @@ class Body:
         return re.sub(r"\b([a-z_0-9]+)\(", lambda m: f"{self.function(m[1], common)}(", text)
 
     def operand(self, x: Any, target: dtype) -> str:
-        return self.converted(x, target) if isinstance(x, (Read, Step, Number)) else self.constant(x, target)
+        return (
+            self.converted(x, target)
+            if isinstance(x, (Read, Step, Number))
+            else self.constant(x, target)
+        )
 
     def converted(self, x: Any, target: dtype) -> str:
         """A value in dtype `target`."""
@@ -139,14 +150,17 @@ class Body:
         found = self.functions.get((name, d))
         if found is None:
             other = any(n == name for n, _ in self.functions)
-            found = self.functions[name, d] = self.names.fresh(f"{name}_{d.name}") if other else name
+            found = self.functions[name, d] = (
+                self.names.fresh(f"{name}_{d.name}") if other else name
+            )
         return found
 
 
 def comment(step: Step) -> str:
     """The node of a step as the graph prints it, without the types: `%4 = aten::mul(%1, %2)`."""
     outputs, inputs = (
-        ", ".join(f"%{v.debugName()}" for v in values) for values in (step.node.outputs(), step.node.inputs())
+        ", ".join(f"%{v.debugName()}" for v in values)
+        for values in (step.node.outputs(), step.node.inputs())
     )
     return f"{outputs} = {step.node.kind()}({inputs})"
 
@@ -159,15 +173,24 @@ def title(steps: Sequence[Step]) -> str:
     return name if len(name) <= MOST_LETTERS else name[:MOST_LETTERS].rpartition("_")[0] + "_etc"
 
 
-def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
-             pointers: Sequence[str], walk: Walk, names: Names) -> KernelText:  # fmt: skip
-    """The kernel for the CPU: `reads` and `pieces` are its arrays, in the order of `pointers` and of the walk's strides."""
+def cpu_text(
+    steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
+    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+) -> KernelText:  # fmt: skip
+    """The kernel for the CPU: `reads` and `pieces` are its arrays, in the order of `pointers` and
+    of the walk's strides.
+    """
     body = Body(steps, names)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
     rank, modes = len(walk.shape), walk.modes()
     parameters = [*pointers, *(n.name for n in numbers)]
     sizes = [f"size{d}" for d in range(1, rank)]
-    strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
+    strides = [
+        f"{p}_stride{d}"
+        for p, m in zip(pointers, modes)
+        for d in range(rank)
+        if d < rank - 1 or m == "strided"
+    ]
     parameters += sizes + strides
     words = words_of(walk.dtypes, [number_word(n) for n in numbers], len(sizes) + len(strides))
     code = Lines()
@@ -187,7 +210,10 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     variable = "j" if rank > 1 else "i"
     if rank > 1:
         inner = sizes[-1]
-        code.add(depth, f"for j in range(max(begin - row * {inner}, 0), min(end - row * {inner}, {inner})):")
+        code.add(
+            depth,
+            f"for j in range(max(begin - row * {inner}, 0), min(end - row * {inner}, {inner})):",
+        )
     else:
         code.add(depth, "for i in range(begin, end):")
     for r, p, m in zip(reads, pointers, modes):
@@ -198,11 +224,15 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     for value, piece, p, m in zip(stores, pieces, pointers[len(reads) :], modes[len(reads) :]):
         code.add(depth + 1, f"{p}[{place(p, m, variable, rank)}] = {value}", step=piece.value)
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
-    return KernelText(title(steps), code.text(), code.code(), words, functions, step_of_line=code.steps())
+    return KernelText(
+        title(steps), code.text(), code.code(), words, functions, step_of_line=code.steps()
+    )
 
 
 class Lines:
-    """The lines of a text, with comments that can be left out, and the step that each of them does."""
+    """The lines of a text, with comments that can be left out, and the step that each of them
+    does.
+    """
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, Any]] = []
@@ -212,8 +242,13 @@ class Lines:
 
     def text(self) -> str:
         """With comments, which begin in one column where they have room."""
-        column = max((len(line) for line, note, _ in self.lines if note and len(line) < 60), default=0)
-        return "".join(f"{line.ljust(column)}  # {note}\n" if note else f"{line}\n" for line, note, _ in self.lines)
+        column = max(
+            (len(line) for line, note, _ in self.lines if note and len(line) < 60), default=0
+        )
+        return "".join(
+            f"{line.ljust(column)}  # {note}\n" if note else f"{line}\n"
+            for line, note, _ in self.lines
+        )
 
     def code(self) -> str:
         return "".join(f"{line}\n" for line, _, _ in self.lines)
@@ -223,7 +258,9 @@ class Lines:
 
 
 def indices(code: Lines, number: str, rank: int) -> None:
-    """The index of the element (or row) `number` in each of several dimensions: i0, i1, ... with the last the fastest."""
+    """The index of the element (or row) `number` in each of several dimensions: i0, i1, ... with
+    the last the fastest.
+    """
     rest = number
     for d in range(rank - 1, 0, -1):
         code.add(2, f"i{d} = {rest} % size{d}")
@@ -235,7 +272,8 @@ def indices(code: Lines, number: str, rank: int) -> None:
 def row_places(code: Lines, pointers: Sequence[str], rank: int) -> None:
     """Where each array's row begins."""
     for p in pointers:
-        code.add(2, f"{p}_row = {' + '.join(f'{_index(d, rank)} * {p}_stride{d}' for d in range(rank - 1))}")
+        steps = (f"{_index(d, rank)} * {p}_stride{d}" for d in range(rank - 1))
+        code.add(2, f"{p}_row = {' + '.join(steps)}")
 
 
 def words_of(dtypes: Sequence[dtype], numbers: Sequence[str], more: int) -> str:
@@ -253,7 +291,13 @@ def read(r: Read, pointer: str, place: str) -> str:
 
 
 def place(pointer: str, mode: str, variable: str, rank: int) -> str:
-    step = variable if mode == "dense" else f"{variable} * {pointer}_stride{rank - 1}" if mode == "strided" else ""
+    step = (
+        variable
+        if mode == "dense"
+        else f"{variable} * {pointer}_stride{rank - 1}"
+        if mode == "strided"
+        else ""
+    )
     if rank == 1:
         return step or "0"
     return f"{pointer}_row + {step}" if step else f"{pointer}_row"

@@ -1,7 +1,9 @@
-"""A group for arguments of certain geometries, ready to run: new outputs, and a kernel for each shape among them.
+"""A group for arguments of certain geometries, ready to run: new outputs, and a kernel for each
+shape among them.
 
-Mostly that is one kernel. A group that also returns a value as it was before broadcasting, as the gradient of a product needs
-it, has one for the small shape and one for the large. `cat` at the end makes kernels that write to their part of one output.
+Mostly that is one kernel. A group that also returns a value as it was before broadcasting, as the
+gradient of a product needs it, has one for the small shape and one for the large. `cat` at the end
+makes kernels that write to their part of one output.
 
 How the real one differs: 1.0.1 runs such groups operator by operator.
 """
@@ -37,27 +39,37 @@ MOST_PARTS = 64  # how many rows of scratch memory there are at most
 
 
 def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -> Launch:
-    """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and outputs. Raises NotFusable."""
+    """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and
+    outputs. Raises NotFusable.
+    """
     try:
         return _plan(graph, hints, key, rows=True)
     except NotFusable:
         return _plan(graph, hints, key, rows=False)
 
 
-def _plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any], rows: bool) -> Launch:
+def _plan(
+    graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any], rows: bool
+) -> Launch:
     names = Names([*NAMES, *FUNCTIONS])
     names.taken.add("out")
     given = pointer_names(hints[0], graph.inputs(), "a", names)
-    wanted = pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
+    wanted = (
+        pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
+    )
     program = observe(graph, key, names, rows)
     wanted += [names.fresh("kept") for _ in program.outputs[len(wanted) :]]
     return Launch(graph, program, given, wanted)
 
 
 class Launch:
-    """A group for arguments of certain geometries: new outputs, and one kernel for each shape among them."""
+    """A group for arguments of certain geometries: new outputs, and one kernel for each shape among
+    them.
+    """
 
-    def __init__(self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]) -> None:
+    def __init__(
+        self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]
+    ) -> None:
         self.outputs = program.outputs
         self.several = len(graph.outputs()) > 1
         self.late, self.wanted = program.late, len(graph.outputs())
@@ -66,7 +78,9 @@ class Launch:
             for piece in output.pieces:
                 shapes.setdefault(_shape_of(piece, program), []).append((k, piece))
         kind = Part if program.device is CPU else GpuPart
-        self.parts = [kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
+        self.parts = [
+            kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()
+        ]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
         simple = len(self.parts) == 1 and len(self.outputs) == 1 and not self.late
@@ -102,7 +116,13 @@ class Launch:
             if o.geometry is not None:
                 results.append(empty(o.geometry))
             else:
-                results.append(inputs[o.argument] if o.argument >= 0 else results[o.twin] if o.twin >= 0 else None)
+                results.append(
+                    inputs[o.argument]
+                    if o.argument >= 0
+                    else results[o.twin]
+                    if o.twin >= 0
+                    else None
+                )
         for part in self.parts:
             part.call(inputs, results)
         if self.late:
@@ -114,7 +134,9 @@ class Launch:
         made: list[Any] = []
         places = {"input": inputs, "output": results, "late": made}
         for call in self.late:
-            found = call.function(*[places[where][i] if where in places else i for where, i in call.inputs])
+            found = call.function(
+                *[places[where][i] if where in places else i for where, i in call.inputs]
+            )
             made += found if call.results > 1 else [found]
         for k, o in enumerate(self.outputs):
             if o.late >= 0:
@@ -129,7 +151,9 @@ class GpuForm(NamedTuple):
 
 
 class Part:
-    """One kernel of a group: what of the program is needed for outputs of one shape, its text, and how it is called."""
+    """One kernel of a group: what of the program is needed for outputs of one shape, its text, and
+    how it is called.
+    """
 
     tier = "numba"
     scratch: tuple[Any, ...] = ()
@@ -144,7 +168,9 @@ class Part:
     ) -> None:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
-        self.dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
+        self.dtypes = [r.dtype for r in self.reads] + [
+            _dtype(program.outputs[k]) for k, _ in pieces
+        ]
         rows = program.rows if any(s.row for s in self.steps) else None
         if rows is None:
             self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], self.dtypes)
@@ -165,19 +191,24 @@ class Part:
         ones, zeros = (1,) * rows.dims, (0,) * rows.dims
         arrays = [(a.sizes, a.strides, a in short) for a in self.reads]
         arrays += [(p.sizes, p.strides, p.value in short) for _, p in self.pieces]
-        found = [Array(n + ones, s + zeros) if is_short else Array(n, s) for n, s, is_short in arrays]
+        found = [
+            Array(n + ones, s + zeros) if is_short else Array(n, s) for n, s, is_short in arrays
+        ]
         return found[: len(self.reads)], found[len(self.reads) :]
 
     def make_kernel(self) -> Any:
         text = self.text(self.write)
         kernel: MachineKernel = machine_kernel(text)
-        self.step_of_line = text.step_of_line  # those of `kernel.text` may be another group's, with the same code
+        # those of `kernel.text` may be another group's, with the same code
+        self.step_of_line = text.step_of_line
         self.scratch = kernel.text.scratch
         if self.scratch:
             self.grain = max(self.grain, -(-self.units // MOST_PARTS))
         sizes = [d.itemsize for d in self.dtypes]
         self.sources = [(r.argument, r.offset * n) for r, n in zip(self.reads, sizes)]
-        self.targets = [(k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])]
+        self.targets = [
+            (k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])
+        ]
         own = self.fixed_numbers()
         self.fixed = struct.pack(f"={len(own)}q", *own)
         kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
@@ -185,8 +216,8 @@ class Part:
         return kernel
 
     def fixed_numbers(self) -> tuple[int, ...]:
-        """What the kernel gets besides arrays and numbers: sizes and strides, and where there is scratch memory, how many rows
-        share a piece of it."""
+        """What the kernel gets besides arrays and numbers: sizes and strides, and where there is
+        scratch memory, how many rows share a piece of it."""
         return (*self.walk.numbers(), self.grain) if self.scratch else self.walk.numbers()
 
     def text(self, write: Any) -> KernelText:
@@ -195,11 +226,21 @@ class Part:
         inner = [*self.given, *self.wanted, *(v.name for v in values)]
         names = Names([*NAMES, *FUNCTIONS, *inner])
         pointers = _unlike(
-            [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces], names
+            [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces],
+            names,
         )
-        self.input_names, self.output_names = pointers[: len(self.reads)], pointers[len(self.reads) :]
+        self.input_names, self.output_names = (
+            pointers[: len(self.reads)],
+            pointers[len(self.reads) :],
+        )
         text: KernelText = write(
-            self.steps, self.reads, self.numbers, [p for _, p in self.pieces], pointers, self.walk, names
+            self.steps,
+            self.reads,
+            self.numbers,
+            [p for _, p in self.pieces],
+            pointers,
+            self.walk,
+            names,
         )
         return text
 
@@ -210,16 +251,22 @@ class Part:
             addresses.append(backed_ptr(inputs[i]) + offset)
         for k, offset in self.targets:
             addresses.append(backed_ptr(outputs[k]) + offset)
-        works = [Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch]
+        works = [
+            Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch
+        ]
         addresses += [w.data_ptr() for w in works]
         for number in self.numbers:
             addresses.append(inputs[number.argument])
-        self.kernel.entry.parallel_packed(self.units, self.grain, self.pack(*addresses) + self.fixed)
+        self.kernel.entry.parallel_packed(
+            self.units, self.grain, self.pack(*addresses) + self.fixed
+        )
 
     def for_gpu(self) -> GpuForm:
         """The same group for a GPU. Raises RuntimeError if there is a function of rows in it."""
         if self.write is row_text:
-            raise RuntimeError("a function of rows is a kernel of its own on a GPU: this group has no PTX")
+            raise RuntimeError(
+                "a function of rows is a kernel of its own on a GPU: this group has no PTX"
+            )
         from .gpu_kernel import gpu_kernel, gpu_text
 
         text = self.text(gpu_text)
@@ -241,7 +288,9 @@ class GpuPart(Part):
         self.launch = launch
         modes = self.walk.modes()
         dense = len(self.walk.shape) == 1 and "strided" not in modes
-        self.rest = () if dense else (*self.walk.shape[1:], *(n for s in self.walk.strides for n in s))
+        self.rest = (
+            () if dense else (*self.walk.shape[1:], *(n for s in self.walk.strides for n in s))
+        )
         text = self.text(gpu_text)
         self.step_of_line = text.step_of_line
         return gpu_kernel(text)
@@ -249,7 +298,12 @@ class GpuPart(Part):
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         arrays = [(inputs[r.argument], r.offset) for r in self.reads]
         arrays += [(outputs[k], p.offset) for k, p in self.pieces]
-        self.launch(self.kernel, self.numel, arrays, [*(inputs[n.argument] for n in self.numbers), *self.rest])
+        self.launch(
+            self.kernel,
+            self.numel,
+            arrays,
+            [*(inputs[n.argument] for n in self.numbers), *self.rest],
+        )
 
 
 def _prepare(kernels: Sequence[Any], when_ready: Callable[[], None]) -> None:
@@ -267,13 +321,17 @@ def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:
     return piece.sizes
 
 
-def needed(steps: Sequence[Step], values: Sequence[Any]) -> tuple[list[Step], list[Read], list[Number]]:
+def needed(
+    steps: Sequence[Step], values: Sequence[Any]
+) -> tuple[list[Step], list[Read], list[Number]]:
     """The steps that `values` depend on, in order, and what those read."""
     wanted = set(values)
     for step in reversed(steps):
         if step in wanted:
             wanted.update(x for x, _ in step.operands if isinstance(x, (Read, Step, Number)))
-    reads = sorted((x for x in wanted if isinstance(x, Read)), key=lambda r: (r.argument, r.offset, r.name))
+    reads = sorted(
+        (x for x in wanted if isinstance(x, Read)), key=lambda r: (r.argument, r.offset, r.name)
+    )
     numbers = sorted((x for x in wanted if isinstance(x, Number)), key=lambda n: n.argument)
     return [s for s in steps if s in wanted], reads, numbers
 

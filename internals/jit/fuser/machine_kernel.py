@@ -1,9 +1,11 @@
-"""From the text of a kernel to code that runs: made once for each text, whatever group it came from.
+"""From the text of a kernel to code that runs: made once for each text, whatever group it came
+from.
 
-The text becomes a Python function, which is a kernel of `internals/machine_code` like those written by hand; its text is kept
-beside the object file.
+The text becomes a Python function, which is a kernel of `internals/machine_code` like those written
+by hand; its text is kept beside the object file.
 
-How the real one differs: `FusedKernelCPU` writes a C++ file, runs `g++` on it and loads the library.
+How the real one differs: `FusedKernelCPU` writes a C++ file, runs `g++` on it and loads the
+library.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ NAMES.update(inf=math.inf, nan=math.nan)
 
 
 class MachineKernel:
-    """A kernel's text and, once it is compiled, its machine code: `entry`. `state` is "new", "compiling", "ready" or "failed"."""
+    """A kernel's text and, once it is compiled, its machine code: `entry`. `state` is "new",
+    "compiling", "ready" or "failed".
+    """
 
     def __init__(self, text: KernelText) -> None:
         self.text = text
@@ -45,10 +49,12 @@ class MachineKernel:
         self._lock = threading.Lock()
 
     def prepare(self, when_ready: Any) -> None:
-        """See to it that there is machine code and call `when_ready()` then: now, if it is there, on disk, or may be waited
-        for."""
+        """See to it that there is machine code and call `when_ready()` then: now, if it is there,
+        on disk, or may be waited for."""
         with self._lock:
-            if self.state in ("new", "compiling") and (settings.chosen.synchronous or self.is_on_disk()):
+            if self.state in ("new", "compiling") and (
+                settings.chosen.synchronous or self.is_on_disk()
+            ):
                 self._compile()
             if self.state in ("new", "compiling"):
                 self.waiting.append(when_ready)
@@ -79,10 +85,12 @@ class MachineKernel:
             self.entry = self.kernel.entry(self.text.signature)
             self.state = "ready"
             cache.write(self.entry.key, "py", self.text.text.encode())
-        except Exception as error:  # whatever the compiler has to say: the operators can do without it
+        except Exception as error:
+            # whatever the compiler has to say: the operators can do without it
             self.state, self.error = "failed", error
             warnings.warn(
-                f"the group {self.text.name} runs operator by operator, because it could not be compiled: {error}",
+                f"the group {self.text.name} runs operator by operator, because it could not be "
+                f"compiled: {error}",
                 stacklevel=2,
             )
 
@@ -119,7 +127,9 @@ def python_function(text: KernelText) -> Any:
 
 
 def function_from(text: KernelText, scope: dict[str, Any]) -> types.FunctionType:
-    """`def` executed: the source can be looked up as that of any function, which errors and `inspect` do."""
+    """`def` executed: the source can be looked up as that of any function, which errors and
+    `inspect` do.
+    """
     file = f"<fused kernel {text.name} {abs(hash(text.text)):x}>"
     linecache.cache[file] = (len(text.text), None, text.text.splitlines(keepends=True), file)
     names: dict[str, Any] = {**scope, "__name__": __name__}

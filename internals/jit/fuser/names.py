@@ -1,4 +1,6 @@
-"""Names for the values of a group in the text of its kernel: `%4` is n4, `%x.1` is x_1 and its memory `x_1_data`."""
+"""Names for the values of a group in the text of its kernel: `%4` is n4, `%x.1` is x_1 and its
+memory `x_1_data`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ RESERVED = {"begin", "end", "i", "j", "row", "first", "last", "cuda", "n"}
 
 
 class Names:
-    """Gives each value a name that nothing else has. `taken` are names with a meaning in kernels."""
+    """Gives each value a name that nothing else has. `taken` are names with a meaning in
+    kernels.
+    """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = RESERVED | set(taken) | set(dir(builtins)) | set(keyword.kwlist)
@@ -38,14 +42,20 @@ class Names:
         return name
 
 
-def pointer_names(outside: Sequence[str], inside: Sequence[Value], prefix: str, names: Names) -> list[str]:
-    """What arrays are called: as outside the group; where that is a number only, by the value's number inside."""
+def pointer_names(
+    outside: Sequence[str], inside: Sequence[Value], prefix: str, names: Names
+) -> list[str]:
+    """What arrays are called: as outside the group; where that is a number only, by the value's
+    number inside.
+    """
     return [names.fresh(_pointer(name, v, prefix)) for name, v in zip(outside, inside)]
 
 
 def _pointer(name: str, v: Value, prefix: str) -> str:
     name = re.sub(r"\.\d+$", "", name.lstrip("%"))
-    return _identifier(name) if not name.isdigit() else prefix + _identifier(v.debugName()).lstrip("n")
+    return (
+        _identifier(name) if not name.isdigit() else prefix + _identifier(v.debugName()).lstrip("n")
+    )
 
 
 def _identifier(name: str) -> str:

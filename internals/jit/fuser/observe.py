@@ -1,18 +1,23 @@
-"""What a group computes, learned from the eager operators themselves (in place of `torch/csrc/jit/codegen/fuser/arg_spec.h`).
+"""What a group computes, learned from the eager operators themselves (in place of
+`torch/csrc/jit/codegen/fuser/arg_spec.h`).
 
-Which dtype does `int32 tensor + 0.5` compute in? In what order does its result lie in memory? Which of its loops does `x ** 2`
-run? An eager operator decides that and hands a loop to `TensorIterator`. So a group is run once, node by node, on tensors
-*without memory* that have the sizes, strides and dtypes of the arguments; `TensorIterator` tells which loop it would have run
-on what. The list of these is the group's program:
+Which dtype does `int32 tensor + 0.5` compute in? In what order does its result lie in memory? Which
+of its loops does `x ** 2` run? An eager operator decides that and hands a loop to `TensorIterator`.
+So a group is run once, node by node, on tensors *without memory* that have the sizes, strides and
+dtypes of the arguments; `TensorIterator` tells which loop it would have run on what. The list of
+these is the group's program:
 
-    n3 = multiply(n1, n2)      computed in float32, result float32, sizes (64, 1024), strides (1024, 1)
+    n3 = multiply(n1, n2)      computed in float32, result float32, sizes (64, 1024), strides (1024,
+                               1)
     n5 = add(n3, 0.5)          ...
 
-Functions of rows (`row_steps`), casts, chunks and a `cat` at the end run no loop and have steps of their own. A sum over what was
-broadcast (`prim::SumToSize`, in backward graphs) comes after the kernels, with whatever needs it (`LateCall`), and so does a
-function of rows that no kernel can do. What cannot be said like this raises `NotFusable`: the group runs operator by operator.
+Functions of rows (`row_steps`), casts, chunks and a `cat` at the end run no loop and have steps of
+their own. A sum over what was broadcast (`prim::SumToSize`, in backward graphs) comes after the
+kernels, with whatever needs it (`LateCall`), and so does a function of rows that no kernel can do.
+What cannot be said like this raises `NotFusable`: the group runs operator by operator.
 
-How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second time.
+How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second
+time.
 """
 
 from __future__ import annotations
@@ -63,8 +68,8 @@ def observe(graph: Graph, arguments: Sequence[Any], names: Names, rows: bool = T
 
 
 class Observer:
-    """The run of a group on tensors without memory. `values` are its values, as tensors, numbers and lists; `made` says what
-    a tensor among them is."""
+    """The run of a group on tensors without memory. `values` are its values, as tensors, numbers
+    and lists; `made` says what a tensor among them is."""
 
     def __init__(self, graph: Graph, names: Names, rows: bool) -> None:
         self.graph, self.names, self.may_have_rows = graph, names, rows
@@ -102,7 +107,9 @@ class Observer:
         return Program(self.steps, outputs, self.device, late, self.rows)
 
     def is_of_rows(self, node: Node) -> bool:
-        """Whether it is a function of rows that kernels can do; its steps are in the program then."""
+        """Whether it is a function of rows that kernels can do; its steps are in the program
+        then.
+        """
         return self.may_have_rows and overload_of(node) in OF_ROWS and add_row_steps(self, node)
 
     def give(self, v: Value, step: Step) -> None:
@@ -113,7 +120,9 @@ class Observer:
         self.know(result, step)
 
     def is_late(self, node: Node) -> bool:
-        """Whether it is a sum over what was broadcast, a function of rows that is no part of a kernel, or needs one of them."""
+        """Whether it is a sum over what was broadcast, a function of rows that is no part of a
+        kernel, or needs one of them.
+        """
         if any(v in self.late_values for v in node.inputs()) or overload_of(node) in OF_ROWS:
             return True
         if node.kind() != "prim::SumToSize":
@@ -168,7 +177,9 @@ class Observer:
         results = _function(node)(*inputs)
         for x in inputs:  # else the number of this one time would become a constant
             made = self.made.get(id(x))
-            if isinstance(made, Number) and not any(made is y for s in self.steps[before:] for y, _ in s.operands):
+            if isinstance(made, Number) and not any(
+                made is y for s in self.steps[before:] for y, _ in s.operands
+            ):
                 raise NotFusable(f"{node.kind()} takes a number that is another one in every call")
         outputs = node.outputs()
         for v, r in zip(outputs, [results] if len(outputs) == 1 else results):
@@ -183,7 +194,9 @@ class Observer:
             step.name = step.name or self.names.temporary()
 
     def unheard(self, node: Node, v: Value, r: TensorImpl, inputs: list[Any], loops: bool) -> None:
-        """A result that no loop gave: a view of an argument, a cast, or nothing because it has no elements."""
+        """A result that no loop gave: a view of an argument, a cast, or nothing because it has no
+        elements.
+        """
         name = self.names.value(v)
         _check(r.dtype)
         source = next((x for x in inputs if isinstance(x, TensorImpl)), None)
@@ -192,7 +205,12 @@ class Observer:
             self.know(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
         elif isinstance(made, Read) and source is not None and r._storage is source._storage:
             self.know(r, Read(name, made.argument, r))
-        elif source is not None and not loops and r.dtype is not source.dtype and r.shape == source.shape:
+        elif (
+            source is not None
+            and not loops
+            and r.dtype is not source.dtype
+            and r.shape == source.shape
+        ):
             step = Step(name, None, ((made, r.dtype),), {}, r.dtype, r.dtype, tuple(r.shape), node)
             self.steps.append(step)
             self.know(r, step)
@@ -215,7 +233,8 @@ class Observer:
         if decisions.result_dtype is not t.dtype:
             raise NotFusable(f"{self.node.kind()} converts its result")
         step = Step(
-            "", loop, tuple(operands), numbers, decisions.common_dtype, t.dtype, tuple(t.shape), self.node
+            "", loop, tuple(operands), numbers, decisions.common_dtype, t.dtype, tuple(t.shape),
+            self.node
         )  # fmt: skip
         self.steps.append(step)
         self.know(t, step)
@@ -250,7 +269,9 @@ class Observer:
         g, start, pieces = out._geometry, 0, []
         for t in used:
             if t.numel():
-                pieces.append(Piece(self.made[id(t)], tuple(t.shape), g.strides, start * g.strides[d]))
+                pieces.append(
+                    Piece(self.made[id(t)], tuple(t.shape), g.strides, start * g.strides[d])
+                )
             start += t.shape[d]
         return Output(self.real(g), tuple(pieces))
 

@@ -1,4 +1,5 @@
-"""The text of a kernel with functions of rows in it: `relu(layer_norm(x + y))`, `x - x.mean(-1, keepdim=True)`.
+"""The text of a kernel with functions of rows in it: `relu(layer_norm(x + y))`, `x - x.mean(-1,
+keepdim=True)`.
 
     for row in range(begin, end):
         ...
@@ -12,11 +13,13 @@
             t1 = (n4 - float32(center)) * scale
             out[out_row + j] = maximum(t1, zero)
 
-A row of values that somebody needs whole is written to memory, if it is not an argument: to the row of an output, or to scratch
-memory as long as a row. It stays in the cache, and later loops read it from there; what else they need of the steps before,
-they compute again. softmax puts its result in the place of its argument. What one row has one of stands between the loops.
+A row of values that somebody needs whole is written to memory, if it is not an argument: to the row
+of an output, or to scratch memory as long as a row. It stays in the cache, and later loops read it
+from there; what else they need of the steps before, they compute again. softmax puts its result in
+the place of its argument. What one row has one of stands between the loops.
 
-How the real one differs: 1.0.1 fuses no reductions; Inductor keeps what it needs twice in a buffer of the thread.
+How the real one differs: 1.0.1 fuses no reductions; Inductor keeps what it needs twice in a buffer
+of the thread.
 """
 
 from __future__ import annotations
@@ -47,28 +50,46 @@ from .steps import Number, Piece, Read, Step
 from .walk import Walk
 
 
-def row_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
-             pointers: Sequence[str], walk: Walk, names: Names) -> KernelText:  # fmt: skip
+def row_text(
+    steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
+    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+) -> KernelText:  # fmt: skip
     """The kernel, whose units of work are rows; the arguments are those of `cpu_text`."""
     return _RowText(steps, reads, numbers, pieces, pointers, walk, names).write()
 
 
 class _RowText:
-    """`where` says in which array the row of a step lies; `free` are outputs whose rows nobody uses yet."""
+    """`where` says in which array the row of a step lies; `free` are outputs whose rows nobody uses
+    yet.
+    """
 
     def __init__(
-        self, steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
-        pointers: Sequence[str], walk: Walk, names: Names,
+        self, steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
+        pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
     ) -> None:  # fmt: skip
-        self.steps, self.reads, self.numbers, self.pieces, self.names = steps, reads, numbers, pieces, names
+        self.steps, self.reads, self.numbers, self.pieces, self.names = (
+            steps,
+            reads,
+            numbers,
+            pieces,
+            names,
+        )
         self.pointers, self.walk, self.rank = list(pointers), walk, len(walk.shape)
         self.modes = walk.modes()
         self.array_of = dict(zip(reads, zip(pointers, self.modes)))
-        self.outputs = list(zip(pieces, pointers[len(reads) :], self.modes[len(reads) :], walk.dtypes[len(reads) :]))
+        self.outputs = list(
+            zip(pieces, pointers[len(reads) :], self.modes[len(reads) :], walk.dtypes[len(reads) :])
+        )
         self.size = f"size{self.rank - 1}"
-        self.of_each_row = _of_each_row(steps, [r for r, m in zip(reads, self.modes) if m == "same"])
+        self.of_each_row = _of_each_row(
+            steps, [r for r, m in zip(reads, self.modes) if m == "same"]
+        )
         self.where: dict[Any, str] = {}
-        self.free = [(p, d) for piece, p, m, d in self.outputs if m == "dense" and piece.value not in self.of_each_row]
+        self.free = [
+            (p, d)
+            for piece, p, m, d in self.outputs
+            if m == "dense" and piece.value not in self.of_each_row
+        ]
         self.scratch: list[tuple[str, dtype]] = []
         self.body = Body([s for s in steps if not s.row], names)
         self.line_of = dict(zip((s for s in steps if not s.row), self.body.lines))
@@ -110,7 +131,9 @@ class _RowText:
         self.code.add(2, f"{step.name} = {text}", comment(step), step)
 
     def array_with(self, value: Any, d: dtype) -> str:
-        """The array in whose row `value` lies, as elements of dtype `d`: there already, or written there now."""
+        """The array in whose row `value` lies, as elements of dtype `d`: there already, or written
+        there now.
+        """
         if isinstance(value, Read) and value.dtype is d and self.array_of[value][1] == "dense":
             return self.array_of[value][0]
         if value in self.where and value.dtype is d:
@@ -144,7 +167,9 @@ class _RowText:
             self.loop(values, elements)
 
     def loop(self, values: Sequence[Any], last: Sequence[tuple[str, Any]]) -> None:
-        """A loop over the row that ends with the lines `last`, which need `values`; each comes with what it stores."""
+        """A loop over the row that ends with the lines `last`, which need `values`; each comes with
+        what it stores.
+        """
         wanted = set(values)
         for step in reversed(self.steps):
             if step in wanted and step not in self.where and step not in self.of_each_row:
@@ -200,7 +225,9 @@ class _RowText:
 
 
 def _of_each_row(steps: Sequence[Step], reads: Sequence[Read]) -> set[Any]:
-    """What is computed once for a row: numbers that functions of rows give, and what needs only such and `reads`."""
+    """What is computed once for a row: numbers that functions of rows give, and what needs only
+    such and `reads`.
+    """
     found: set[Any] = set(reads)
     for step in steps:
         operands = [x for x, _ in step.operands if isinstance(x, (Read, Step))]

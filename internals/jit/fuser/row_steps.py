@@ -1,14 +1,19 @@
-"""Functions of rows as steps: what `softmax`, `layer_norm`, `sum`, `mean`, `var` and `std` are for one row.
+"""Functions of rows as steps: what `softmax`, `layer_norm`, `sum`, `mean`, `var` and `std` are for
+one row.
 
-Of the reductions, one row gives one number. It is computed in double precision and converted at the end, as the eager kernels do,
-whose functions these are (`internals/aten/compiled/pieces.py`). What takes two goes over the row is two steps:
+Of the reductions, one row gives one number. It is computed in double precision and converted at the
+end, as the eager kernels do, whose functions these are (`internals/aten/compiled/pieces.py`). What
+takes two goes over the row is two steps:
 
     var          center = row_mean(x);  v = row_variance(x, center, correction)
-    layer_norm   center = row_mean(x);  scale = row_rstd(x, center, eps);  normalized = (x - center) * scale;  * weight;  + bias
+    layer_norm   center = row_mean(x);  scale = row_rstd(x, center, eps);
+                 normalized = (x - center) * scale;  * weight;  + bias
 
-The last three are ordinary loops over elements. All functions of rows in a group go over rows of one size.
+The last three are ordinary loops over elements. All functions of rows in a group go over rows of
+one size.
 
-How the real one differs: 1.0.1 fuses no reductions; Inductor decomposes layer norm into a Welford reduction and what follows.
+How the real one differs: 1.0.1 fuses no reductions; Inductor decomposes layer norm into a Welford
+reduction and what follows.
 """
 
 from __future__ import annotations
@@ -45,7 +50,9 @@ def normalized(x: Any, center: Any, scale: Any) -> Any:
 
 
 def add_row_steps(observer: Observer, node: Node) -> bool:
-    """Put the steps of a function of rows into the program. False if a kernel cannot do it: the operator has to."""
+    """Put the steps of a function of rows into the program. False if a kernel cannot do it: the
+    operator has to.
+    """
     given = _Given(observer, node)
     rows, add = given.rows(), _STEPS[node.kind()]
     if rows is None or observer.rows not in (None, rows) or not add(given, rows):
@@ -57,8 +64,9 @@ def add_row_steps(observer: Observer, node: Node) -> bool:
 def short_values(steps: Sequence[Step], rows: Rows) -> set[Any]:
     """What has lost the dimensions that rows are of, and all that is computed from it or meets it.
 
-    `x.mean(-1)` of an x of sizes (8, 100) has sizes (8,); a kernel over rows takes it, and a tensor that is added to it, for one
-    of sizes (8, 1). Broadcasting takes (8,) for (1, 8), so where it meets whole rows, this raises NotFusable.
+    `x.mean(-1)` of an x of sizes (8, 100) has sizes (8,); a kernel over rows takes it, and a tensor
+    that is added to it, for one of sizes (8, 1). Broadcasting takes (8,) for (1, 8), so where it
+    meets whole rows, this raises NotFusable.
     """
     short: set[Any] = {s for s in steps if s.is_short}
     before = -1
@@ -68,7 +76,11 @@ def short_values(steps: Sequence[Step], rows: Rows) -> set[Any]:
             operands = [x for x, _ in step.operands if isinstance(x, (Read, Step)) and x.sizes]
             if not step.row and any(x in short for x in (step, *operands)):
                 short.update((step, *operands))
-    wrong = [x for x in short if len(x.sizes) > len(rows.outer) or isinstance(x, Step) and x.row and not x.is_short]
+    wrong = [
+        x
+        for x in short
+        if len(x.sizes) > len(rows.outer) or isinstance(x, Step) and x.row and not x.is_short
+    ]
     if wrong or any(x in short for s in steps if s.row for x, _ in s.operands):
         raise NotFusable("numbers of rows, without the dimension of the rows, meet whole rows")
     return short
@@ -85,12 +97,19 @@ class _Given:
         return self.observer.values[self.node.namedInput(name)]
 
     def rows(self) -> Rows | None:
-        """The rows that it goes over, if there are elements, they are floats, and lie side by side in memory."""
+        """The rows that it goes over, if there are elements, they are floats, and lie side by side
+        in memory.
+        """
         x = self.x
         if not isinstance(x, TensorImpl) or self.observer.device is not CPU:
             return None
         g = x._geometry
-        if not g.is_contiguous or not g.numel or g.dtype not in (dt.float32, dt.float64) or not g.sizes:
+        if (
+            not g.is_contiguous
+            or not g.numel
+            or g.dtype not in (dt.float32, dt.float64)
+            or not g.sizes
+        ):
             return None
         if self.node.kind() == "aten::layer_norm":
             dims: Sequence[int] = range(len(g.sizes) - len(self["normalized_shape"]), len(g.sizes))
@@ -107,10 +126,12 @@ class _Given:
         return self.observer.made[id(t)]
 
     def step(
-        self, name: str, operands: Sequence[tuple[Any, dtype]], result: dtype, sizes: Sequence[int], *, row: str = "",
-        loop: Any = None, **numbers: Any,
+        self, name: str, operands: Sequence[tuple[Any, dtype]], result: dtype, sizes: Sequence[int],
+        *, row: str = "", loop: Any = None, **numbers: Any,
     ) -> Step:  # fmt: skip
-        """Add one. A function of rows computes in double precision, a loop in the dtype of the result."""
+        """Add one. A function of rows computes in double precision, a loop in the dtype of the
+        result.
+        """
         common = self.x.dtype
         found = Step(name, loop, tuple(operands), numbers, common, result, tuple(sizes), self.node)
         found.row = row
@@ -119,10 +140,18 @@ class _Given:
 
     def center(self) -> Step:
         x = self.x
-        return self.step(self.observer.names.fresh("center"), [(self.made(x), x.dtype)], dt.float64, (), row="row_mean")
+        return self.step(
+            self.observer.names.fresh("center"),
+            [(self.made(x), x.dtype)],
+            dt.float64,
+            (),
+            row="row_mean",
+        )
 
     def result(self, step: Step, sizes: Sequence[int], shape_of_rows: bool) -> bool:
-        """What the node gives is what `step` does. `shape_of_rows`: it has lost the dimensions of the rows."""
+        """What the node gives is what `step` does. `shape_of_rows`: it has lost the dimensions of
+        the rows.
+        """
         step.name = self.observer.names.value(self.node.output())
         step.sizes, step.is_short = tuple(sizes), shape_of_rows
         self.observer.give(self.node.output(), step)
@@ -132,7 +161,9 @@ class _Given:
 def _softmax(given: _Given, rows: Rows) -> bool:
     x = given.x
     name = given.node.kind().partition("::")[2]
-    return given.result(given.step("", [(given.made(x), x.dtype)], x.dtype, rows.sizes, row=name), rows.sizes, False)
+    return given.result(
+        given.step("", [(given.made(x), x.dtype)], x.dtype, rows.sizes, row=name), rows.sizes, False
+    )
 
 
 def _total(given: _Given, rows: Rows) -> bool:
@@ -141,13 +172,17 @@ def _total(given: _Given, rows: Rows) -> bool:
 
 
 def _variance(given: _Given, rows: Rows) -> bool:
-    correction = int(given["unbiased"]) if overload_of(given.node).endswith(".dim") else given["correction"]
+    correction = (
+        int(given["unbiased"]) if overload_of(given.node).endswith(".dim") else given["correction"]
+    )
     correction = 1 if correction is None else correction
     if rows.length <= correction:  # the operator has a warning for that
         return False
     x, row = given.x, "row_variance" if given.node.kind() == "aten::var" else "row_std"
     operands = [(given.made(x), x.dtype), (given.center(), dt.float64)]
-    return _reduced(given, rows, given.step("", operands, x.dtype, (), row=row, correction=float(correction)))
+    return _reduced(
+        given, rows, given.step("", operands, x.dtype, (), row=row, correction=float(correction))
+    )
 
 
 def _reduced(given: _Given, rows: Rows, step: Step) -> bool:
@@ -165,12 +200,21 @@ def _layer_norm(given: _Given, rows: Rows) -> bool:
         return False
     row, center, names = given.made(x), given.center(), given.observer.names
     scale = given.step(
-        names.fresh("scale"), [(row, d), (center, dt.float64)], d, (), row="row_rstd", eps=float(given["eps"])
+        names.fresh("scale"),
+        [(row, d), (center, dt.float64)],
+        d,
+        (),
+        row="row_rstd",
+        eps=float(given["eps"]),
     )
-    step = given.step(names.temporary(), [(row, d), (center, d), (scale, d)], d, rows.sizes, loop=normalized)
+    step = given.step(
+        names.temporary(), [(row, d), (center, d), (scale, d)], d, rows.sizes, loop=normalized
+    )
     for t, loop in ((weight, np.multiply), (bias, np.add)):
         if t is not None:
-            step = given.step(names.temporary(), [(step, d), (given.made(t), d)], d, rows.sizes, loop=loop)
+            step = given.step(
+                names.temporary(), [(step, d), (given.made(t), d)], d, rows.sizes, loop=loop
+            )
     return given.result(step, rows.sizes, False)
 
 

@@ -3,10 +3,11 @@
     with internals.jit.fuser.fuser(threshold=0, synchronous=True):
         f(x)          # compiled however small x is, and before anything is computed
 
-A group whose tensors are smaller than the threshold runs operator by operator: for them compiling does not pay, and their
-results do not depend on whether a compiler has finished.
+A group whose tensors are smaller than the threshold runs operator by operator: for them compiling
+does not pay, and their results do not depend on whether a compiler has finished.
 
-How the real one differs: `torch._C._jit_override_can_fuse_on_cpu`, `torch.jit.fuser("fuser1")`; there is no threshold.
+How the real one differs: `torch._C._jit_override_can_fuse_on_cpu`, `torch.jit.fuser("fuser1")`;
+there is no threshold.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import Any, NamedTuple
 
 from internals.machine_code.settings import settings as machine_code
 
-THRESHOLD = 1 << 14  # elements: from here on one loop is quicker than a numpy call for each operator
+# elements: from here on one loop is quicker than a numpy call for each operator
+THRESHOLD = 1 << 14
 GRAIN = 1 << 15  # elements: the least that is worth another thread
 
 
 class Choices(NamedTuple):
-    """`enabled`: whether groups are compiled at all. `synchronous`: a group waits for its kernel; otherwise it runs operator by
-    operator until the kernel is there. `threshold`: from how many elements on."""
+    """`enabled`: whether groups are compiled at all. `synchronous`: a group waits for its kernel;
+    otherwise it runs operator by operator until the kernel is there. `threshold`: from how many
+    elements on."""
 
     enabled: bool = True
     synchronous: bool = False

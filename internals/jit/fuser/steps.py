@@ -1,4 +1,5 @@
-"""What a group computes, step by step: the words that `observe` writes a program in and the writers of kernels read.
+"""What a group computes, step by step: the words that `observe` writes a program in and the writers
+of kernels read.
 
 How the real one differs: 1.0.1 writes C directly from the nodes of the group.
 """
@@ -51,21 +52,28 @@ class Number:
 
 
 class Step:
-    """`name = loop(operands)`. Each operand comes with the dtype that it is converted to first; `numbers` belong to the loop.
+    """`name = loop(operands)`. Each operand comes with the dtype that it is converted to first;
+    `numbers` belong to the loop.
 
-    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a cast. `row` is the name of a
-    function of whole rows, "softmax", or "" (`row_steps.py`); `is_short` says of one that its result has lost the dimensions
-    that rows are of.
+    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a
+    cast. `row` is the name of a function of whole rows, "softmax", or "" (`row_steps.py`);
+    `is_short` says of one that its result has lost the dimensions that rows are of.
     """
 
     row = ""
     is_short = False
 
     def __init__(
-        self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...], numbers: dict[str, Any], common: dtype,
-        result: dtype, sizes: tuple[int, ...], node: Node,
+        self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...],
+        numbers: dict[str, Any], common: dtype, result: dtype, sizes: tuple[int, ...], node: Node,
     ) -> None:  # fmt: skip
-        self.name, self.loop, self.operands, self.numbers, self.common = name, loop, operands, numbers, common
+        self.name, self.loop, self.operands, self.numbers, self.common = (
+            name,
+            loop,
+            operands,
+            numbers,
+            common,
+        )
         self.dtype, self.sizes, self.node = result, sizes, node
 
 
@@ -86,8 +94,8 @@ class Piece(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A tensor that the group returns: a new one that pieces are written to, `argument` if one that went in, `twin` if it is an
-    earlier output once more, `late` if a late call makes it."""
+    """A tensor that the group returns: a new one that pieces are written to, `argument` if one that
+    went in, `twin` if it is an earlier output once more, `late` if a late call makes it."""
 
     geometry: Geometry | None
     pieces: tuple[Piece, ...] = ()
@@ -97,8 +105,9 @@ class Output(NamedTuple):
 
 
 class LateCall(NamedTuple):
-    """An operator that runs after the kernels, on what they made: one that sums, or needs a sum. `inputs` are ("input", i),
-    ("output", i), ("late", i) or ("constant", value); its results are the next of the late values; `kind` is that of its node."""
+    """An operator that runs after the kernels, on what they made: one that sums, or needs a sum.
+    `inputs` are ("input", i), ("output", i), ("late", i) or ("constant", value); its results are
+    the next of the late values; `kind` is that of its node."""
 
     kind: str
     function: Any
@@ -107,10 +116,11 @@ class LateCall(NamedTuple):
 
 
 class Program(NamedTuple):
-    """All steps of a group for arguments of certain geometries, in order, what comes out, and where it runs.
+    """All steps of a group for arguments of certain geometries, in order, what comes out, and where
+    it runs.
 
-    The first of the outputs are those of the group; others are there for the late calls. `rows` are what functions of rows go
-    over, if there are any.
+    The first of the outputs are those of the group; others are there for the late calls. `rows` are
+    what functions of rows go over, if there are any.
     """
 
     steps: list[Step]

@@ -1,9 +1,11 @@
-"""How a kernel walks over memory: sizes and strides after merging dimensions (`TensorIteratorBase::coalesce_dimensions`).
+"""How a kernel walks over memory: sizes and strides after merging dimensions
+(`TensorIteratorBase::coalesce_dimensions`).
 
-Outputs decide the order: their fastest dimension is the innermost loop. Dimensions that all operands could as well see as one are
-merged; most groups have one left.
+Outputs decide the order: their fastest dimension is the innermost loop. Dimensions that all
+operands could as well see as one are merged; most groups have one left.
 
-How the real one differs: 1.0.1 merges dimensions of each operand by itself (`TensorDesc::contiguity`).
+How the real one differs: 1.0.1 merges dimensions of each operand by itself
+(`TensorDesc::contiguity`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ Strides = tuple[int, ...]
 
 
 class Walk(NamedTuple):
-    """`shape`, the outermost dimension first; for each array its strides in elements, and its dtype."""
+    """`shape`, the outermost dimension first; for each array its strides in elements, and its
+    dtype.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[Strides, ...]
@@ -46,8 +50,12 @@ class Walk(NamedTuple):
         return tuple(found)
 
 
-def walk_over_rows(rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
-    """The same over `rows`, whose elements are the last of at least two dimensions. Raises NotFusable."""
+def walk_over_rows(
+    rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
+) -> Walk:
+    """The same over `rows`, whose elements are the last of at least two dimensions. Raises
+    NotFusable.
+    """
     shape, k = rows.sizes, len(rows.outer)
     if any(not _fits(a.sizes, shape) for a in (*reads, *writes)):
         raise NotFusable("tensors of other sizes than the rows")
@@ -63,11 +71,17 @@ def walk_over_rows(rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtyp
 
 def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
     """Whether tensors of these sizes can be broadcast to `shape`."""
-    return len(sizes) <= len(shape) and all(n in (1, m) for n, m in zip(reversed(sizes), reversed(shape)))
+    return len(sizes) <= len(shape) and all(
+        n in (1, m) for n, m in zip(reversed(sizes), reversed(shape))
+    )
 
 
-def walk_over(shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
-    """The walk over arrays with `sizes` and `strides`, that are read or written, broadcast to `shape`."""
+def walk_over(
+    shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
+) -> Walk:
+    """The walk over arrays with `sizes` and `strides`, that are read or written, broadcast to
+    `shape`.
+    """
     rows = [broadcast_strides(a.sizes, a.strides, shape) for a in (*writes, *reads)]
     merged, strides = coalesce(shape, rows, memory_order(shape, rows))
     if not merged:

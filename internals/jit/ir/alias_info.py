@@ -1,8 +1,9 @@
 """What an annotation like `Tensor(a! -> a|b)` says of memory (`aten/src/ATen/core/alias_info.h`).
 
-An argument's `before` names the alias sets its memory is in when the op is called, `after` those it is in afterwards (the same,
-mostly), and `is_write` says that the op writes to it. A result in set `a` shares memory with the arguments in set `a`. `*` is
-the wildcard: it may share memory with anything that is in no set.
+An argument's `before` names the alias sets its memory is in when the op is called, `after` those it
+is in afterwards (the same, mostly), and `is_write` says that the op writes to it. A result in set
+`a` shares memory with the arguments in set `a`. `*` is the wildcard: it may share memory with
+anything that is in no set.
 
 How the real one differs: sets are symbols of the namespace `alias::`.
 """
@@ -16,7 +17,9 @@ WILDCARD = "*"
 
 @dataclass(frozen=True)
 class AliasInfo:
-    """One annotation. `contained` are those of the elements of a list, tuple or dict: `Tensor(a)[](b)` has one."""
+    """One annotation. `contained` are those of the elements of a list, tuple or dict:
+    `Tensor(a)[](b)` has one.
+    """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()

@@ -2,20 +2,21 @@
 (`torch/csrc/jit/ir/alias_analysis.cpp: AliasDb`).
 
     graph(%x : Tensor):
-      %2 : int = prim::Constant[value=0]()
       %f : Tensor = aten::relu(%x)
-      %row : Tensor = aten::select(%x, %2, %2)  # %row may share memory with %x
-      %5 : Tensor = aten::neg_(%row!)           # writes %row, may change %x; %5 may share memory with %row
+      %r : Tensor = aten::t(%x)      # %r may share memory with %x
+      %4 : Tensor = aten::neg_(%r!)  # writes %r, may change %x; %4 may share memory with %r
       %g : Tensor = aten::relu(%x)
       return (%f, %g)
 
-An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says which other values may have
-changed by that, and from which inputs an output may have its memory. `%f` and `%g` are the same expression, and neither takes
-what `neg_` gives; yet a pass may not merge them, because `neg_` changes `%x` in between. Whether it does is the question for
-which `AliasDb` exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share memory for all it
-knows, and so may anything that was once an element of a list.
+An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says
+which other values may have changed by that, and from which inputs an output may have its memory.
+`%f` and `%g` are the same expression, and neither takes what `neg_` gives; yet a pass may not merge
+them, because `neg_` changes `%x` in between. Whether it does is the question for which `AliasDb`
+exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share
+memory for all it knows, and so may anything that was once an element of a list.
 
-How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes instead.
+How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes
+instead.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def annotate_aliases(graph: Graph) -> str:
         lines.append(line)
         comments.append(comment)
     column = min(max((len(line) for line, c in zip(lines, comments) if c), default=0), LAST_COLUMN)
-    text = "".join(f"{line.ljust(column)}  # {c}\n" if c else f"{line}\n" for line, c in zip(lines, comments))
+    text = "".join(
+        f"{line.ljust(column)}  # {c}\n" if c else f"{line}\n" for line, c in zip(lines, comments)
+    )
     return text + "".join(f"with {g.rstrip()}\n" for g in groups)
 
 

@@ -1,9 +1,12 @@
-"""The attributes of a node: what it is told when the graph is made, not when it runs (`torch/csrc/jit/ir/attributes.h`).
+"""The attributes of a node: what it is told when the graph is made, not when it runs
+(`torch/csrc/jit/ir/attributes.h`).
 
-Each has a name and a kind, which decides how it is printed: `f` float, `i` int, `s` string, `t` tensor, `g` graph, `ty` type,
-`c` complex; the plurals `fs is ss ts gs tys cs` are lists of those; `ival` is any other value.
+Each has a name and a kind, which decides how it is printed: `f` float, `i` int, `s` string, `t`
+tensor, `g` graph, `ty` type, `c` complex; the plurals `fs is ss ts gs tys cs` are lists of those;
+`ival` is any other value.
 
-How the real one differs: every kind is a class of its own, and a getter with a wrong kind is an error there as here.
+How the real one differs: every kind is a class of its own, and a getter with a wrong kind is an
+error there as here.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ def _accessors(kind: str, convert: Callable[[Any], T]) -> tuple[Getter[T], Sette
 
 
 class HasAttributes:
-    """The getters and setters of a node's attributes. A setter, `s_("name", "fc")`, returns the node.
+    """The getters and setters of a node's attributes. A setter, `s_("name", "fc")`, returns the
+    node.
 
     Getters raise RuntimeError when there is no such attribute, or one of another kind.
     """
@@ -67,7 +71,8 @@ class HasAttributes:
     def copyAttributes(self, other: HasAttributes) -> Any:
         """Take all attributes of `other`; graphs are copied."""
         self._attributes = {  # type: ignore[misc]
-            name: Attribute(a.kind, _copied(a.kind, a.value)) for name, a in other._attributes.items()
+            name: Attribute(a.kind, _copied(a.kind, a.value))
+            for name, a in other._attributes.items()
         }
         return self
 
@@ -92,14 +97,16 @@ class HasAttributes:
         found = self._find(name)
         if found.kind != kind:
             raise RuntimeError(
-                f"required keyword attribute '{name}' has the wrong type: it is of kind {found.kind}, not {kind}"
+                f"required keyword attribute '{name}' has the wrong type: it is of kind "
+                f"{found.kind}, not {kind}"
             )
         return found.value
 
     f, f_ = _accessors("f", float)
     fs, fs_ = _accessors("fs", lambda values: [float(v) for v in values])
     i, i_ = _accessors("i", int)
-    ints, is_ = _accessors("is", lambda values: [int(v) for v in values])  # no method is called `is`
+    # no method is called `is`
+    ints, is_ = _accessors("is", lambda values: [int(v) for v in values])
     ints_ = is_
     s, s_ = _accessors("s", _as_it_is)
     ss, ss_ = _accessors("ss", list)

@@ -1,8 +1,10 @@
-"""A block: nodes in the order they run, with inputs and outputs (`torch/csrc/jit/ir/ir.h`, `struct Block`).
+"""A block: nodes in the order they run, with inputs and outputs (`torch/csrc/jit/ir/ir.h`, `struct
+Block`).
 
-A graph is a block; so are the arms of an If and the body of a Loop. Its inputs are the outputs of a `prim::Param` node, its
-outputs the inputs of a `prim::Return` node, and those two close the ring of nodes between them. A block sees the values of
-the blocks around it; nobody outside sees its own, except through its outputs.
+A graph is a block; so are the arms of an If and the body of a Loop. Its inputs are the outputs of a
+`prim::Param` node, its outputs the inputs of a `prim::Return` node, and those two close the ring of
+nodes between them. A block sees the values of the blocks around it; nobody outside sees its own,
+except through its outputs.
 
 How the real one differs: the same, in C++.
 """
@@ -58,7 +60,9 @@ class Block:
         return self._return.inputs()
 
     def nodes(self, reverse: bool = False) -> Iterator[Node]:
-        """The nodes in order. The one just given may be destroyed or moved, and others inserted, while walking."""
+        """The nodes in order. The one just given may be destroyed or moved, and others inserted,
+        while walking.
+        """
         node = self._return.prev() if reverse else self._param.next()
         end = self._param if reverse else self._return
         while node is not end:
@@ -112,7 +116,9 @@ class Block:
         return self.appendNode(self.graph.create(kind, inputs))
 
     def cloneFrom(self, source: Block, value_map: ValueMap) -> dict[Value, Value]:
-        """Fill this block with copies of the nodes of `source`; `value_map` says what its outside values are here."""
+        """Fill this block with copies of the nodes of `source`; `value_map` says what its outside
+        values are here.
+        """
         around = getattr(value_map, "__self__", None)
         local = around if isinstance(around, _Copies) else _Copies(value_map)
         for v in source._param._outputs:
@@ -133,7 +139,9 @@ class Block:
             v.setDebugName("")
 
     def _number_nodes(self) -> None:
-        """Let `_position` tell the order of the nodes. There are gaps, for nodes that will be put in between."""
+        """Let `_position` tell the order of the nodes. There are gaps, for nodes that will be put
+        in between.
+        """
         if self._numbered:
             return
         self._param._position = position = 0
@@ -155,7 +163,8 @@ class _Copies(dict[Value, Value]):
 
 
 def all_nodes(block: Block, inner_first: bool = False) -> Iterator[Node]:
-    """The nodes of a block and of the blocks inside, in order: a node before what is in it, or after.
+    """The nodes of a block and of the blocks inside, in order: a node before what is in it, or
+    after.
 
     The one just given may be destroyed or moved, as in `Block.nodes`.
     """

@@ -1,10 +1,12 @@
 """The type of a module: its attributes and its methods (`aten/src/ATen/core/class_type.h`).
 
-A scripted or traced module is an object of such a type. Instances share the type, and with it the compiled methods, when
-everything that was decided at compile time is equal: the types of the attributes and the values of the constants.
+A scripted or traced module is an object of such a type. Instances share the type, and with it the
+compiled methods, when everything that was decided at compile time is equal: the types of the
+attributes and the values of the constants.
 
-How the real one differs: user classes, interfaces, properties and static methods live here as well; and a slot is found by
-number, where ours are found by name in the module's own dicts (`script_module.py`).
+How the real one differs: user classes, interfaces, properties and static methods live here as well;
+and a slot is found by number, where ours are found by name in the module's own dicts
+(`script_module.py`).
 """
 
 from __future__ import annotations
@@ -22,16 +24,19 @@ class ClassAttribute(NamedTuple):
 
 
 class ClassType(Type):
-    """`attributes`: name → (type, kind), kind being one of KINDS; `constants`: name → value; `methods`: name → function.
+    """`attributes`: name → (type, kind), kind being one of KINDS; `constants`: name → value;
+    `methods`: name → function.
 
-    `forward_hooks` and `forward_pre_hooks` are the compiled hooks, functions too. `is_module` is False for
-    classes of plain objects, which only archives have (`script_object.py`).
+    `forward_hooks` and `forward_pre_hooks` are the compiled hooks, functions too. `is_module` is
+    False for classes of plain objects, which only archives have (`script_object.py`).
 
     Two class types are equal only if they are the same object.
     """
 
-    __slots__ = ("qualified_name", "attributes", "constants", "methods", "forward_hooks", "forward_pre_hooks",
-                 "is_module", "__weakref__")  # fmt: skip
+    __slots__ = (
+        "qualified_name", "attributes", "constants", "methods", "forward_hooks",
+        "forward_pre_hooks", "is_module", "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, qualified_name: Text, is_module: bool = True) -> None:
         self.qualified_name, self.is_module = qualified_name, is_module
@@ -65,7 +70,8 @@ class ClassType(Type):
         """Raises RuntimeError if there is one of that name already."""
         if name in self.attributes:
             raise RuntimeError(
-                f"attempting to add {kind} '{name}' to {self.qualified_name}, which has an attribute of that name"
+                f"attempting to add {kind} '{name}' to {self.qualified_name}, which has an "
+                "attribute of that name"
             )
         if kind not in KINDS:
             raise ValueError(f"an attribute is one of {', '.join(KINDS)}, not {kind!r}")
@@ -77,7 +83,9 @@ class ClassType(Type):
     def getAttribute(self, name: Text) -> Type:
         """The type of an attribute. Raises RuntimeError when there is none of that name."""
         if name not in self.attributes:
-            raise RuntimeError(f"{self.qualified_name} does not have an attribute with name '{name}'")
+            raise RuntimeError(
+                f"{self.qualified_name} does not have an attribute with name '{name}'"
+            )
         return self.attributes[name].type
 
     def kind_of(self, name: Text) -> Text:

@@ -1,10 +1,13 @@
-"""Constants: from a Python value to a `prim::Constant` node and back (`torch/csrc/jit/ir/constants.cpp`).
+"""Constants: from a Python value to a `prim::Constant` node and back
+(`torch/csrc/jit/ir/constants.cpp`).
 
-The value sits in the node's attribute `value`, of the kind that fits it: an int or bool is an `i`, a float an `f`, a string or
-device an `s`, a tensor a `t`, lists and tuples are `ival`s. The type of the output tells an int from a bool and a string from
-a device. None is a constant without attribute.
+The value sits in the node's attribute `value`, of the kind that fits it: an int or bool is an `i`,
+a float an `f`, a string or device an `s`, a tensor a `t`, lists and tuples are `ival`s. The type of
+the output tells an int from a bool and a string from a device. None is a constant without
+attribute.
 
-How the real one differs: the same; there, lists of a basic type are stored as attributes of their own kind when read from text.
+How the real one differs: the same; there, lists of a basic type are stored as attributes of their
+own kind when read from text.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ if TYPE_CHECKING:
 def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value:
     """Insert a constant at the graph's insert point and return its output.
 
-    Raises TypeError when `value` cannot be a constant: objects, tensors that require grad, lists of tensors.
+    Raises TypeError when `value` cannot be a constant: objects, tensors that require grad, lists of
+    tensors.
     """
     node = graph.create("prim::Constant")
     output = node.output()
@@ -57,7 +61,8 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
     elif isinstance(value, TensorImpl):
         if value.requires_grad:
             raise TypeError(
-                "a tensor that requires grad cannot be a constant of a graph; make it an input or detach it"
+                "a tensor that requires grad cannot be a constant of a graph; make it an input or "
+                "detach it"
             )
         node.t_("value", value)
     elif isinstance(value, (list, tuple)) and is_constant_value(value):
@@ -82,7 +87,9 @@ def is_constant(value: Value) -> bool:
 
 
 def constant_of(value: Value) -> Any:
-    """The Python value of a constant. Raises RuntimeError for a value that isn't one; ask `is_constant` first."""
+    """The Python value of a constant. Raises RuntimeError for a value that isn't one; ask
+    `is_constant` first.
+    """
     node = value.node()
     if node.kind() != "prim::Constant":
         raise RuntimeError(f"%{value.debugName()} is not a constant: {node.kind()} makes it")
@@ -100,7 +107,9 @@ def constant_of(value: Value) -> Any:
 
 
 def type_of(value: Any) -> Type:
-    """The TorchScript type of a Python value (`c10::IValue::type`). Raises TypeError when it has none."""
+    """The TorchScript type of a Python value (`c10::IValue::type`). Raises TypeError when it has
+    none.
+    """
     if value is None:
         return NoneType.get()
     if isinstance(value, TensorImpl):
@@ -114,7 +123,8 @@ def type_of(value: Any) -> Type:
         return ListType(_common_type(value, TensorType.get()))
     if isinstance(value, dict):
         return DictType(
-            _common_type(list(value), StringType.get()), _common_type(list(value.values()), TensorType.get())
+            _common_type(list(value), StringType.get()),
+            _common_type(list(value.values()), TensorType.get()),
         )
     class_type = getattr(value, "_jit_type", None)
     if class_type is not None:
@@ -125,8 +135,8 @@ def type_of(value: Any) -> Type:
 
 
 _SIMPLE: tuple[tuple[type, Type], ...] = (
-    (bool, BoolType.get()), (int, IntType.get()), (float, FloatType.get()), (complex, ComplexType.get()),
-    (str, StringType.get()), (Device, DeviceObjType.get()),
+    (bool, BoolType.get()), (int, IntType.get()), (float, FloatType.get()),
+    (complex, ComplexType.get()), (str, StringType.get()), (Device, DeviceObjType.get()),
 )  # fmt: skip
 
 

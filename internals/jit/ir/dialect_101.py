@@ -6,16 +6,18 @@
       return (%2);
     }
 
-Two things changed since. The text did: no commas between the inputs, braces and semicolons, `!` behind a size whose stride is
-not that of a contiguous tensor, floats with six digits. That is the second half of this file, by the algorithm of
-`torch/csrc/jit/ir.cpp` in 1.0.1. And the operators did: they got new names and new arguments. The tables below undo that where
-nothing is lost by it; a call that 1.0.1 could not express stays as it is today. Constants that only the arguments of today used
-are left out. Modules were not values then: the parameters a graph fetches from `self` become inputs behind the others.
+Two things changed since. The text did: no commas between the inputs, braces and semicolons, `!`
+behind a size whose stride is not that of a contiguous tensor, floats with six digits. That is the
+second half of this file, by the algorithm of `torch/csrc/jit/ir.cpp` in 1.0.1. And the operators
+did: they got new names and new arguments. The tables below undo that where nothing is lost by it; a
+call that 1.0.1 could not express stays as it is today. Constants that only the arguments of today
+used are left out. Modules were not values then: the parameters a graph fetches from `self` become
+inputs behind the others.
 
 The graph itself is not changed, and the numbers of its values stay.
 
-How the real one differs: of today's PyTorch, it has no such thing. Of 1.0.1's, its graphs had other numbers, and in places other
-nodes.
+How the real one differs: of today's PyTorch, it has no such thing. Of 1.0.1's, its graphs had other
+numbers, and in places other nodes.
 """
 
 from __future__ import annotations
@@ -41,19 +43,23 @@ from .value import Value, base_name
 
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
-    "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
+    "aten::IntImplicit": "prim::ImplicitTensorToNum",
+    "aten::FloatImplicit": "prim::ImplicitTensorToNum",
     "aten::ScalarImplicit": "prim::ImplicitTensorToNum",
 }  # fmt: skip
 SPELLED = {"StringType": "string", "NoneType": "None", "NumberType": "Scalar"}
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 
-# Arguments that came later, by operator ("*" is any), and the values with which an operator does what it did before.
+# Arguments that came later, by operator ("*" is any), and the values with which an operator does
+# what it did before.
 ADDED: dict[tuple[str, str], tuple[Any, ...]] = {
     ("*", "dtype"): (None,), ("*", "memory_format"): (None, 0), ("*", "pin_memory"): (None, False),
     ("*", "layout"): (None,), ("*", "device"): (None,),
     ("aten::_convolution", "allow_tf32"): (True, False), ("aten::gather", "sparse_grad"): (False,),
-    ("aten::avg_pool2d", "divisor_override"): (None,), ("aten::avg_pool3d", "divisor_override"): (None,),
-    ("aten::argmax", "dim"): (None,), ("aten::argmin", "dim"): (None,), ("aten::gelu", "approximate"): ("none",),
+    ("aten::avg_pool2d", "divisor_override"): (None,),
+    ("aten::avg_pool3d", "divisor_override"): (None,),
+    ("aten::argmax", "dim"): (None,), ("aten::argmin", "dim"): (None,),
+    ("aten::gelu", "approximate"): ("none",),
 }  # fmt: skip
 
 # Arguments that may be None today and were written out then: type and text of the constant.
@@ -61,8 +67,14 @@ FILLED: dict[tuple[str, str], tuple[str, str]] = {
     ("aten::slice", "start"): ("int", "0"), ("aten::slice", "end"): ("int", "9223372036854775807"),
     **{
         (f"aten::{factory}", argument): constant
-        for factory in ("zeros", "ones", "empty", "full", "rand", "randn", "arange", "linspace", "eye", "randint", "randperm")
-        for argument, constant in (("dtype", ("int", "6")), ("layout", ("int", "0")), ("device", ("Device", '"cpu"')))
+        for factory in (
+            "zeros", "ones", "empty", "full", "rand", "randn", "arange", "linspace", "eye",
+            "randint", "randperm",
+        )
+        for argument,
+        constant in (("dtype", ("int", "6")), ("layout", ("int", "0")), ("device", (
+            "Device", '"cpu"',
+        )))
     },
 }  # fmt: skip
 
@@ -95,9 +107,15 @@ class _Dump:
         self.calls = {n: self._call(n) for n in all_nodes(graph.block())}
         self.names = value_names(graph)
         used = Counter(v for call in self.calls.values() for v in call.inputs)
-        used.update(v for b in (graph.block(), *(b for n in self.calls for b in n.blocks())) for v in b.outputs())
+        used.update(
+            v
+            for b in (graph.block(), *(b for n in self.calls for b in n.blocks()))
+            for v in b.outputs()
+        )
         hidden = [
-            n for n in self.calls if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]
+            n
+            for n in self.calls
+            if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]
         ]
         self.hidden = {*hidden, *(v.node() for v in (*self.modules, *self.parameters))}
         self.groups: list[Node] = []
@@ -113,7 +131,11 @@ class _Dump:
             return Call(name or kind, list(inputs))
         kept: list[Value | Filled] = []
         for argument, value in zip(schema.arguments, inputs):
-            if value.isConstant() and (filled := FILLED.get((kind, argument.name))) and value.toIValue() is None:
+            if (
+                value.isConstant()
+                and (filled := FILLED.get((kind, argument.name)))
+                and value.toIValue() is None
+            ):
                 kept.append(Filled(next(self.numbers), *filled))
             elif not _is_new(kind, argument.name, value):
                 kept.append(value)
@@ -140,7 +162,9 @@ class _Dump:
         indent, call = "  " * level, self.calls[node]
         for value in call.inputs:
             if isinstance(value, Filled):
-                yield f"{indent}%{value.number} : {value.type} = prim::Constant[value={value.text}]()"
+                yield (
+                    f"{indent}%{value.number} : {value.type} = prim::Constant[value={value.text}]()"
+                )
         scope = f", scope: {node.scopeName()}" if node.scopeName() else ""
         outputs = ", ".join(map(self._typed, node.outputs()))
         yield f"{indent}{outputs} = {self._head(node, call.kind)}({self._list(call.inputs)}){scope}"
@@ -161,7 +185,11 @@ class _Dump:
             return "prim::None"
         if "Subgraph" in names:
             kind = f"{kind}_{len(self.groups)}"
-            names = [] if node.kind() == "prim::DifferentiableGraph" else [n for n in names if n != "Subgraph"]
+            names = (
+                []
+                if node.kind() == "prim::DifferentiableGraph"
+                else [n for n in names if n != "Subgraph"]
+            )
             self.groups.append(node)
         shown = ", ".join(f"{n}={attribute_text(node.kindOf(n), node.attribute(n))}" for n in names)
         return f"{kind}[{shown}]" if shown else kind
@@ -186,9 +214,11 @@ def _is_new(kind: str, argument: str, value: Value) -> bool:
 
 
 def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
-    """The values that are modules, and what is fetched from them: value → the first that is the same parameter.
+    """The values that are modules, and what is fetched from them: value → the first that is the
+    same parameter.
 
-    Parameters are in the order in which the modules declare them. Nothing if a module is used for something else.
+    Parameters are in the order in which the modules declare them. Nothing if a module is used for
+    something else.
     """
     modules = [v for v in graph.inputs() if isinstance(v.type(), ClassType)]
     paths: dict[Value, tuple[tuple[int, str], ...]] = dict.fromkeys(modules, ())
@@ -199,7 +229,10 @@ def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
             if user.kind() != "prim::GetAttr":
                 return [], {}
             name, value = user.s("name"), user.output()
-            path = (*paths[module], (declared.index(name) if name in declared else len(found), name))
+            path = (
+                *paths[module],
+                (declared.index(name) if name in declared else len(found), name),
+            )
             if isinstance(value.type(), ClassType):
                 paths[value] = path
                 modules.append(value)
@@ -210,7 +243,9 @@ def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
 
 
 def value_names(graph: Graph) -> dict[Value, str]:
-    """The names of 1.0.1: the last to be called `x` is x, those before it are x.1, x.2, ... Loops do not name what they carry."""
+    """The names of 1.0.1: the last to be called `x` is x, those before it are x.1, x.2, ... Loops
+    do not name what they carry.
+    """
     owners: dict[str, Value] = {}
     for value in _naming_order(graph.block()):
         if not value.hasDebugName():
@@ -257,8 +292,11 @@ def _tensor_type(type: TensorType) -> str:
     name = "Byte" if type.dtype() is bool_ else name
     if sizes is None or strides is None:
         return f"{name}({', '.join(['*'] * rank)})"
-    steps = zip(sizes, strides, [size * stride for size, stride in zip(sizes[1:], strides[1:])] + [1])
-    return f"{name}({', '.join(f'{size}' if stride == expected else f'{size}!' for size, stride, expected in steps)})"
+    steps = zip(
+        sizes, strides, [size * stride for size, stride in zip(sizes[1:], strides[1:])] + [1]
+    )
+    shown = (f"{size}" if stride == expected else f"{size}!" for size, stride, expected in steps)
+    return f"{name}({', '.join(shown)})"
 
 
 def attribute_text(kind: str, value: Any) -> str:

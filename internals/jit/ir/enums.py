@@ -1,11 +1,14 @@
-"""Dtypes, layouts and memory formats in the IR: numbers (`c10/core/ScalarType.h`, `Layout.h`, `MemoryFormat.h`).
+"""Dtypes, layouts and memory formats in the IR: numbers (`c10/core/ScalarType.h`, `Layout.h`,
+`MemoryFormat.h`).
 
     enum_code(internals.float32)         6
     OBJECTS["ScalarType"][6]             internals.float32
 
-They become numbers where Python hands them to a graph, and objects again at the door of the operator.
+They become numbers where Python hands them to a graph, and objects again at the door of the
+operator.
 
-How the real one differs: they are C++ enums, so nothing has to be converted; schemas alone know what such an int means.
+How the real one differs: they are C++ enums, so nothing has to be converted; schemas alone know
+what such an int means.
 """
 
 from __future__ import annotations
@@ -19,10 +22,19 @@ OBJECTS: dict[str, dict[int, Any]] = {
     "ScalarType": dict(BY_CODE),
     "Layout": {0: formats.strided},
     "MemoryFormat": dict(
-        enumerate((formats.contiguous_format, formats.preserve_format, formats.channels_last, formats.channels_last_3d))
+        enumerate(
+            (
+                formats.contiguous_format,
+                formats.preserve_format,
+                formats.channels_last,
+                formats.channels_last_3d,
+            )
+        )
     ),
 }
-_CODES = {value: code for name in ("Layout", "MemoryFormat") for code, value in OBJECTS[name].items()}
+_CODES = {
+    value: code for name in ("Layout", "MemoryFormat") for code, value in OBJECTS[name].items()
+}
 
 
 def enum_code(value: Any) -> int | None:

@@ -1,7 +1,8 @@
 """A graph: a function as data (`torch/csrc/jit/ir/ir.h`, `struct Graph`).
 
-Its body is a block. Beside it a graph keeps what is common to all its nodes: the numbers and names of values, the place where
-new nodes go (the insert point), and the scope and source range they are given.
+Its body is a block. Beside it a graph keeps what is common to all its nodes: the numbers and names
+of values, the place where new nodes go (the insert point), and the scope and source range they are
+given.
 
     g = Graph()
     x = g.addInput("x")
@@ -83,20 +84,27 @@ class Graph:
     # Making nodes
 
     def create(self, kind: str, inputs: Sequence[Value] | int = (), num_outputs: int = 1) -> Node:
-        """A node in no block yet, its outputs of type Tensor. `create(kind, 2)` has two outputs and no inputs."""
+        """A node in no block yet, its outputs of type Tensor. `create(kind, 2)` has two outputs and
+        no inputs.
+        """
         if isinstance(inputs, int):
             return self.create(kind, (), inputs)
         node = Node(self, kind)
         for v in inputs:
             if not isinstance(v, Value):
-                raise TypeError(f"the inputs of a node are Values, not {type(v).__name__}: see Graph.insertConstant")
+                raise TypeError(
+                    f"the inputs of a node are Values, not {type(v).__name__}: see "
+                    "Graph.insertConstant"
+                )
             node.addInput(v)
         for _ in range(num_outputs):
             node.addOutput()
         return node
 
     def createClone(self, node: Node, value_map: ValueMap, copy_blocks: bool = True) -> Node:
-        """A copy of a node of this or another graph, in no block yet; `value_map` says what its inputs are here."""
+        """A copy of a node of this or another graph, in no block yet; `value_map` says what its
+        inputs are here.
+        """
         copy = Node(self, node.kind())
         copy.copyAttributes(node).copyMetadata(node)
         if not node.scopeName():
@@ -122,7 +130,8 @@ class Graph:
         return node.insertBefore(self._insert_before)
 
     def insert(self, kind: str, inputs: Sequence[Any] = (), **attributes: Any) -> Value:
-        """Create a node with one output at the insert point and return the output. Python numbers become constants.
+        """Create a node with one output at the insert point and return the output. Python numbers
+        become constants.
 
         The output's type is what the operator's schema returns, if the kind is an operator's.
         """
@@ -141,7 +150,9 @@ class Graph:
         return insert_constant(self, value, type)
 
     def insertGraph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Insert copies of the nodes of `callee`, its inputs being `inputs`; returns what its outputs are here."""
+        """Insert copies of the nodes of `callee`, its inputs being `inputs`; returns what its
+        outputs are here.
+        """
         here = dict(zip(callee.inputs(), inputs, strict=True))
         for n in callee.nodes():
             copy = self.insertNode(self.createClone(n, here.__getitem__))
@@ -195,7 +206,9 @@ class Graph:
     # Checking and showing
 
     def lint(self) -> None:
-        """Raises `VerificationError` when something is not as it must be in every graph (`verifier.py`)."""
+        """Raises `VerificationError` when something is not as it must be in every graph
+        (`verifier.py`).
+        """
         from .verifier import verify
 
         verify(self)
@@ -205,7 +218,9 @@ class Graph:
         return graph_text(self, print_source_ranges)
 
     def dump(self, style: Text = "today") -> Text:
-        """The text in today's dialect, or in that of PyTorch 1.0.1, which the talk shows (`style="1.0.1"`)."""
+        """The text in today's dialect, or in that of PyTorch 1.0.1, which the talk shows
+        (`style="1.0.1"`).
+        """
         if style == "1.0.1":
             from .dialect_101 import graph_text_101
 

@@ -1,14 +1,16 @@
-"""Reads what stands behind `=` in a node's brackets: `value=1.`, `value=(1, "a")`, `types=[int, Tensor]`, `value={2}`.
+"""Reads what stands behind `=` in a node's brackets: `value=1.`, `value=(1, "a")`, `types=[int,
+Tensor]`, `value={2}`.
 
-Numbers, strings, lists, tuples, dicts, types and tensors each have a spelling of their own, so that mostly the text tells which
-kind of attribute it is. Where it does not, the type of the node's output does: 1 is True for a `bool`.
+Numbers, strings, lists, tuples, dicts, types and tensors each have a spelling of their own, so that
+mostly the text tells which kind of attribute it is. Where it does not, the type of the node's
+output does: 1 is True for a `bool`.
 
-A tensor of one element prints as `{2}`, one of up to ten with all its elements (to four places) and its type, a larger one as
-`<Tensor>`: what cannot be read back as it was. So tensors are read only when asked to (`parse_tensor_constants`); a `<Tensor>`
-is then filled with zeros.
+A tensor of one element prints as `{2}`, one of up to ten with all its elements (to four places) and
+its type, a larger one as `<Tensor>`: what cannot be read back as it was. So tensors are read only
+when asked to (`parse_tensor_constants`); a `<Tensor>` is then filled with zeros.
 
-How the real one differs (`torch/csrc/jit/ir/irparser.cpp`): it cannot read tuples, dicts, complex numbers nor tensors with their
-elements, and leaves the memory of a `<Tensor>` as it happens to be.
+How the real one differs (`torch/csrc/jit/ir/irparser.cpp`): it cannot read tuples, dicts, complex
+numbers nor tensors with their elements, and leaves the memory of a `<Tensor>` as it happens to be.
 """
 
 from __future__ import annotations
@@ -27,14 +29,31 @@ from .graph import Graph
 from .node import Node
 from .tensor_type import TensorType
 from .type_parser import DTYPES, TypeParser
-from .types import BoolType, ComplexType, DeviceObjType, DictType, FloatType, ListType, OptionalType, TupleType, Type
+from .types import (
+    BoolType,
+    ComplexType,
+    DeviceObjType,
+    DictType,
+    FloatType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+)
 
-WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+WORDS: dict[str, Any] = {
+    "True": True,
+    "False": False,
+    "None": None,
+    "inf": float("inf"),
+    "nan": float("nan"),
+}
 NUMBERS: dict[type[Type], type] = {BoolType: bool, FloatType: float, ComplexType: complex}
 
 # The elements of a tensor as C++ prints them, then device, type and sizes.
 _ELEMENTS = re.compile(
-    r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) =|-?(?:inf|nan)|\*|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
+    r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) "
+    r"=|-?(?:inf|nan)|\*|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
     r"(?P<device>CPU|CUDA)(?P<dtype>[A-Z]\w*)Type\{(?P<sizes>[\d,]*)\} \]"
 )
 _EMPTY_OF = re.compile(r"\([^()]*,(?=\s*(?:\[\]|\{\})\))")
@@ -49,7 +68,9 @@ class LiteralParser:
         self.reader, self.types, self.tensors = reader, types, tensors
 
     def set_attribute(self, node: Node, name: str, expected: Type | None) -> None:
-        """Read a value and make it the attribute `name`. `expected` is the type of a constant's output, else None."""
+        """Read a value and make it the attribute `name`. `expected` is the type of a constant's
+        output, else None.
+        """
         value = self.value(expected)
         if isinstance(value, device):
             value = str(value)
@@ -142,7 +163,9 @@ class LiteralParser:
         elements = expected.elements if isinstance(expected, TupleType) else ()
         reader.expect("(")
         while not reader.accept(")"):
-            values.append(self.value(elements[len(values)] if len(values) < len(elements) else None))
+            values.append(
+                self.value(elements[len(values)] if len(values) < len(elements) else None)
+            )
             if not reader.accept(",") and not reader.at(")"):
                 raise reader.expected(")")
         return tuple(values)
@@ -151,7 +174,9 @@ class LiteralParser:
         """`{2}` is a tensor, `{"a": 2}` and `{}` are dicts."""
         reader = self.reader
         opening = reader.expect("{")
-        key_type, value_type = (expected.key, expected.value) if isinstance(expected, DictType) else (None, None)
+        key_type, value_type = (
+            (expected.key, expected.value) if isinstance(expected, DictType) else (None, None)
+        )
         found: dict[Any, Any] = {}
         while not reader.accept("}"):
             key = self.value(key_type)
@@ -167,7 +192,9 @@ class LiteralParser:
     def _element(self, written: Any, place: Token) -> int | float | complex:
         """The one element of a tensor; `(1,2)` is a complex number."""
         parts = written if isinstance(written, tuple) and len(written) == 2 else (written,)
-        if not all(isinstance(p, (int, float) if len(parts) == 2 else (int, float, complex)) for p in parts):
+        if not all(
+            isinstance(p, (int, float) if len(parts) == 2 else (int, float, complex)) for p in parts
+        ):
             raise self.reader.error("a number is expected between the braces of a tensor", place)
         return complex(*parts) if len(parts) == 2 else parts[0]
 
@@ -188,7 +215,9 @@ class LiteralParser:
         self._allow_tensor(start, "Tensor constant encountered")
         reader.expect(">")
         if not isinstance(expected, TensorType) or expected.sizes() is None:
-            raise reader.error("a <Tensor> needs the sizes in the type of the value, like Float(2, 3)", token)
+            raise reader.error(
+                "a <Tensor> needs the sizes in the type of the value, like Float(2, 3)", token
+            )
         return _filled(0, expected)
 
     def _elements(self, match: re.Match[str], expected: Type | None) -> Any:
@@ -206,7 +235,8 @@ class LiteralParser:
             n *= s
         if kind is None or len(values) != n:
             raise self.reader.error(
-                f"cannot read a tensor of type {match['dtype']} with {n} elements", self.reader.previous
+                f"cannot read a tensor of type {match['dtype']} with {n} elements",
+                self.reader.previous,
             )
         if not kind.is_floating_point and not kind.is_complex:
             values = [int(v) for v in values]
@@ -228,7 +258,15 @@ class LiteralParser:
 
 def kind_of(value: Any) -> str:
     """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ..."""
-    kinds = ((int, "i"), (float, "f"), (complex, "c"), (str, "s"), (TensorImpl, "t"), (Type, "ty"), (Graph, "g"))
+    kinds = (
+        (int, "i"),
+        (float, "f"),
+        (complex, "c"),
+        (str, "s"),
+        (TensorImpl, "t"),
+        (Type, "ty"),
+        (Graph, "g"),
+    )
     for python, kind in kinds:
         if isinstance(value, python):
             return kind
@@ -250,7 +288,9 @@ def _numbers(body: str) -> list[float]:
 
 
 def _filled(number: Any, expected: Type | None) -> Any:
-    """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows them."""
+    """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows
+    them.
+    """
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
     t = fn.full(known.sizes() or [], fill_value=number, dtype=kind, device=known.device())

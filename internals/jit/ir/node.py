@@ -1,14 +1,15 @@
 """A node: one operation of a graph (`torch/csrc/jit/ir/ir.h`, `struct Node`).
 
-A node has a kind (`aten::add`), inputs, outputs, attributes, and blocks when it is control flow: an If has one for each
-answer, a Loop one for its body. Nodes of a block form a doubly linked list in the order they run in, so that inserting,
-moving and removing are cheap; a position number on each answers "does this one come before that one?".
+A node has a kind (`aten::add`), inputs, outputs, attributes, and blocks when it is control flow: an
+If has one for each answer, a Loop one for its body. Nodes of a block form a doubly linked list in
+the order they run in, so that inserting, moving and removing are cheap; a position number on each
+answers "does this one come before that one?".
 
-Which overload a node means is not written down: it follows from the kind and the types of the inputs. `operator()` finds it
-and remembers until one of them changes.
+Which overload a node means is not written down: it follows from the kind and the types of the
+inputs. `operator()` finds it and remembers until one of them changes.
 
-How the real one differs: the same, in C++; positions are spaced so that most insertions need no renumbering, here a block is
-renumbered when somebody asks after a change.
+How the real one differs: the same, in C++; positions are spaced so that most insertions need no
+renumbering, here a block is renumbered when somebody asks after a change.
 """
 
 from __future__ import annotations
@@ -29,15 +30,20 @@ if TYPE_CHECKING:
 
 
 class Node(HasAttributes):
-    """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or `Block.appendNode`.
+    """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or
+    `Block.appendNode`.
 
-    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an inlined node came here,
-    outermost first: where each call stood, and the name of the function called. `debug_handle` is a number that a node shares
-    with its copies and with what a pass puts in its place: by it a node can be followed through all phases.
+    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an
+    inlined node came here, outermost first: where each call stood, and the name of the function
+    called. `debug_handle` is a number that a node shares with its copies and with what a pass puts
+    in its place: by it a node can be followed through all phases.
     """
 
-    __slots__ = ("graph", "_kind", "_inputs", "_outputs", "_blocks", "_attributes", "_block", "_prev", "_next", "_position",
-                 "_scope", "_range", "_operator", "pyobj", "callstack", "debug_handle", "__weakref__")  # fmt: skip
+    __slots__ = (
+        "graph", "_kind", "_inputs", "_outputs", "_blocks", "_attributes", "_block", "_prev",
+        "_next", "_position", "_scope", "_range", "_operator", "pyobj", "callstack", "debug_handle",
+        "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph, self._kind = graph, kind
@@ -80,15 +86,21 @@ class Node(HasAttributes):
         return self._inputs[i]
 
     def input(self, i: int | None = None) -> Value:
-        """Input number `i`; without a number, the only one. Raises RuntimeError when it isn't the only one."""
+        """Input number `i`; without a number, the only one. Raises RuntimeError when it isn't the
+        only one.
+        """
         if i is None:
             if len(self._inputs) != 1:
-                raise RuntimeError(f"{self._kind} has {len(self._inputs)} inputs, not one; say which")
+                raise RuntimeError(
+                    f"{self._kind} has {len(self._inputs)} inputs, not one; say which"
+                )
             i = 0
         return self._inputs[i]
 
     def namedInput(self, name: str) -> Value:
-        """The input for the schema's argument `name`. Raises RuntimeError when there is no such argument."""
+        """The input for the schema's argument `name`. Raises RuntimeError when there is no such
+        argument.
+        """
         schema = self.schema()
         for argument, value in zip(schema.arguments if schema else (), self._inputs):
             if argument.name == name:
@@ -137,7 +149,8 @@ class Node(HasAttributes):
     def _renumber_uses(self, first: int, by: int) -> None:
         for i in range(first, len(self._inputs)):
             uses = self._inputs[i]._uses
-            uses[uses.index(Use(self, i))] = Use(self, -i - 1)  # a mark: the numbers below overlap the old ones
+            # a mark: the numbers below overlap the old ones
+            uses[uses.index(Use(self, i))] = Use(self, -i - 1)
         for i in range(first, len(self._inputs)):
             uses = self._inputs[i]._uses
             uses[uses.index(Use(self, -i - 1))] = Use(self, i + by)
@@ -154,10 +167,14 @@ class Node(HasAttributes):
         return self._outputs[i]
 
     def output(self, i: int | None = None) -> Value:
-        """Output number `i`; without a number, the only one. Raises RuntimeError when it isn't the only one."""
+        """Output number `i`; without a number, the only one. Raises RuntimeError when it isn't the
+        only one.
+        """
         if i is None:
             if len(self._outputs) != 1:
-                raise RuntimeError(f"{self._kind} has {len(self._outputs)} outputs, not one; say which")
+                raise RuntimeError(
+                    f"{self._kind} has {len(self._outputs)} outputs, not one; say which"
+                )
             i = 0
         return self._outputs[i]
 
@@ -176,13 +193,17 @@ class Node(HasAttributes):
         """Raises RuntimeError while somebody uses it."""
         value = self._outputs[i]
         if value._uses:
-            raise RuntimeError(f"%{value.debugName()} cannot be erased: it is used by {value._uses[0].user.kind()}")
+            raise RuntimeError(
+                f"%{value.debugName()} cannot be erased: it is used by {value._uses[0].user.kind()}"
+            )
         value.setDebugName("")
         del self._outputs[i]
         self._number_outputs()
 
     def permuteOutputs(self, order: list[int]) -> None:
-        """Output `order[0]` becomes the first, and so on; everybody goes on using the values they used."""
+        """Output `order[0]` becomes the first, and so on; everybody goes on using the values they
+        used.
+        """
         self._outputs = [self._outputs[i] for i in order]
         self._number_outputs()
 
@@ -253,7 +274,9 @@ class Node(HasAttributes):
         self.insertAfter(other)
 
     def isBefore(self, other: Node) -> bool:
-        """Whether this node runs before `other`, comparing the enclosing nodes in their first common block."""
+        """Whether this node runs before `other`, comparing the enclosing nodes in their first
+        common block.
+        """
         if self is other:
             return False
         mine, theirs = {id(n._block): n for n in self._chain()}, other._chain()
@@ -276,7 +299,8 @@ class Node(HasAttributes):
         for v in self._outputs:
             if v._uses:
                 raise RuntimeError(
-                    f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} cannot be destroyed"
+                    f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} "
+                    "cannot be destroyed"
                 )
         if self._block is not None:
             place = self.owningGraph().insertPoint()
@@ -313,7 +337,8 @@ class Node(HasAttributes):
         self._prev, self._next = before, after
         before._next = after._prev = self
         self._position = (before._position + after._position) // 2
-        if not before._position < self._position < after._position:  # no number left between the two
+        if not before._position < self._position < after._position:
+            # no number left between the two
             self._block._numbered = False
         return self
 
@@ -325,7 +350,9 @@ class Node(HasAttributes):
     # What it means
 
     def operator(self) -> Operator | None:
-        """The overload this node calls; None for control flow and for kinds that are not operators."""
+        """The overload this node calls; None for control flow and for kinds that are not
+        operators.
+        """
         if self._operator is _UNKNOWN:
             from internals.jit.operators.registry import operator_for
 
@@ -337,7 +364,9 @@ class Node(HasAttributes):
         return found.schema if found else None
 
     def matches(self, schema: str) -> bool:
-        """Whether this is a call of the operator written so: `aten::add`, `aten::add.Tensor`, or a whole schema."""
+        """Whether this is a call of the operator written so: `aten::add`, `aten::add.Tensor`, or a
+        whole schema.
+        """
         name, _, rest = schema.partition("(")
         kind, _, overload = name.partition(".")
         if kind != self._kind:
@@ -345,7 +374,9 @@ class Node(HasAttributes):
         if not overload and not rest:
             return True
         mine = self.schema()
-        return mine is not None and (str(mine) == schema if rest else mine.overload_name == overload)
+        return mine is not None and (
+            str(mine) == schema if rest else mine.overload_name == overload
+        )
 
     def isNondeterministic(self) -> bool:
         from internals.jit.operators.properties import is_nondeterministic
@@ -359,7 +390,11 @@ class Node(HasAttributes):
 
     def mustBeNone(self) -> bool:
         """Whether this is the constant None."""
-        return self._kind == "prim::Constant" and not self._attributes and self.output().type().kind() == "NoneType"
+        return (
+            self._kind == "prim::Constant"
+            and not self._attributes
+            and self.output().type().kind() == "NoneType"
+        )
 
     def _forget_operator(self) -> None:
         self._operator = _UNKNOWN

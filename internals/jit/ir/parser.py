@@ -6,14 +6,16 @@
       return (%y)
     ''')
 
-What `str(graph)` prints, here or in real PyTorch, is read again, down to numbers and names of values, scopes, source positions
-and the graphs of fusion groups, so that `str(parse_ir(str(g))) == str(g)`. The shorthand of a hand-written graph is accepted
-too: a value without type is a Tensor, a node without results needs no `=`, and indentation does not matter.
+What `str(graph)` prints, here or in real PyTorch, is read again, down to numbers and names of
+values, scopes, source positions and the graphs of fusion groups, so that `str(parse_ir(str(g))) ==
+str(g)`. The shorthand of a hand-written graph is accepted too: a value without type is a Tensor, a
+node without results needs no `=`, and indentation does not matter.
 
-The grammar of nodes is in this file, that of types in `type_parser.py`, of attributes in `literal_parser.py`.
+The grammar of nodes is in this file, that of types in `type_parser.py`, of attributes in
+`literal_parser.py`.
 
-How the real one differs: it drops names, numbers, scopes and source positions, does not read the graphs of groups, nor types of
-modules, and a value of one arm of an If can be used in the other.
+How the real one differs: it drops names, numbers, scopes and source positions, does not read the
+graphs of groups, nor types of modules, and a value of one arm of an If can be used in the other.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ _POSITION = re.compile(r"(.+):(\d+):(\d+)$")
 def parse_ir(input: str, parse_tensor_constants: bool = False) -> Graph:
     """The graph that `input` is the text of. `torch._C.parse_ir` has the same signature.
 
-    Tensors in the text are read only with `parse_tensor_constants`, because they may be rounded or left out there. Raises
-    RuntimeError, with line and place, where the text is not a graph's.
+    Tensors in the text are read only with `parse_tensor_constants`, because they may be rounded or
+    left out there. Raises RuntimeError, with line and place, where the text is not a graph's.
     """
     parser = GraphParser(input, parse_tensor_constants)
     graph = parser.graph()
@@ -167,7 +169,9 @@ class OneGraph:
         token = self.reader.expect_kind(VALUE)
         return token, self.parser.types.parse().type if self.reader.accept(":") else None
 
-    def _define(self, value: Value, token: Token, type: Type | None, values: ChainMap[str, Value]) -> None:
+    def _define(
+        self, value: Value, token: Token, type: Type | None, values: ChainMap[str, Value]
+    ) -> None:
         name = token.text[1:]
         if type is not None:
             value.setType(type)
@@ -201,7 +205,8 @@ class OneGraph:
         reader = self.reader
         if (
             not reader.at("with")
-            or "".join(self.reader.text[reader.lookahead().start :].split(None, 1)[:1]) != node.kind()
+            or "".join(self.reader.text[reader.lookahead().start :].split(None, 1)[:1])
+            != node.kind()
         ):
             return
         reader.next()

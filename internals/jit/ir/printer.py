@@ -6,10 +6,12 @@
       %y : Tensor = aten::add(%x.1, %n.1, %3) # f.py:3:8
       return (%y)
 
-Blocks are indented under their node; graphs held by nodes (fusion groups) follow, as `with prim::FusionGroup_0 = graph(...)`.
-Real PyTorch reads this text with `torch._C.parse_ir`, and `parse_ir` here reads PyTorch's.
+Blocks are indented under their node; graphs held by nodes (fusion groups) follow, as `with
+prim::FusionGroup_0 = graph(...)`. Real PyTorch reads this text with `torch._C.parse_ir`, and
+`parse_ir` here reads PyTorch's.
 
-How the real one differs: `str(False)` there leaves the source comments inside blocks; here it omits them all.
+How the real one differs: `str(False)` there leaves the source comments inside blocks; here it omits
+them all.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ MOST_ELEMENTS_SHOWN = 10
 
 
 class GraphLine(NamedTuple):
-    """A line of a graph's text, and the node that it is of: of the inputs and of a block's first line, the block's `prim::Param`;
-    of what a graph or block returns, its `prim::Return`."""
+    """A line of a graph's text, and the node that it is of: of the inputs and of a block's first
+    line, the block's `prim::Param`; of what a graph or block returns, its `prim::Return`."""
 
     text: str
     node: Node
@@ -64,14 +66,23 @@ def node_text(node: Node) -> str:
     return "".join(f"{line.text}\n" for line in _node_lines(node, 0, True, None))
 
 
-def _node_lines(node: Node, level: int, ranges: bool, groups: list[Node] | None) -> Iterator[GraphLine]:
-    line = f"{'  ' * level}{', '.join(map(_typed, node._outputs))} = {_call(node, groups)}({_names(node._inputs)})"
+def _node_lines(
+    node: Node, level: int, ranges: bool, groups: list[Node] | None
+) -> Iterator[GraphLine]:
+    line = (
+        f"{'  ' * level}{', '.join(map(_typed, node._outputs))} = "
+        f"{_call(node, groups)}({_names(node._inputs)})"
+    )
     if node.scopeName():
         line += f", scope: {node.scopeName()}"
-    where = node.sourceRange().file_line_col() if ranges and node.sourceRange() is not None else None
+    where = (
+        node.sourceRange().file_line_col() if ranges and node.sourceRange() is not None else None
+    )
     yield GraphLine(line + (f" # {where[0]}:{where[1]}:{where[2]}" if where else ""), node)
     for i, b in enumerate(node._blocks):
-        yield GraphLine(f"{'  ' * (level + 1)}block{i}({', '.join(map(_typed, b.inputs()))}):", b.paramNode())
+        yield GraphLine(
+            f"{'  ' * (level + 1)}block{i}({', '.join(map(_typed, b.inputs()))}):", b.paramNode()
+        )
         for n in b.nodes():
             yield from _node_lines(n, level + 2, ranges, groups)
         yield GraphLine(f"{'  ' * (level + 2)}-> ({_names(b.outputs())})", b.returnNode())
@@ -88,7 +99,11 @@ def _call(node: Node, groups: list[Node] | None) -> str:
     if groups is not None and "Subgraph" in names:
         name += f"_{len(groups)}"
         groups.append(node)
-        names = [] if node.kind() == "prim::DifferentiableGraph" else [n for n in names if n != "Subgraph"]
+        names = (
+            []
+            if node.kind() == "prim::DifferentiableGraph"
+            else [n for n in names if n != "Subgraph"]
+        )
     if not names:
         return name
     return f"{name}[{', '.join(f'{n}={attribute_text(node, n)}' for n in names)}]"
@@ -115,7 +130,8 @@ def value_text(value: Any) -> str:
     if isinstance(value, float):
         return float_text(value)
     if isinstance(value, complex):
-        return f"{float_text(value.real)}{'' if math.copysign(1, value.imag) < 0 else '+'}{float_text(value.imag)}j"
+        plus = "" if math.copysign(1, value.imag) < 0 else "+"
+        return f"{float_text(value.real)}{plus}{float_text(value.imag)}j"
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, Device):
@@ -130,19 +146,27 @@ def value_text(value: Any) -> str:
 
 
 def float_text(value: float) -> str:
-    """All the digits needed to read the same number back; a dot marks whole numbers: `1.`, `0.10000000000000001`."""
+    """All the digits needed to read the same number back; a dot marks whole numbers: `1.`,
+    `0.10000000000000001`.
+    """
     if math.isfinite(value) and abs(value) < 1e10 and value == int(value):
         return f"{'-' if math.copysign(1, value) < 0 else ''}{abs(int(value))}."
     return f"{value:.17g}"
 
 
-_ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
-            "\t": "\\t", "\v": "\\v"}  # fmt: skip
+_ESCAPES = {
+    "\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n",
+    "\r": "\\r", "\t": "\\t", "\v": "\\v",
+}  # fmt: skip
 
 
 def quoted(text: str) -> str:
-    """A C string: bytes that are not printable ASCII as three octal digits (`c10::printQuotedString`)."""
-    shown = (_ESCAPES.get(chr(b)) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode())
+    """A C string: bytes that are not printable ASCII as three octal digits
+    (`c10::printQuotedString`).
+    """
+    shown = (
+        _ESCAPES.get(chr(b)) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()
+    )
     return f'"{"".join(shown)}"'
 
 
@@ -158,14 +182,21 @@ def tensor_literal(t: Any) -> str:
     n = t.numel()
     if n == 1:
         value = host_array(t).reshape(()).item()
-        shown = f"{value:.6g}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
+        shown = (
+            f"{value:.6g}"
+            if isinstance(value, float)
+            else str(int(value) if isinstance(value, bool) else value)
+        )
         return "{" + shown + "}"
     return tensor_text(t).replace("\n", " ") if n <= MOST_ELEMENTS_SHOWN else "<Tensor>"
 
 
 def _typed(value: Value) -> str:
     type = value.type()
-    return f"%{value.debugName()} : {'Function' if isinstance(type, FunctionType) else type.repr_str()}"
+    return (
+        f"%{value.debugName()} : "
+        f"{'Function' if isinstance(type, FunctionType) else type.repr_str()}"
+    )
 
 
 def _names(values: Iterable[Value]) -> str:

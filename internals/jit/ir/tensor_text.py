@@ -1,4 +1,5 @@
-"""A tensor as C++ prints it: in graphs, small tensor constants look so (`aten/src/ATen/core/Formatting.cpp`).
+"""A tensor as C++ prints it: in graphs, small tensor constants look so
+(`aten/src/ATen/core/Formatting.cpp`).
 
      1.0000  2.5000
      3.0000  4.0000
@@ -24,7 +25,9 @@ def tensor_text(t: Any) -> str:
     """The elements in columns, then the type and the sizes."""
     a = np.asarray(host_array(t))
     sizes = tuple(int(s) for s in t.size())
-    kind = f"[ {t.device.type.upper()}{SCALAR_TYPE_NAME[t.dtype]}Type{{{','.join(map(str, sizes))}}} ]"
+    kind = (
+        f"[ {t.device.type.upper()}{SCALAR_TYPE_NAME[t.dtype]}Type{{{','.join(map(str, sizes))}}} ]"
+    )
     if not sizes:
         return f"{_general(float(a))}\n{kind}"
     if not a.size:
@@ -68,7 +71,10 @@ def _matrix(a: np.ndarray[Any, Any], indent: int) -> str:
             text += ("\n" if first else "") + f"Columns {first + 1} to {last}" + " " * indent
         if scale != 1:
             text += _scale_line(scale) + " " * indent
-        rows = [" ".join(show(v / scale).rjust(width) for v in row) for row in a[:, first:last].astype(float)]
+        rows = [
+            " ".join(show(v / scale).rjust(width) for v in row)
+            for row in a[:, first:last].astype(float)
+        ]
         text += ("\n" + " " * (indent + (scale != 1))).join(rows) + "\n"
     return text
 

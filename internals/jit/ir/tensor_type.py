@@ -1,10 +1,12 @@
-"""The type of a tensor: whatever is known of it before it exists (`aten/src/ATen/core/tensor_type.cpp`).
+"""The type of a tensor: whatever is known of it before it exists
+(`aten/src/ATen/core/tensor_type.cpp`).
 
-`TensorType()` knows nothing and prints as `Tensor`. A trace knows everything: `Float(2, 3, strides=[3, 1], requires_grad=0,
-device=cpu)`. In between, a size that is not known prints as `*`: the executor specialises its plans to `Float(*, *)`.
+`TensorType()` knows nothing and prints as `Tensor`. A trace knows everything: `Float(2, 3,
+strides=[3, 1], requires_grad=0, device=cpu)`. In between, a size that is not known prints as `*`:
+the executor specialises its plans to `Float(*, *)`.
 
-How the real one differs: sizes may be symbols (`SS(-1)`), kept equal through a graph by shape analysis; and strides carry
-whether the tensor is dense.
+How the real one differs: sizes may be symbols (`SS(-1)`), kept equal through a graph by shape
+analysis; and strides carry whether the tensor is dense.
 """
 
 from __future__ import annotations
@@ -24,12 +26,22 @@ Sizes = tuple["int | None", ...]
 
 
 class TensorType(Type):
-    """`sizes` is None when the number of dimensions is not known, an entry of it None when that size is not.
+    """`sizes` is None when the number of dimensions is not known, an entry of it None when that
+    size is not.
 
-    `inferred` marks the Tensor of a parameter without annotation, for messages; it does not count for equality.
+    `inferred` marks the Tensor of a parameter without annotation, for messages; it does not count
+    for equality.
     """
 
-    __slots__ = ("_dtype", "_device", "_sizes", "_strides", "_requires_grad", "undefined", "inferred")
+    __slots__ = (
+        "_dtype",
+        "_device",
+        "_sizes",
+        "_strides",
+        "_requires_grad",
+        "undefined",
+        "inferred",
+    )
     name = "Tensor"
 
     def __init__(
@@ -62,7 +74,14 @@ class TensorType(Type):
         return cls(t.dtype, t.device, tuple(t.size()), tuple(t.stride()), t.requires_grad)
 
     def parts(self) -> tuple[Any, ...]:
-        return self._dtype, self._device, self._sizes, self._strides, self._requires_grad, self.undefined
+        return (
+            self._dtype,
+            self._device,
+            self._sizes,
+            self._strides,
+            self._requires_grad,
+            self.undefined,
+        )
 
     def dtype(self) -> DType | None:
         return self._dtype
@@ -91,13 +110,18 @@ class TensorType(Type):
         return _complete(self._strides)
 
     def isComplete(self) -> bool:
-        """Whether dtype, device, sizes and strides are all known (`CompleteTensorType` in 1.0.1)."""
+        """Whether dtype, device, sizes and strides are all known (`CompleteTensorType` in
+        1.0.1).
+        """
         known = self._dtype is not None and self._device is not None
         return known and self.sizes() is not None and self.strides() is not None
 
     def with_(self, **changes: Any) -> TensorType:
         """A copy with some of `dtype device sizes strides requires_grad undefined` replaced."""
-        now = {name: getattr(self, f"_{name}") for name in ("dtype", "device", "sizes", "strides", "requires_grad")}
+        now = {
+            name: getattr(self, f"_{name}")
+            for name in ("dtype", "device", "sizes", "strides", "requires_grad")
+        }
         return TensorType(**{**now, "undefined": self.undefined, **changes})
 
     def with_sizes(self, sizes: Sequence[int | None]) -> TensorType:
@@ -107,13 +131,21 @@ class TensorType(Type):
         return self.with_(dtype=d)
 
     def dimensionedOnly(self) -> TensorType:
-        """What 1.0.1 specialises on: dtype, device, rank and requires_grad, without sizes and strides."""
-        return self.with_(sizes=None if self._sizes is None else [None] * len(self._sizes), strides=None)
+        """What 1.0.1 specialises on: dtype, device, rank and requires_grad, without sizes and
+        strides.
+        """
+        return self.with_(
+            sizes=None if self._sizes is None else [None] * len(self._sizes), strides=None
+        )
 
     def merge(self, other: TensorType) -> TensorType:
         """What both types agree on."""
         sizes = strides = None
-        if self._sizes is not None and other._sizes is not None and len(self._sizes) == len(other._sizes):
+        if (
+            self._sizes is not None
+            and other._sizes is not None
+            and len(self._sizes) == len(other._sizes)
+        ):
             sizes = [a if a == b else None for a, b in zip(self._sizes, other._sizes)]
             if self._strides is not None and other._strides is not None:
                 strides = [a if a == b else None for a, b in zip(self._strides, other._strides)]
@@ -151,7 +183,8 @@ _verbosity = 3
 
 @contextmanager
 def type_verbosity(level: int) -> Iterator[None]:
-    """How much graphs tell of a tensor: 1 `Float(2, 3)`, 2 also strides, 3 also requires_grad and device.
+    """How much graphs tell of a tensor: 1 `Float(2, 3)`, 2 also strides, 3 also requires_grad and
+    device.
 
     PyTorch reads it from the environment variable PYTORCH_JIT_TYPE_VERBOSITY.
     """

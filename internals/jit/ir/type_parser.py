@@ -1,13 +1,17 @@
-"""Reads types, as graphs print them and as schemas spell them (`torch/csrc/jit/frontend/schema_type_parser.cpp`).
+"""Reads types, as graphs print them and as schemas spell them
+(`torch/csrc/jit/frontend/schema_type_parser.cpp`).
 
-`parse_type("Dict(str, int[])?")` gives a `Type`. A schema may add to a type what is not part of it: an alias annotation,
-`Tensor(a!)`, and for a list the length to which a single element is repeated, `int[2]`. `TypeParser.parse` returns them beside
-the type. A graph adds what is known of a tensor: `Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`.
+`parse_type("Dict(str, int[])?")` gives a `Type`. A schema may add to a type what is not part of it:
+an alias annotation, `Tensor(a!)`, and for a list the length to which a single element is repeated,
+`int[2]`. `TypeParser.parse` returns them beside the type. A graph adds what is known of a tensor:
+`Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`.
 
-Lower-case names that are no types are type variables: the `t` of `aten::append.t(t[](a!) self, t el) -> t[](a!)`.
+Lower-case names that are no types are type variables: the `t` of `aten::append.t(t[](a!) self, t
+el) -> t[](a!)`.
 
-How the real one differs: it reads the types of schemas and single graphs, but not those of modules (`__torch__.M`), nor all
-that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`); and it knows unions, enums and streams.
+How the real one differs: it reads the types of schemas and single graphs, but not those of modules
+(`__torch__.M`), nor all that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`);
+and it knows unions, enums and streams.
 """
 
 from __future__ import annotations
@@ -26,10 +30,13 @@ from .class_type import ClassType
 from .tensor_type import TensorType
 
 BASE_TYPES: dict[str, t.Type] = {
-    "int": t.IntType.get(), "float": t.FloatType.get(), "bool": t.BoolType.get(), "complex": t.ComplexType.get(),
-    "str": t.StringType.get(), "string": t.StringType.get(), "Scalar": t.NumberType.get(), "number": t.NumberType.get(),
+    "int": t.IntType.get(), "float": t.FloatType.get(), "bool": t.BoolType.get(),
+    "complex": t.ComplexType.get(),
+    "str": t.StringType.get(), "string": t.StringType.get(), "Scalar": t.NumberType.get(),
+    "number": t.NumberType.get(),
     "None": t.NoneType.get(), "NoneType": t.NoneType.get(), "Any": t.AnyType.get(),
-    "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(), "PyObject": t.PyObjectType.get(),
+    "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(),
+    "PyObject": t.PyObjectType.get(),
     "Storage": t.StorageType.get(), "Stream": t.StreamObjType.get(),
     "list": t.AnyListType.get(), "tuple": t.AnyTupleType.get(), "Function": t.FunctionType(),
     # Numbers in the IR, which become objects at the door of the op.
@@ -40,11 +47,14 @@ BASE_TYPES: dict[str, t.Type] = {
 DTYPES = {name: dtype for dtype, name in SCALAR_TYPE_NAME.items()}
 
 
-def parse_type(text: str, *, in_graph: bool = True, classes: dict[str, ClassType] | None = None) -> t.Type:
+def parse_type(
+    text: str, *, in_graph: bool = True, classes: dict[str, ClassType] | None = None
+) -> t.Type:
     """The type that `text` spells. Raises RuntimeError, with the place, when it is none.
 
-    `in_graph=False` reads it as in a schema, where `Tensor(*)` is a tensor that may share memory with anything and not a tensor
-    of one dimension. `classes` are the class types known by name; a name that is not among them is added.
+    `in_graph=False` reads it as in a schema, where `Tensor(*)` is a tensor that may share memory
+    with anything and not a tensor of one dimension. `classes` are the class types known by name; a
+    name that is not among them is added.
     """
     reader = TokenReader(text)
     parsed = TypeParser(reader, in_graph=in_graph, classes=classes).parse()
@@ -54,7 +64,8 @@ def parse_type(text: str, *, in_graph: bool = True, classes: dict[str, ClassType
 
 
 class ParsedType(NamedTuple):
-    """A type with what a schema says beside it. `size` is the N of `int[N]`; `text` is how it was written.
+    """A type with what a schema says beside it. `size` is the N of `int[N]`; `text` is how it was
+    written.
 
     The text tells what the type does not: `ScalarType? dtype` is an `int?` to the compiler.
     """
@@ -69,7 +80,11 @@ class TypeParser:
     """Reads types from a `TokenReader`, leaving it after the last token of the type."""
 
     def __init__(
-        self, reader: TokenReader, *, in_graph: bool = False, classes: dict[str, ClassType] | None = None
+        self,
+        reader: TokenReader,
+        *,
+        in_graph: bool = False,
+        classes: dict[str, ClassType] | None = None,
     ) -> None:
         self.reader, self.in_graph = reader, in_graph
         self.classes = classes if classes is not None else {}
@@ -103,7 +118,9 @@ class TypeParser:
         reader = self.reader
         token = reader.current
         if token.text == "(":
-            return t.TupleType([part.type for part in reader.items("(", ",", ")", self.parse)]), None
+            return t.TupleType(
+                [part.type for part in reader.items("(", ",", ")", self.parse)]
+            ), None
         if token.kind != IDENT:
             raise reader.expected(IDENT)
         name = reader.next().text
@@ -157,7 +174,9 @@ class TypeParser:
     # Tensors
 
     def _tensor(self, name: str) -> TensorType | None:
-        """The tensor type that begins with `name`: `Tensor`, `Float(2, 3)`, `FloatTensor`; None when it is no tensor's."""
+        """The tensor type that begins with `name`: `Tensor`, `Float(2, 3)`, `FloatTensor`; None
+        when it is no tensor's.
+        """
         ranked = DTYPES.get(name)
         dtype = ranked or (DTYPES.get(name.removesuffix("Tensor")) if self.in_graph else None)
         if name != "Tensor" and (dtype is None or not self.in_graph):
@@ -180,7 +199,10 @@ class TypeParser:
         self.reader.items("(", ",", ")", detail)
         strides = known.get("strides")
         if isinstance(strides, list) and len(strides) != len(sizes):
-            raise self.reader.error(f"expected as many strides as sizes but found {len(strides)} for {len(sizes)}", begin)
+            raise self.reader.error(
+                f"expected as many strides as sizes but found {len(strides)} for {len(sizes)}",
+                begin,
+            )
         rank_known = ranked is not None or bool(sizes)
         return TensorType(dtype, sizes=sizes if rank_known else None, **known)  # type: ignore[arg-type]
 
@@ -219,12 +241,16 @@ class TypeParser:
     def _alias_sets(self) -> tuple[str, ...]:
         sets: list[str] = []
         while True:
-            sets.append(WILDCARD if self.reader.accept("*") else self.reader.expect_kind(IDENT).text)
+            sets.append(
+                WILDCARD if self.reader.accept("*") else self.reader.expect_kind(IDENT).text
+            )
             if not self.reader.accept("|"):
                 return (WILDCARD,) if WILDCARD in sets else tuple(sets)
 
     def _container_alias(self, inner: AliasInfo | None) -> AliasInfo | None:
-        """The annotation after `[]`, which holds that of the elements. Writing to those is writing."""
+        """The annotation after `[]`, which holds that of the elements. Writing to those is
+        writing.
+        """
         outer = self._alias()
         if inner is None:
             return outer

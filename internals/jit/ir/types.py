@@ -1,20 +1,24 @@
 """The types of TorchScript values (`aten/src/ATen/core/jit_type.h`, `jit_type_base.h`).
 
-Every value of a graph has one. Types are immutable and compared by value; those without parts are singletons,
-`IntType.get()`. A type has three spellings: `str()`, in messages and schemas (`int[]`, `Dict(str, int)`); `annotation_str`, as
-Python annotates it (`List[int]`); and `repr_str()`, in graphs, where a tensor's type tells all that is known of it
-(`Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`).
+Every value of a graph has one. Types are immutable and compared by value; those without parts are
+singletons, `IntType.get()`. A type has three spellings: `str()`, in messages and schemas (`int[]`,
+`Dict(str, int)`); `annotation_str`, as Python annotates it (`List[int]`); and `repr_str()`, in
+graphs, where a tensor's type tells all that is known of it (`Float(2, 3, strides=[3, 1],
+requires_grad=0, device=cpu)`).
 
-A type has at most `LARGEST` parts, counted as often as they are spelled: `B = Tuple[A, A]`, `C = Tuple[B, B]` and so on would be
-a million in twenty lines, and whatever walks a type would be at it for hours.
+A type has at most `LARGEST` parts, counted as often as they are spelled: `B = Tuple[A, A]`, `C =
+Tuple[B, B]` and so on would be a million in twenty lines, and whatever walks a type would be at it
+for hours.
 
-`isSubtypeOf` says which values may stand where a type is expected: an int for a `Scalar`, an `int` for an `int?`, a tensor of
-known shape for a `Tensor`. Lists and dicts are invariant, because they can be written to.
+`isSubtypeOf` says which values may stand where a type is expected: an int for a `Scalar`, an `int`
+for an `int?`, a tensor of known shape for a `Tensor`. Lists and dicts are invariant, because they
+can be written to.
 
 The tensor type is in `tensor_type.py`, that of modules in `class_type.py`.
 
-How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams), of any size, and types are
-reference counted and compared by structure or by pointer, whichever is cheaper.
+How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams),
+of any size, and types are reference counted and compared by structure or by pointer, whichever is
+cheaper.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ LARGEST, DEEPEST = 1 << 14, 100  # parts of a type, and types inside types
 
 
 class Type:
-    """A TorchScript type. Subclasses give `parts`, what makes two of them equal, and `name`, how they are spelled."""
+    """A TorchScript type. Subclasses give `parts`, what makes two of them equal, and `name`, how
+    they are spelled.
+    """
 
     __slots__ = ("_hash",)
     name = ""
@@ -235,7 +241,9 @@ class SingleElementType(Type):
 
 
 class OptionalType(SingleElementType):
-    """Something or None. `Optional[Optional[T]]` and `Optional[None]` should be made by `optional`, which flattens."""
+    """Something or None. `Optional[Optional[T]]` and `Optional[None]` should be made by `optional`,
+    which flattens.
+    """
 
     __slots__ = ()
 
@@ -326,7 +334,9 @@ class TupleType(Type):
 
     __slots__ = ("elements", "names", "qualified_name", "size", "depth")
 
-    def __init__(self, elements: Any, names: Any = None, qualified_name: Text | None = None) -> None:
+    def __init__(
+        self, elements: Any, names: Any = None, qualified_name: Text | None = None
+    ) -> None:
         self.elements: tuple[Type, ...] = tuple(elements)
         self.names: tuple[Text, ...] | None = tuple(names) if names is not None else None
         self.qualified_name = qualified_name
@@ -352,14 +362,17 @@ class TupleType(Type):
 
     def repr_str(self) -> Text:
         if self.names:
-            return f"NamedTuple({', '.join(f'{n} : {e.repr_str()}' for n, e in zip(self.names, self.elements))})"
+            fields = (f"{n} : {e.repr_str()}" for n, e in zip(self.names, self.elements))
+            return f"NamedTuple({', '.join(fields)})"
         return f"({', '.join(e.repr_str() for e in self.elements)})"
 
     def isSubtypeOf(self, other: Type) -> bool:
         if isinstance(other, AnyTupleType):
             return True
         if isinstance(other, TupleType):
-            fits = len(self.elements) == len(other.elements) and (other.names is None or self.names == other.names)
+            fits = len(self.elements) == len(other.elements) and (
+                other.names is None or self.names == other.names
+            )
             return fits and all(a.isSubtypeOf(b) for a, b in zip(self.elements, other.elements))
         return super().isSubtypeOf(other)
 
@@ -381,7 +394,9 @@ CONTAINERS = (OptionalType, ListType, DictType, TupleType, FutureType)
 
 
 def measured(parts: Sequence[Type]) -> tuple[int, int]:
-    """Size and depth of a type of these parts. Raises RuntimeError if it is larger than a type may be."""
+    """Size and depth of a type of these parts. Raises RuntimeError if it is larger than a type may
+    be.
+    """
     size = depth = 1
     for part in parts:
         size += part.size
@@ -395,4 +410,6 @@ def measured(parts: Sequence[Type]) -> tuple[int, int]:
 
 def optional(element: Type) -> Type:
     """`element?`, unless that says the same as `element`."""
-    return element if isinstance(element, (OptionalType, NoneType, AnyType)) else OptionalType(element)
+    return (
+        element if isinstance(element, (OptionalType, NoneType, AnyType)) else OptionalType(element)
+    )

@@ -1,6 +1,8 @@
-"""The least type that covers two: what an If gives when its arms differ (`unifyTypes` in `aten/src/ATen/core/type.cpp`).
+"""The least type that covers two: what an If gives when its arms differ (`unifyTypes` in
+`aten/src/ATen/core/type.cpp`).
 
-How the real one differs: it can fall back to a Union or to Any when asked; here two types that do not fit have no common one.
+How the real one differs: it can fall back to a Union or to Any when asked; here two types that do
+not fit have no common one.
 """
 
 from __future__ import annotations

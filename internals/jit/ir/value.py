@@ -1,11 +1,13 @@
-"""A value of a graph, and the places that use it (`torch/csrc/jit/ir/ir.h`, `struct Value` and `struct Use`).
+"""A value of a graph, and the places that use it (`torch/csrc/jit/ir/ir.h`, `struct Value` and
+`struct Use`).
 
-A value is defined once, by an output of a node (the inputs of a graph or block are outputs of its `prim::Param` node), and
-used any number of times. Both directions are kept: `value.node()` is who made it, `value.uses()` who takes it. That is what
-makes rewriting a graph a local affair: `a.replaceAllUsesWith(b)`.
+A value is defined once, by an output of a node (the inputs of a graph or block are outputs of its
+`prim::Param` node), and used any number of times. Both directions are kept: `value.node()` is who
+made it, `value.uses()` who takes it. That is what makes rewriting a graph a local affair:
+`a.replaceAllUsesWith(b)`.
 
-Names are for people. Each value has a number, its `unique`; it may have a name as well, which is unique in the graph: the
-latest to ask for a name gets it and an older owner becomes `name.1`.
+Names are for people. Each value has a number, its `unique`; it may have a name as well, which is
+unique in the graph: the latest to ask for a name gets it and an older owner becomes `name.1`.
 
 How the real one differs: the same, in C++.
 """
@@ -61,7 +63,9 @@ class Value:
         return self._type
 
     def setType(self, type: Type) -> Value:
-        """Change the type; returns the value. The overloads that its node and its users matched are looked up anew."""
+        """Change the type; returns the value. The overloads that its node and its users matched are
+        looked up anew.
+        """
         self._type = type
         self._node._forget_operator()
         for use in self._uses:
@@ -82,7 +86,8 @@ class Value:
         return self._name is not None
 
     def setDebugName(self, name: str) -> Value:
-        """Give the value a name; "" takes it away. Another value of that name is renamed, `x` to `x.1`, the next to `x.3`.
+        """Give the value a name; "" takes it away. Another value of that name is renamed, `x` to
+        `x.1`, the next to `x.3`.
 
         Raises RuntimeError for a name that is not usable: numbers are for values without names.
         """
@@ -136,7 +141,9 @@ class Value:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether a value may be called so: anything but a number, and no characters the text of a graph needs."""
+    """Whether a value may be called so: anything but a number, and no characters the text of a
+    graph needs.
+    """
     return bool(name) and not name.isdigit() and not re.search(r"[\s%(){}:,=]", name)
 
 
@@ -147,7 +154,8 @@ def base_name(name: str) -> str:
 
 
 def _next_free(name: str, names: dict[str, Value], used: dict[str, int]) -> str:
-    """What the older owner of `name` is called from now on; `used` keeps the last suffix given out for each stem.
+    """What the older owner of `name` is called from now on; `used` keeps the last suffix given out
+    for each stem.
 
     Every second number is left out, as PyTorch does: `x`, `x.1`, `x.3`.
     """

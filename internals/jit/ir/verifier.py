@@ -1,7 +1,8 @@
 """What must hold in every graph (`Graph::lint` in `torch/csrc/jit/ir/ir.cpp`, and more).
 
-A pass that goes wrong mostly leaves a graph that still prints, and fails much later and elsewhere. `verify(graph)`, also called
-`graph.lint()`, looks at once. It raises `VerificationError`, which names the rule that is broken and the node. The rules:
+A pass that goes wrong mostly leaves a graph that still prints, and fails much later and elsewhere.
+`verify(graph)`, also called `graph.lint()`, looks at once. It raises `VerificationError`, which
+names the rule that is broken and the node. The rules:
 
     links       the nodes of a block form a ring; each knows its block, its graph and its neighbours
     values      an output knows its node and its place there
@@ -12,13 +13,15 @@ A pass that goes wrong mostly leaves a graph that still prints, and fails much l
     blocks      If and Loop have the blocks they need, and these the right inputs and outputs
     schema      a call of an operator has the inputs and outputs that one overload declares
     structure   nodes that are not calls, like prim::TupleUnpack, fit their own rules
-    types       the type of a value is one, and where a value passes from block to block its type fits
+    types       the type of a value is one, and where a value passes from block to block its type
+                fits
     attributes  a node has the attributes that its kind needs, and a constant's value is of its type
 
 `verifier_rules.py` has those that depend on the kind of a node.
 
-How the real one differs: lint there checks links, uses, order and numbers, and what it finds is an internal assert that asks you
-to report a bug; types and schemas are not checked again once a graph is made.
+How the real one differs: lint there checks links, uses, order and numbers, and what it finds is an
+internal assert that asks you to report a bug; types and schemas are not checked again once a graph
+is made.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from .verifier_rules import Broken, check_kind
 
 
 class VerificationError(RuntimeError):
-    """`rule` is one of those above, `node` the one that broke it, None when it was the graph as a whole."""
+    """`rule` is one of those above, `node` the one that broke it, None when it was the graph as a
+    whole.
+    """
 
     def __init__(self, rule: str, message: str, node: Node | None = None) -> None:
         super().__init__(f"verification failed, rule '{rule}': {message}{_shown(node)}")
@@ -70,12 +75,16 @@ class _Checker:
         nodes, before, node = [], block.paramNode(), block.paramNode()._next
         while node is not block.returnNode():
             if node is None or node._prev is not before or node in self.nodes:
-                raise VerificationError("links", f"what follows {before.kind()} is not linked back to it", before)
+                raise VerificationError(
+                    "links", f"what follows {before.kind()} is not linked back to it", before
+                )
             self.nodes.add(node)
             nodes.append(node)
             before, node = node, node._next
         if node._prev is not before:
-            raise VerificationError("links", f"the block does not end with {before.kind()}, its last node", before)
+            raise VerificationError(
+                "links", f"the block does not end with {before.kind()}, its last node", before
+            )
         return nodes
 
     def _node(self, node: Node, block: Block, visible: set[Value]) -> None:
@@ -84,11 +93,15 @@ class _Checker:
             raise VerificationError("links", "the node is not where it says it is", node)
         for i, value in enumerate(node.inputs()):
             if value not in visible:
-                raise VerificationError("order", f"%{value.debugName()} is not defined before it is used", node)
+                raise VerificationError(
+                    "order", f"%{value.debugName()} is not defined before it is used", node
+                )
             self.taken.setdefault(value, []).append(Use(node, i))
         for inner in node.blocks():
             if inner.owningNode() is not node or inner.graph is not self.graph:
-                raise VerificationError("links", "a block of the node belongs to another node", node)
+                raise VerificationError(
+                    "links", "a block of the node belongs to another node", node
+                )
             self.block(inner, visible)
         for i, value in enumerate(node.outputs()):
             self._define(value, node, i)
@@ -100,18 +113,26 @@ class _Checker:
 
     def _define(self, value: Value, node: Node, i: int) -> None:
         if value.node() is not node or value.offset() != i:
-            raise VerificationError("values", f"%{value.debugName()} does not know that it is output {i}", node)
+            raise VerificationError(
+                "values", f"%{value.debugName()} does not know that it is output {i}", node
+            )
         if not isinstance(value.type(), Type):
-            raise VerificationError("types", f"the type of %{value.debugName()} is {value.type()!r}, no type", node)
+            raise VerificationError(
+                "types", f"the type of %{value.debugName()} is {value.type()!r}, no type", node
+            )
         other = self.values.setdefault(value.unique(), value)
         if other is not value or value.unique() >= self.graph._uniques:
             raise VerificationError(
-                "numbers", f"the number {value.unique()} of %{value.debugName()} is not its own", node
+                "numbers",
+                f"the number {value.unique()} of %{value.debugName()} is not its own",
+                node,
             )
         if value.hasDebugName():
             name = value.debugName()
             if self.graph._names.get(name) is not value:
-                raise VerificationError("names", f"the graph does not know %{name} by its name", node)
+                raise VerificationError(
+                    "names", f"the graph does not know %{name} by its name", node
+                )
             if not is_valid_name(name):
                 raise VerificationError("names", f"'{name}' cannot be the name of a value", node)
 
@@ -122,18 +143,27 @@ class _Checker:
             self._uses(value)
         for name, value in self.graph._names.items():
             if self.values.get(value.unique()) is not value or value._name != name:
-                raise VerificationError("names", f"the name '{name}' belongs to a value that is not in the graph")
+                raise VerificationError(
+                    "names", f"the name '{name}' belongs to a value that is not in the graph"
+                )
         if self.graph.insertPoint() not in self.nodes:
-            raise VerificationError("links", "new nodes would be put at a node that is not in the graph")
+            raise VerificationError(
+                "links", "new nodes would be put at a node that is not in the graph"
+            )
 
     def _uses(self, value: Value) -> None:
         """The uses that the value lists are those that were met."""
         listed, met = Counter(value.uses()), Counter(self.taken.get(value, ()))
         for user, offset in met - listed:
-            message = f"%{value.debugName()} does not list input {offset} of {user.kind()} among its uses"
+            message = (
+                f"%{value.debugName()} does not list input {offset} of {user.kind()} among its uses"
+            )
             raise VerificationError("uses", message, user)
         for user, offset in listed - met:
-            message = f"%{value.debugName()} lists input {offset} of {user.kind()} among its uses, which is not so"
+            message = (
+                f"%{value.debugName()} lists input {offset} of {user.kind()} among its uses, which "
+                "is not so"
+            )
             raise VerificationError("uses", message, value.node())
 
 

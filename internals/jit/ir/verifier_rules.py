@@ -1,9 +1,11 @@
 """The rules that depend on a node's kind: what `verifier.py` checks of each node by itself.
 
-A call of an operator must match one of the operator's schemas. Nodes that are part of the language rather than calls have a
-row in the table `SHAPES` below, with a function for what numbers cannot say.
+A call of an operator must match one of the operator's schemas. Nodes that are part of the language
+rather than calls have a row in the table `SHAPES` below, with a function for what numbers cannot
+say.
 
-How the real one differs: `Node::lint` (`ir.cpp`) knows a few kinds by a switch, and does not look at schemas.
+How the real one differs: `Node::lint` (`ir.cpp`) knows a few kinds by a switch, and does not look
+at schemas.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def check_kind(node: Node, is_border: bool = False) -> None:
 
 
 def fits(actual: Type, formal: Type) -> bool:
-    """Whether a value of type `actual` may pass where `formal` is expected. What is known of a tensor does not matter."""
+    """Whether a value of type `actual` may pass where `formal` is expected. What is known of a
+    tensor does not matter.
+    """
     return actual is formal or unshaped(actual).isSubtypeOf(unshaped(formal))
 
 
@@ -83,14 +87,20 @@ def _check_schema(node: Node) -> None:
     types = ", ".join(v.type().repr_str() for v in node.inputs())
     if schema is None:
         known = "".join(f"\n    {o.schema}" for o in overloads)
-        why = f"no overload takes ({types}); there are:{known}" if overloads else "there is no such operator"
+        why = (
+            f"no overload takes ({types}); there are:{known}"
+            if overloads
+            else "there is no such operator"
+        )
         raise Broken("schema", f"{kind}: {why}")
     if node.blocks():
         raise Broken("blocks", f"{kind} is a call and has no blocks")
     outputs = node.outputs()
     if len(outputs) != len(schema.returns) and not schema.is_varret:
         raise Broken(
-            "schema", f"{kind} returns {len(schema.returns)} values, the node has {len(outputs)} outputs: {schema}"
+            "schema",
+            f"{kind} returns {len(schema.returns)} values, the node has {len(outputs)} outputs: "
+            f"{schema}",
         )
     env: dict[str, Type] = {}
     for argument, value in zip(schema.arguments, node.inputs()):
@@ -98,14 +108,19 @@ def _check_schema(node: Node) -> None:
     for formal, value in zip(schema.returns, outputs):
         returned = evaluate(formal.type, env) or formal.type
         if not fits(value.type(), returned) and not fits(returned, value.type()):
-            raise Broken("schema", f"%{value.debugName()} is of type {value.type()}, but {schema} returns {returned}")
+            raise Broken(
+                "schema",
+                f"%{value.debugName()} is of type {value.type()}, but {schema} returns {returned}",
+            )
 
 
 # Nodes that are no calls
 
 
 class Shape(NamedTuple):
-    """How many inputs, outputs and blocks a kind has (a number, or the least of any number as "1+"), and its attributes."""
+    """How many inputs, outputs and blocks a kind has (a number, or the least of any number as
+    "1+"), and its attributes.
+    """
 
     inputs: int | str
     outputs: int | str
@@ -122,7 +137,10 @@ def _check_shape(node: Node, shape: Shape) -> None:
     )
     for what, rule, found, wanted in counts:
         if found != wanted if isinstance(wanted, int) else found < int(wanted[:-1]):
-            raise Broken(rule, f"{node.kind()} has {found} {what}, not {str(wanted).replace('+', ' or more')}")
+            raise Broken(
+                rule,
+                f"{node.kind()} has {found} {what}, not {str(wanted).replace('+', ' or more')}",
+            )
     for name in shape.attributes:
         if not node.hasAttribute(name):
             raise Broken("attributes", f"{node.kind()} needs the attribute '{name}'")
@@ -141,7 +159,10 @@ def _check_loop(node: Node) -> None:
     carried = node.inputs()[2:]
     inside, again = body.inputs(), body.outputs()
     if not inside or not again:
-        raise Broken("blocks", "the body of prim::Loop takes at least the counter and gives at least the condition")
+        raise Broken(
+            "blocks",
+            "the body of prim::Loop takes at least the counter and gives at least the condition",
+        )
     _expect(node, node.input(0), IntType.get(), "the trip count")
     _expect(node, node.input(1), BoolType.get(), "the condition")
     _expect(node, inside[0], IntType.get(), "the counter")
@@ -154,17 +175,24 @@ def _check_loop(node: Node) -> None:
 def _pass_on(given: Sequence[Value], taken: Sequence[Value], giver: str, taker: str) -> None:
     """Values that become others when a block begins or ends."""
     if len(given) != len(taken):
-        raise Broken("blocks", f"{giver} {len(given)} values where there are {len(taken)}, each {taker}")
+        raise Broken(
+            "blocks", f"{giver} {len(given)} values where there are {len(taken)}, each {taker}"
+        )
     for g, t in zip(given, taken):
         if not fits(g.type(), t.type()):
             raise Broken(
-                "types", f"{giver} %{g.debugName()} of type {g.type()}, but %{t.debugName()}, {taker}, is {t.type()}"
+                "types",
+                f"{giver} %{g.debugName()} of type {g.type()}, but %{t.debugName()}, {taker}, is "
+                f"{t.type()}",
             )
 
 
 def _expect(node: Node, value: Value, type: Type, what: str) -> None:
     if not fits(value.type(), type):
-        raise Broken("types", f"{what} of {node.kind()} is %{value.debugName()} of type {value.type()}, not {type}")
+        raise Broken(
+            "types",
+            f"{what} of {node.kind()} is %{value.debugName()} of type {value.type()}, not {type}",
+        )
 
 
 def _check_subgraph(node: Node, graph: Graph) -> None:
@@ -174,27 +202,41 @@ def _check_subgraph(node: Node, graph: Graph) -> None:
         return
     verify(graph)
     if len(graph.inputs()) != node.inputsSize():
-        raise Broken("blocks", f"{node.kind()} has {node.inputsSize()} inputs, its graph {len(graph.inputs())}")
-    real = node.i("f_real_outputs") if node.hasAttribute("ReverseSubgraph") else len(graph.outputs())
-    if real != node.outputsSize() and node.kind() != "prim::fork":  # after the real ones come temporaries, for the backward
-        raise Broken("blocks", f"{node.kind()} has {node.outputsSize()} outputs, its graph {len(graph.outputs())}")
+        raise Broken(
+            "blocks",
+            f"{node.kind()} has {node.inputsSize()} inputs, its graph {len(graph.inputs())}",
+        )
+    real = (
+        node.i("f_real_outputs") if node.hasAttribute("ReverseSubgraph") else len(graph.outputs())
+    )
+    if real != node.outputsSize() and node.kind() != "prim::fork":
+        # after the real ones come temporaries, for the backward
+        raise Broken(
+            "blocks",
+            f"{node.kind()} has {node.outputsSize()} outputs, its graph {len(graph.outputs())}",
+        )
 
 
 def _check_constant(node: Node) -> None:
     type = node.output().type()
     inner = type.element if isinstance(type, OptionalType) else type
     if not node.hasAttribute("value"):
-        if not isinstance(type, (NoneType, OptionalType, FunctionType, GeneratorType, TensorType, AnyType)):
+        if not isinstance(
+            type, (NoneType, OptionalType, FunctionType, GeneratorType, TensorType, AnyType)
+        ):
             raise Broken("attributes", f"a constant of type {type} needs a value")
         return
     kind = node.kindOf("value")
     if not isinstance(inner, CONSTANTS.get(kind, ())) and not isinstance(inner, AnyType):
-        raise Broken("attributes", f"a constant of type {type} cannot have a value of kind '{kind}'")
+        raise Broken(
+            "attributes", f"a constant of type {type} cannot have a value of kind '{kind}'"
+        )
 
 
 CONSTANTS: dict[str, tuple[type, ...]] = {
-    "i": (IntType, BoolType, NumberType), "f": (FloatType, NumberType), "c": (ComplexType, NumberType), "t": (TensorType,),
-    "s": (StringType, DeviceObjType), "ival": (ListType, TupleType, DictType, ClassType), "ts": (ListType,), "is": (ListType,),
+    "i": (IntType, BoolType, NumberType), "f": (FloatType, NumberType),
+    "c": (ComplexType, NumberType), "t": (TensorType,), "s": (StringType, DeviceObjType),
+    "ival": (ListType, TupleType, DictType, ClassType), "ts": (ListType,), "is": (ListType,),
     "fs": (ListType,), "ss": (ListType,), "cs": (ListType,),
 }  # fmt: skip
 
@@ -210,12 +252,20 @@ def _check_tuple_unpack(node: Node) -> None:
 def _check_elements(node: Node, parts: Sequence[Value], whole: Value) -> None:
     type = whole.type()
     if not isinstance(type, TupleType):
-        raise Broken("types", f"%{whole.debugName()} of {node.kind()} is of type {type}, not a tuple")
+        raise Broken(
+            "types", f"%{whole.debugName()} of {node.kind()} is of type {type}, not a tuple"
+        )
     if len(type.elements) != len(parts):
-        raise Broken("structure", f"{node.kind()}: {len(parts)} values for the {len(type.elements)} elements of {type}")
+        raise Broken(
+            "structure",
+            f"{node.kind()}: {len(parts)} values for the {len(type.elements)} elements of {type}",
+        )
     for part, element in zip(parts, type.elements):
         if not fits(part.type(), element) and not fits(element, part.type()):
-            raise Broken("types", f"%{part.debugName()} of type {part.type()} is an element {element} of {type}")
+            raise Broken(
+                "types",
+                f"%{part.debugName()} of type {part.type()} is an element {element} of {type}",
+            )
 
 
 def _check_list_construct(node: Node) -> None:
@@ -229,7 +279,10 @@ def _check_list_construct(node: Node) -> None:
 def _check_dict_construct(node: Node) -> None:
     type = node.output().type()
     if not isinstance(type, DictType) or node.inputsSize() % 2:
-        raise Broken("structure", f"prim::DictConstruct makes a dict of keys and values in turn, not a {type}")
+        raise Broken(
+            "structure",
+            f"prim::DictConstruct makes a dict of keys and values in turn, not a {type}",
+        )
     for i, value in enumerate(node.inputs()):
         _expect(node, value, type.value if i % 2 else type.key, "a value" if i % 2 else "a key")
 
@@ -240,11 +293,15 @@ def _check_list_unpack(node: Node) -> None:
         raise Broken("types", f"prim::ListUnpack takes apart a value of type {type}, not a list")
     for value in node.outputs():
         if not fits(value.type(), type.element) and not fits(type.element, value.type()):
-            raise Broken("types", f"%{value.debugName()} of type {value.type()} is an element of {type}")
+            raise Broken(
+                "types", f"%{value.debugName()} of type {value.type()} is an element of {type}"
+            )
 
 
 def _check_attribute(node: Node) -> None:
-    """GetAttr and SetAttr. A class type that was only read from a text has no attributes to compare with."""
+    """GetAttr and SetAttr. A class type that was only read from a text has no attributes to compare
+    with.
+    """
     name, type = node.s("name"), node.input(0).type()
     if not isinstance(type, ClassType):
         raise Broken("types", f"{node.kind()} of '{name}' on a value of type {type}, not a module")
@@ -257,19 +314,27 @@ def _check_attribute(node: Node) -> None:
     declared = type.getAttribute(name)
     if not fits(value.type(), declared) and not (is_get and fits(declared, value.type())):
         raise Broken(
-            "types", f"%{value.debugName()} of type {value.type()} is the attribute '{name}: {declared}' of {type}"
+            "types",
+            f"%{value.debugName()} of type {value.type()} is the attribute '{name}: {declared}' of "
+            f"{type}",
         )
 
 
 def _check_method(node: Node) -> None:
     type = node.input(0).type()
     if not isinstance(type, ClassType):
-        raise Broken("types", f"prim::CallMethod of '{node.s('name')}' on a value of type {type}, not a module")
+        raise Broken(
+            "types",
+            f"prim::CallMethod of '{node.s('name')}' on a value of type {type}, not a module",
+        )
 
 
 def _check_call(node: Node) -> None:
     if not isinstance(node.input(0).type(), FunctionType):
-        raise Broken("types", f"prim::CallFunction calls a value of type {node.input(0).type()}, not a function")
+        raise Broken(
+            "types",
+            f"prim::CallFunction calls a value of type {node.input(0).type()}, not a function",
+        )
 
 
 def _check_boolean(node: Node) -> None:

@@ -4,15 +4,18 @@
     second_names.py                  what a graph calls `arccos`
     properties.py                    side effects, randomness, mutation
     alias_analysis.py, memory_dag.py, topological_moves.py
-                                     what may share memory with what, and what may be moved past what
-    numbers.py, comparisons.py, conversions.py, strings.py, lists.py, dicts.py, tensors_meta.py, prim.py
-                                     those that only the JIT has
+                                     what may share memory with what, and what may be moved past
+                                     what
+    numbers.py, comparisons.py, conversions.py, strings.py, lists.py, dicts.py, tensors_meta.py,
+    prim.py                          those that only the JIT has
     c_math.py, hashing.py, value_text.py
                                      arithmetic, hashes and texts as C++ has them
 
-The order of the imports is the order in which overloads of the same name are tried: those of lists before those of numbers.
+The order of the imports is the order in which overloads of the same name are tried: those of lists
+before those of numbers.
 
-How the real one differs: an operator is made for a node, and takes its arguments from a stack of values.
+How the real one differs: an operator is made for a node, and takes its arguments from a stack of
+values.
 """
 
 from . import lists, strings, numbers, comparisons, tensors_meta, conversions, dicts, prim  # noqa: F401, I001
@@ -28,5 +31,6 @@ from .registry import (
 )
 
 __all__ = [
-    "Operator", "accepts", "all_operators", "find_operator", "find_operators", "op", "operator_for", "register_operator",
+    "Operator", "accepts", "all_operators", "find_operator", "find_operators", "op", "operator_for",
+    "register_operator",
 ]  # fmt: skip

@@ -1,27 +1,32 @@
-"""Which values of a graph may share memory, and which nodes write to it (`torch/csrc/jit/ir/alias_analysis.cpp`).
+"""Which values of a graph may share memory, and which nodes write to it
+(`torch/csrc/jit/ir/alias_analysis.cpp`).
 
     db = AliasDb(graph)
     db.may_alias(a, b)                              # may writing to a change b?
     db.has_writers(node)                            # does anybody write to what it reads or gives?
-    db.moveBeforeTopologicallyValid(node, target)   # move it, with all it drags along, if the program stays the same
+    db.moveBeforeTopologicallyValid(node, target)   # move it, with all it drags along, if the
+                                                    # program stays the same
 
-It goes through the graph once and draws arrows between the memory of values (`memory_dag.py`). What a node does to memory is
-read off its schema: `Tensor(a)` on an argument and a result is a view, `!` a write, `-> *` an escape, and a result without
-annotation is fresh. Control flow, containers and subgraphs have rules of their own:
+It goes through the graph once and draws arrows between the memory of values (`memory_dag.py`). What
+a node does to memory is read off its schema: `Tensor(a)` on an argument and a result is a view, `!`
+a write, `-> *` an escape, and a result without annotation is fresh. Control flow, containers and
+subgraphs have rules of their own:
 
     graph inputs            anything: the caller may hold them twice
     If                      what either arm gives
     Loop                    the carried value or what the body gives, around and around
-    tuple, list, dict       a fresh container; what goes in becomes a wildcard, unless all users only read it
+    tuple, list, dict       a fresh container; what goes in becomes a wildcard, unless all users
+                            only read it
     unpack, index, GetAttr  a wildcard: it came out of some container
     call of other code      writes to everything it gets, and gives anything
 
-Everything is "may": a wrong yes costs an optimisation, a wrong no would break the program. The database is a snapshot: of a
-graph that was changed otherwise than by its own moves, make a new one.
+Everything is "may": a wrong yes costs an optimisation, a wrong no would break the program. The
+database is a snapshot: of a graph that was changed otherwise than by its own moves, make a new one.
 
-How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not
-run; it believes the schemas of `type_as`, `dropout` and a few more (`PASS_ON`) that they give new memory; and it counts random
-numbers as independent of each other, where we keep them in order.
+How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it
+is when the loop does not run; it believes the schemas of `type_as`, `dropout` and a few more
+(`PASS_ON`) that they give new memory; and it counts random numbers as independent of each other,
+where we keep them in order.
 """
 
 from __future__ import annotations
@@ -39,26 +44,43 @@ Values = Value | Iterable[Value]
 
 CONTAINERS = frozenset({"prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"})
 EXTRACTORS = frozenset(
-    {"prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice", "prim::ListUnpack", "prim::GetAttr"}
+    {
+        "prim::TupleUnpack",
+        "prim::TupleIndex",
+        "prim::TupleSlice",
+        "prim::ListUnpack",
+        "prim::GetAttr",
+    }
 )
 CREATORS = frozenset({
-    "prim::Constant", "prim::Undefined", "prim::AutogradZero", "prim::AutogradAdd", "prim::FusedConcat", "prim::MMTreeReduce",
-    "prim::MMBatchSide", "prim::BroadcastSizes", "prim::ChunkSizes", "prim::CreateObject", "prim::tolist", "prim::Uninitialized",
-    "prim::Load", "prim::isinstance", "prim::AnyDefined",
+    "prim::Constant", "prim::Undefined", "prim::AutogradZero", "prim::AutogradAdd",
+    "prim::FusedConcat", "prim::MMTreeReduce", "prim::MMBatchSide", "prim::BroadcastSizes",
+    "prim::ChunkSizes", "prim::CreateObject", "prim::tolist", "prim::Uninitialized", "prim::Load",
+    "prim::isinstance", "prim::AnyDefined",
 })  # fmt: skip
-SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"})
+SAME_AS_INPUT = frozenset(
+    {"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"}
+)
 # Their schemas promise new memory, but what they return may be what they got, or a view of it.
 PASS_ON = frozenset({
-    "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size", "aten::_grad_sum_to_size",
-    "aten::broadcast_tensors", "aten::einsum", "aten::atleast_1d", "aten::atleast_2d", "aten::atleast_3d", "aten::meshgrid",
-    "aten::cartesian_prod", "aten::to_dense",
+    "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size",
+    "aten::_grad_sum_to_size", "aten::broadcast_tensors", "aten::einsum", "aten::atleast_1d",
+    "aten::atleast_2d", "aten::atleast_3d", "aten::meshgrid", "aten::cartesian_prod",
+    "aten::to_dense",
 })  # fmt: skip
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
 SUBGRAPHS = frozenset(
-    {"prim::FusionGroup", "prim::ConvolutionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"}
+    {
+        "prim::FusionGroup",
+        "prim::ConvolutionGroup",
+        "prim::DifferentiableGraph",
+        "prim::FunctionalGraph",
+    }
 )
 TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})  # and no more than that
-CALLS = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"})
+CALLS = frozenset(
+    {"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"}
+)
 
 
 class AliasDb(TopologicalMoves):
@@ -80,7 +102,9 @@ class AliasDb(TopologicalMoves):
     # Questions
 
     def may_alias(self, a: Values, b: Values) -> bool:
-        """Whether a value of `a` and one of `b` may be the same memory. Containers are not looked into."""
+        """Whether a value of `a` and one of `b` may be the same memory. Containers are not looked
+        into.
+        """
         return not self._locations(a).isdisjoint(self._locations(b))
 
     def may_contain_alias(self, a: Values, b: Values) -> bool:
@@ -92,9 +116,11 @@ class AliasDb(TopologicalMoves):
         return any(e.wildcard is not None for e in self._contained(values))
 
     def merged(self, old: Value, new: Value) -> bool:
-        """Let `new` stand for `old` as well, which nobody writes to and which had memory of its own: its users use `new` now.
+        """Let `new` stand for `old` as well, which nobody writes to and which had memory of its
+        own: its users use `new` now.
 
-        False if that cannot be told by an arrow from one to the other; then the graph has to be analysed anew.
+        False if that cannot be told by an arrow from one to the other; then the graph has to be
+        analysed anew.
         """
         mine, theirs = self.dag.elements.get(old), self.dag.elements.get(new)
         if mine is None or theirs is None or mine.points_to or mine.contains or mine is theirs:
@@ -103,19 +129,25 @@ class AliasDb(TopologicalMoves):
         return True
 
     def has_writers(self, of: Value | Node) -> bool:
-        """Whether any node writes to the memory of a value; of a node: to that of its inputs or outputs."""
+        """Whether any node writes to the memory of a value; of a node: to that of its inputs or
+        outputs.
+        """
         values = [of] if isinstance(of, Value) else [*of.inputs(), *of.outputs()]
         if self._written is None:
             self._written = self._writes_of_block(self.graph.block())
         return not self._locations(values).isdisjoint(self._written)
 
     def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
-        """Whether `node`, or a node inside it, writes to memory of `values` or to something inside them."""
+        """Whether `node`, or a node inside it, writes to memory of `values` or to something inside
+        them.
+        """
         writes = self.writes(node)
         return bool(writes) and not writes.isdisjoint(self._contained(values))
 
     def has_untracked_effects(self, node: Node) -> bool:
-        """Whether `node` writes to memory that others can reach (`writesToWildcard`): it must stay although nobody reads it."""
+        """Whether `node` writes to memory that others can reach (`writesToWildcard`): it must stay
+        although nobody reads it.
+        """
         return any(e.wildcard is not None for e in self.writes(node))
 
     def is_mutable(self, node: Node) -> bool:
@@ -127,7 +159,9 @@ class AliasDb(TopologicalMoves):
         return self._contained(values)
 
     def writes(self, node: Node) -> Locations:
-        """The locations that `node` and the nodes inside it write to. Found once: what is removed later still counts."""
+        """The locations that `node` and the nodes inside it write to. Found once: what is removed
+        later still counts.
+        """
         found = self._writes_of.get(node)
         if found is None:
             found = self._writes_of[node] = self._find_writes(node)
@@ -149,7 +183,9 @@ class AliasDb(TopologicalMoves):
         return frozenset(found)
 
     def ordered_by(self, node: Node) -> frozenset[str]:
-        """Why the place of `node` among others can be seen: it does something in the world, it draws random numbers."""
+        """Why the place of `node` among others can be seen: it does something in the world, it
+        draws random numbers.
+        """
         reasons = set()
         if has_side_effects(node):
             reasons.add("effects")
@@ -172,7 +208,11 @@ class AliasDb(TopologicalMoves):
         lines += ["", "===3. Writes==="]
         for node in (*self._writes, *self._writes_everywhere):
             written = sorted(map(str, self.writes(node)))
-            lines += [str(node).rstrip().partition(" #")[0], f"  {', '.join(written)}"] if written else []
+            lines += (
+                [str(node).rstrip().partition(" #")[0], f"  {', '.join(written)}"]
+                if written
+                else []
+            )
         return "\n".join(lines) + "\n"
 
     def _locations(self, values: Values) -> Locations:
@@ -250,7 +290,9 @@ class AliasDb(TopologicalMoves):
             self._point_all(node.outputs(), block.outputs())
 
     def _analyze_loop(self, node: Node) -> None:
-        """The arrows between the inputs and outputs of the block may close a ring, which following them can cope with."""
+        """The arrows between the inputs and outputs of the block may close a ring, which following
+        them can cope with.
+        """
         body, carried = node.blocks()[0], node.inputs()[2:]
         self._point_all(body.inputs()[1:], carried)
         self._analyze_block(body)
@@ -286,7 +328,9 @@ class AliasDb(TopologicalMoves):
                 self._set_wildcard(v)
 
     def _analyze_call(self, node: Node) -> None:
-        """Code that is not in this graph: it may do anything to what it gets, keep it, and give it back."""
+        """Code that is not in this graph: it may do anything to what it gets, keep it, and give it
+        back.
+        """
         for v in node.inputs():
             self._write(node, v)
             self._set_wildcard(v)
@@ -327,7 +371,9 @@ class AliasDb(TopologicalMoves):
             return
         for part in info.contained if info else ():
             for name in part.before:
-                if name in actual:  # -> Tensor(a)[]: a fresh list of views, and what is taken from a list is a wildcard
+                if name in actual:
+                    # -> Tensor(a)[]: a fresh list of views, and what is taken from a list is a
+                    # wildcard
                     self._set_wildcard(actual[name])
         self._set_fresh(value)
 
@@ -342,7 +388,9 @@ class AliasDb(TopologicalMoves):
             self.dag.point(value, self.dag.wildcard(value.type()))
 
     def _point(self, value: Value, to: Value) -> None:
-        """`value` may be `to`. A list and what is taken from it are not the same memory: different types mean a wildcard."""
+        """`value` may be `to`. A list and what is taken from it are not the same memory: different
+        types mean a wildcard.
+        """
         if not is_mutable_type(value.type()):
             return
         if is_mutable_type(to.type()):
@@ -360,7 +408,9 @@ class AliasDb(TopologicalMoves):
 
 
 def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
-    """Whether `user` takes a container only to look into it: an op whose schema lets nothing out, or the graph's own return."""
+    """Whether `user` takes a container only to look into it: an op whose schema lets nothing out,
+    or the graph's own return.
+    """
     if user.kind() == "prim::Return":
         return user.owningBlock() is graph.block()
     schema = user.schema()
@@ -371,6 +421,10 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
         or user.kind() in PASS_ON
     ):
         return False
-    gives_containers = any(is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs())
-    annotated = any(part.alias_info is not None for part in (schema.arguments[offset], *schema.returns))
+    gives_containers = any(
+        is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs()
+    )
+    annotated = any(
+        part.alias_info is not None for part in (schema.arguments[offset], *schema.returns)
+    )
     return not annotated and not gives_containers and not schema.is_vararg

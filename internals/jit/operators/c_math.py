@@ -1,12 +1,15 @@
-"""Numbers as C++ has them, for the operators of TorchScript: 64-bit ints that wrap around, floats that never raise
-(`torch/csrc/jit/runtime/register_ops_utils.h`, `register_prim_ops.cpp`).
+"""Numbers as C++ has them, for the operators of TorchScript: 64-bit ints that wrap around, floats
+that never raise (`torch/csrc/jit/runtime/register_ops_utils.h`, `register_prim_ops.cpp`).
 
-Python's ints are as long as they need to be, and its `math` refuses what has no finite answer. TorchScript is compiled C++:
-`sqrt(-1)` is nan, `log(0)` is -inf, `1 / 0` is inf, and the largest int plus 1 is the smallest.
+Python's ints are as long as they need to be, and its `math` refuses what has no finite answer.
+TorchScript is compiled C++: `sqrt(-1)` is nan, `log(0)` is -inf, `1 / 0` is inf, and the largest
+int plus 1 is the smallest.
 
-A function of a `Scalar` is computed with 32 bits in PyTorch, whatever the number is, so its result is rounded to as many here.
+A function of a `Scalar` is computed with 32 bits in PyTorch, whatever the number is, so its result
+is rounded to as many here.
 
-How the real one differs: dividing an int by the int 0 with `%` kills the process; here it is an error.
+How the real one differs: dividing an int by the int 0 with `%` kills the process; here it is an
+error.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ def wrapped(fn: Function) -> Function:
 
 
 def to_int(x: float) -> int:
-    """`static_cast<int64_t>(x)`: the fraction is dropped; what no int can hold becomes the smallest."""
+    """`static_cast<int64_t>(x)`: the fraction is dropped; what no int can hold becomes the
+    smallest.
+    """
     return int(x) if -(2.0**63) <= x < 2.0**63 else INT_MIN
 
 
@@ -136,7 +141,9 @@ def power_complex(a: Any, b: Any) -> complex:
 
 
 def tgamma(x: Any) -> Any:
-    """gamma(x) where `math.gamma` gives up: infinite at 0 and for large arguments, nan at negative integers."""
+    """gamma(x) where `math.gamma` gives up: infinite at 0 and for large arguments, nan at negative
+    integers.
+    """
     if x == 0:
         return np.float64(math.copysign(math.inf, x))
     return np.float64(math.inf if x > 0 else math.nan)
@@ -161,9 +168,10 @@ gamma = total(math.gamma, tgamma)
 UNARY: dict[str, tuple[Function, Function | None]] = {
     name: (total(getattr(math, name), special), total_complex(getattr(cmath, name), special))
     for name, special in {
-        "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-        "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-        "exp": np.exp, "sqrt": np.sqrt, "log": np.log, "log10": np.log10,
+        "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos, "sin": np.sin, "cos": np.cos,
+        "tan": np.tan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+        "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "exp": np.exp, "sqrt": np.sqrt,
+        "log": np.log, "log10": np.log10,
     }.items()
 } | {
     "log1p": (total(math.log1p, np.log1p), None),

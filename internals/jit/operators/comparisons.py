@@ -1,4 +1,5 @@
-"""`== != < <= > >=` of everything that is not a tensor (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
+"""`== != < <= > >=` of everything that is not a tensor
+(`torch/csrc/jit/runtime/register_prim_ops.cpp`).
 
     aten::eq   lists, devices, bools, numbers, strings
     aten::lt   numbers, strings
@@ -15,8 +16,9 @@ from typing import Any
 from .registry import register_operator, register_operators
 
 NUMBERS = {
-    "int": "int a, int b", "complex": "complex a, complex b", "float": "float a, float b", "int_float": "int a, float b",
-    "float_int": "float a, int b", "float_complex": "float a, complex b", "complex_float": "complex a, float b",
+    "int": "int a, int b", "complex": "complex a, complex b", "float": "float a, float b",
+    "int_float": "int a, float b", "float_int": "float a, int b",
+    "float_complex": "float a, complex b", "complex_float": "complex a, float b",
     "": "Scalar a, Scalar b",
 }  # fmt: skip
 
@@ -25,12 +27,16 @@ MIXED = ("int_float", "float_int")
 
 
 def as_floats(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """`compare` of an int and a float as C++ does it: the int becomes a float, and beyond 2^53 that is the nearest one."""
+    """`compare` of an int and a float as C++ does it: the int becomes a float, and beyond 2^53 that
+    is the nearest one.
+    """
     return lambda a, b: compare(float(a), float(b))
 
 
 def equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether two lists are equal. Tensors in them are compared as `bool(a == b)`, which raises unless they have one element."""
+    """Whether two lists are equal. Tensors in them are compared as `bool(a == b)`, which raises
+    unless they have one element.
+    """
     return len(a) == len(b) and all(bool(x == y) for x, y in zip(a, b))
 
 
@@ -39,25 +45,38 @@ def unequal(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequal)):
-    register_operators({
-        f"aten::{name}.int_list(int[] a, int[] b) -> bool": fn,
-        f"aten::{name}.device(Device a, Device b) -> bool": fn,
-        f"aten::{name}.bool(bool a, bool b) -> bool": fn,
-    })
+    register_operators(
+        {
+            f"aten::{name}.int_list(int[] a, int[] b) -> bool": fn,
+            f"aten::{name}.device(Device a, Device b) -> bool": fn,
+            f"aten::{name}.bool(bool a, bool b) -> bool": fn,
+        }
+    )
     for overload, arguments in NUMBERS.items():
         compare = as_floats(fn) if overload in MIXED else fn
-        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", compare)
-    register_operators({
-        f"aten::{name}.str(str a, str b) -> bool": fn,
-        f"aten::{name}.float_list(float[] a, float[] b) -> bool":
-            of_lists,  # a nan is not itself
-        f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool": of_lists,
-        f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool": fn,
-        f"aten::{name}.str_list(str[] a, str[] b) -> bool": fn,
-    })
+        register_operator(
+            f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", compare
+        )
+    register_operators(
+        {
+            f"aten::{name}.str(str a, str b) -> bool": fn,
+            # a nan is not itself
+            f"aten::{name}.float_list(float[] a, float[] b) -> bool": of_lists,
+            f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool": of_lists,
+            f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool": fn,
+            f"aten::{name}.str_list(str[] a, str[] b) -> bool": fn,
+        }
+    )
 
-for name, compare in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
+for name, compare in {
+    "lt": operator.lt,
+    "gt": operator.gt,
+    "le": operator.le,
+    "ge": operator.ge,
+}.items():
     for overload in ("int", "float", "int_float", "float_int", ""):
         chosen = as_floats(compare) if overload in MIXED else compare
-        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", chosen)
+        register_operator(
+            f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", chosen
+        )
     register_operator(f"aten::{name}.str(str a, str b) -> bool", compare)

@@ -1,10 +1,12 @@
-"""From one type to another: `int()`, `float()`, `bool()`, `complex()`, `str()`, and the conversions the compiler inserts.
+"""From one type to another: `int()`, `float()`, `bool()`, `complex()`, `str()`, and the conversions
+the compiler inserts.
 
     aten::Int.Tensor(Tensor a) -> int          int(x)
     aten::IntImplicit(Tensor a) -> int         x where an int is expected
     prim::NumToTensor.Scalar(Scalar a) -> Tensor
 
-An implicit conversion is stricter than an explicit one, because nobody asked for it (`register_prim_ops.cpp`).
+An implicit conversion is stricter than an explicit one, because nobody asked for it
+(`register_prim_ops.cpp`).
 
 How the real one differs: numbers are read from strings by C's `strtod` and `strtoll`.
 """
@@ -24,7 +26,8 @@ from .registry import op, register_operator, register_operators
 from .value_text import value_text
 
 _FLOAT = re.compile(
-    r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.I
+    r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)",
+    re.I,
 )
 _INT = re.compile(r"\s*[-+]?\d+")
 
@@ -57,7 +60,9 @@ def number_of(x: Any) -> Any:
 
 
 def narrowed(value: Any, kind: type, name: str) -> Any:
-    """A number as `kind`. Raises RuntimeError for a complex one, and for a float that is too large for an int."""
+    """A number as `kind`. Raises RuntimeError for a complex one, and for a float that is too large
+    for an int.
+    """
     too_large = kind is int and isinstance(value, float) and not INT_MIN <= value <= INT_MAX
     if isinstance(value, complex) and value.imag or too_large:
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
@@ -70,27 +75,33 @@ def complex_of_parts(x: Any, y: Any) -> complex:
 
 
 register_operator("aten::Complex.Scalar(Scalar a) -> complex", complex)
-PAIRS = ("Tensor_Tensor int_bool bool_int float_bool bool_float float_int int_float int_int bool_bool float_float Tensor_float "
-         "float_Tensor Tensor_int int_Tensor Tensor_bool bool_Tensor")  # fmt: skip
+PAIRS = (
+    "Tensor_Tensor int_bool bool_int float_bool bool_float float_int int_float int_int bool_bool "
+    "float_float Tensor_float float_Tensor Tensor_int int_Tensor Tensor_bool bool_Tensor"
+)  # fmt: skip
 for x, y in (pair.split("_") for pair in PAIRS.split()):
     names = "Tensor a, Tensor b" if x == y == "Tensor" else f"{x} x, {y} y"
     register_operator(f"aten::Complex.{x}_{y}({names}) -> complex", complex_of_parts)
 
-register_operators({
-    "aten::Float.Tensor(Tensor a) -> float": lambda a: narrowed(a.item(), float, "double"),
-    "aten::Float.Scalar(Scalar a) -> float": lambda a: float(a.real),
-    "aten::Float.int(int a) -> float": float,
-    "aten::Float.bool(bool a) -> float": float,
-    "aten::Float.str(str a) -> float": float_of_text,
-})
+register_operators(
+    {
+        "aten::Float.Tensor(Tensor a) -> float": lambda a: narrowed(a.item(), float, "double"),
+        "aten::Float.Scalar(Scalar a) -> float": lambda a: float(a.real),
+        "aten::Float.int(int a) -> float": float,
+        "aten::Float.bool(bool a) -> float": float,
+        "aten::Float.str(str a) -> float": float_of_text,
+    }
+)
 
-register_operators({
-    "aten::Int.Tensor(Tensor a) -> int": lambda a: narrowed(a.item(), int, "int64_t"),
-    "aten::Int.bool(bool a) -> int": int,
-    "aten::Int.float(float a) -> int": to_int,
-    "aten::Int.Scalar(Scalar a) -> int": lambda a: narrowed(a, int, "int"),
-    "aten::Int.str(str a) -> int": int_of_text,
-})
+register_operators(
+    {
+        "aten::Int.Tensor(Tensor a) -> int": lambda a: narrowed(a.item(), int, "int64_t"),
+        "aten::Int.bool(bool a) -> int": int,
+        "aten::Int.float(float a) -> int": to_int,
+        "aten::Int.Scalar(Scalar a) -> int": lambda a: narrowed(a, int, "int"),
+        "aten::Int.str(str a) -> int": int_of_text,
+    }
+)
 
 for kind in ("Tensor", "int", "float"):
     register_operator(f"aten::Bool.{kind}({kind} a) -> bool", bool)
@@ -99,7 +110,9 @@ register_operator("aten::str(t elem) -> str", value_text)
 
 @op("aten::ScalarImplicit(Tensor a) -> Scalar")
 def scalar_implicit(a: Any) -> Any:
-    """The number in a tensor that nobody asked to convert. Raises RuntimeError unless it is 0-d and needs no gradient."""
+    """The number in a tensor that nobody asked to convert. Raises RuntimeError unless it is 0-d and
+    needs no gradient.
+    """
     if a.requires_grad:
         raise RuntimeError("Cannot input a tensor that requires grad as a scalar argument")
     if a.dim() != 0:
@@ -107,10 +120,14 @@ def scalar_implicit(a: Any) -> Any:
     return a.item()
 
 
-register_operators({
-    "aten::FloatImplicit(Tensor a) -> float": lambda a: narrowed(scalar_implicit(a), float, "double"),
-    "aten::ComplexImplicit(Tensor a) -> complex": lambda a: complex(scalar_implicit(a)),
-})
+register_operators(
+    {
+        "aten::FloatImplicit(Tensor a) -> float": lambda a: narrowed(
+            scalar_implicit(a), float, "double"
+        ),
+        "aten::ComplexImplicit(Tensor a) -> complex": lambda a: complex(scalar_implicit(a)),
+    }
+)
 
 
 @op("aten::IntImplicit(Tensor a) -> int")
@@ -118,7 +135,9 @@ def int_implicit(a: TensorImpl) -> int:
     """Raises RuntimeError for a tensor of floats or bools as well."""
     value = scalar_implicit(a)
     if type(value) is not int:
-        raise RuntimeError(f"Cannot input a tensor of type {SCALAR_TYPE_NAME[a.dtype]} as an integral argument")
+        raise RuntimeError(
+            f"Cannot input a tensor of type {SCALAR_TYPE_NAME[a.dtype]} as an integral argument"
+        )
     return value
 
 

@@ -1,7 +1,7 @@
 """Dicts (`torch/csrc/jit/runtime/register_prim_ops.cpp`, `CREATE_DICT_OPS`).
 
-Keys are strings, ints, bools, floats, complex numbers or tensors, and each operator exists once for each; values may be anything.
-Tensors as keys are told apart by identity.
+Keys are strings, ints, bools, floats, complex numbers or tensors, and each operator exists once for
+each; values may be anything. Tensors as keys are told apart by identity.
 
 How the real one differs: the same, with a hash map that keeps insertion order.
 """
@@ -61,41 +61,53 @@ def dict_of(inputs: list[tuple[Any, Any]] | Dict) -> Dict:
     return dict(inputs)
 
 
-for_each_key({
-    "aten::len.Dict_K(Dict(K, t) self) -> int": len,
-    "aten::keys.K(Dict(K, t) self) -> K[](*)": list,
-    "aten::values.K(Dict(K, t) self) -> t[](*)": lambda self: list(self.values()),
-    "aten::items.K(Dict(K, t) self) -> ((K, t)[])": lambda self: list(self.items()),
-    "aten::__getitem__.Dict_K(Dict(K, t) self, K key) -> t(*)": getitem,
-})
+for_each_key(
+    {
+        "aten::len.Dict_K(Dict(K, t) self) -> int": len,
+        "aten::keys.K(Dict(K, t) self) -> K[](*)": list,
+        "aten::values.K(Dict(K, t) self) -> t[](*)": lambda self: list(self.values()),
+        "aten::items.K(Dict(K, t) self) -> ((K, t)[])": lambda self: list(self.items()),
+        "aten::__getitem__.Dict_K(Dict(K, t) self, K key) -> t(*)": getitem,
+    }
+)
 for key in KEYS:
-    register_operators({
-        f"aten::get.{key}(Dict({key}, t) self, {key} key) -> t(*)?": dict.get,
-        f"aten::get.default_{key}(Dict({key}, t) self, {key} key, t default_value) -> t(*)":
-            dict.get,
-    })
-for_each_key({
-    "aten::setdefault.K(Dict(K, t)(a!) self, K(b -> *) key, t(c -> *) default_value) -> t(*)":
-        dict.setdefault,
-    "aten::Delete.Dict_K(Dict(K, t)(a!) self, K key) -> ()": delete,
-})
+    register_operators(
+        {
+            f"aten::get.{key}(Dict({key}, t) self, {key} key) -> t(*)?": dict.get,
+            f"aten::get.default_{key}(Dict({key}, t) self, {key} key, t default_value) "
+            "-> t(*)": dict.get,
+        }
+    )
+for_each_key(
+    {
+        "aten::setdefault.K(Dict(K, t)(a!) self, K(b -> *) key, t(c -> *) "
+        "default_value) -> t(*)": dict.setdefault,
+        "aten::Delete.Dict_K(Dict(K, t)(a!) self, K key) -> ()": delete,
+    }
+)
 for key in KEYS:
-    register_operators({
-        f"aten::pop.Dict_{key}(Dict({key}, t)(a!) self, {key} key) -> t(*)": pop,
-        f"aten::pop.Dict_default_{key}(Dict({key}, t)(a!) self, {key} key, t default_value) -> t(*)":
-            dict.pop,
-    })
-for_each_key({
-    "aten::popitem.K(Dict(K, t)(a!) self) -> ((K, t))": popitem,
-    "aten::clear.K(Dict(K, t)(a!) self) -> ()": dict.clear,
-    "aten::update.K(Dict(K, t)(a!) self, Dict(K, t)(a!) to_add) -> ()": dict.update,
-    "aten::copy.Dict_K(Dict(K, t)(a) self) -> Dict(K, t)": dict_of,
-    "aten::__contains__.K(Dict(K, t) dict, K key) -> bool": lambda dict, key: key in dict,
-    "aten::_set_item.K(Dict(K, t)(a!) l, K(b -> *) idx, t(c -> *) v) -> ()": set_item,
-})
+    register_operators(
+        {
+            f"aten::pop.Dict_{key}(Dict({key}, t)(a!) self, {key} key) -> t(*)": pop,
+            f"aten::pop.Dict_default_{key}(Dict({key}, t)(a!) self, {key} key, t "
+            "default_value) -> t(*)": dict.pop,
+        }
+    )
+for_each_key(
+    {
+        "aten::popitem.K(Dict(K, t)(a!) self) -> ((K, t))": popitem,
+        "aten::clear.K(Dict(K, t)(a!) self) -> ()": dict.clear,
+        "aten::update.K(Dict(K, t)(a!) self, Dict(K, t)(a!) to_add) -> ()": dict.update,
+        "aten::copy.Dict_K(Dict(K, t)(a) self) -> Dict(K, t)": dict_of,
+        "aten::__contains__.K(Dict(K, t) dict, K key) -> bool": lambda dict, key: key in dict,
+        "aten::_set_item.K(Dict(K, t)(a!) l, K(b -> *) idx, t(c -> *) v) -> ()": set_item,
+    }
+)
 register_operators({"aten::dict() -> Dict(str, Tensor)": dict})
 for key in KEYS:
-    register_operators({
-        f"aten::dict.{key}(({key}, tVal)[] inputs) -> Dict({key}, tVal)": dict_of,
-        f"aten::dict.Dict_{key}(Dict({key}, t)(a) self) -> Dict({key}, t)": dict_of,
-    })
+    register_operators(
+        {
+            f"aten::dict.{key}(({key}, tVal)[] inputs) -> Dict({key}, tVal)": dict_of,
+            f"aten::dict.Dict_{key}(Dict({key}, t)(a) self) -> Dict({key}, t)": dict_of,
+        }
+    )

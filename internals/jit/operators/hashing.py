@@ -1,8 +1,10 @@
-"""`hash()` of TorchScript (`IValue::hash`, `c10/util/hash.h`): ints are their own, the rest is hashed as libstdc++ does.
+"""`hash()` of TorchScript (`IValue::hash`, `c10/util/hash.h`): ints are their own, the rest is
+hashed as libstdc++ does.
 
 Unlike Python's, the hash of a string is the same in every process.
 
-How the real one differs: the hash of a tensor comes from its address there; here from Python's `id`.
+How the real one differs: the hash of a tensor comes from its address there; here from Python's
+`id`.
 """
 
 from __future__ import annotations

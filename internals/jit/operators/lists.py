@@ -1,10 +1,12 @@
 """Lists (`torch/csrc/jit/runtime/register_ops_utils.cpp`, `register_prim_ops.cpp`).
 
-A list at run time is a Python list, so appending to it is seen by everybody who holds it, as in Python. Most operators take any
-list, `t[]`; those that compare elements exist once for each element type. Elements that are tensors are compared by
-`bool(a == b)`, which raises for more than one element.
+A list at run time is a Python list, so appending to it is seen by everybody who holds it, as in
+Python. Most operators take any list, `t[]`; those that compare elements exist once for each element
+type. Elements that are tensors are compared by `bool(a == b)`, which raises for more than one
+element.
 
-How the real one differs: `int[]` and its like are kept unboxed, and lists of other things as generic lists.
+How the real one differs: `int[]` and its like are kept unboxed, and lists of other things as
+generic lists.
 """
 
 from __future__ import annotations
@@ -30,13 +32,18 @@ def checked(index: int, n: int) -> int:
 
 # Reading
 
-register_operators({
-    "aten::len.t(t[] a) -> int": len,
-    "aten::len.any(Any[] a) -> int": len,
-})
+register_operators(
+    {
+        "aten::len.t(t[] a) -> int": len,
+        "aten::len.any(Any[] a) -> int": len,
+    }
+)
 
 
-@op("aten::__getitem__.t(t[](a) list, int idx) -> t(*)", "aten::select.t(t[](a) list, int idx) -> t(*)")
+@op(
+    "aten::__getitem__.t(t[](a) list, int idx) -> t(*)",
+    "aten::select.t(t[](a) list, int idx) -> t(*)",
+)
 def getitem(list: List[Any], idx: int) -> Any:
     """Raises RuntimeError for an index outside of the list."""
     return list[checked(idx, len(list))]
@@ -50,13 +57,15 @@ def slice_(l: List[Any], start: int | None, end: int | None, step: int) -> List[
     return l[start:end:step]
 
 
-register_operators({
-    "aten::list.t(t[] l) -> t[]": list,
-    "aten::copy.t(t[](a) self) -> t[]": list,
-    "aten::add.t(t[] a, t[] b) -> t[]": lambda a, b: a + b,
-    "aten::mul.left_t(t[] l, int n) -> t[]": lambda l, n: l * n,  # noqa: E741
-    "aten::mul.right_(int n, t[] l) -> t[]": lambda n, l: l * n,  # noqa: E741
-})
+register_operators(
+    {
+        "aten::list.t(t[] l) -> t[]": list,
+        "aten::copy.t(t[](a) self) -> t[]": list,
+        "aten::add.t(t[] a, t[] b) -> t[]": lambda a, b: a + b,
+        "aten::mul.left_t(t[] l, int n) -> t[]": lambda l, n: l * n,  # noqa: E741
+        "aten::mul.right_(int n, t[] l) -> t[]": lambda n, l: l * n,  # noqa: E741
+    }
+)
 
 
 def position(self: List[Any], el: Any) -> int:
@@ -81,7 +90,10 @@ for t in ELEMENTS:
 for t in ("int", "float", "bool", "Tensor", "str"):
     register_operator(f"aten::count.{t}({t}[] self, {t} el) -> int", count)
 for t in ("int", "str", "float"):
-    register_operator(f"aten::__contains__.{t}_list({t}[] l, {t} item) -> bool", lambda l, item: position(l, item) >= 0)  # noqa: E741
+    register_operator(
+        f"aten::__contains__.{t}_list({t}[] l, {t} item) -> bool",
+        lambda l, item: position(l, item) >= 0,  # noqa: E741
+    )
 
 
 # Writing
@@ -111,9 +123,13 @@ def pop(self: List[Any], idx: int) -> Any:
     return self.pop(checked(idx, len(self)))
 
 
-@op("aten::remove.int(int[](a!) self, int el) -> ()", "aten::remove.float(float[](a!) self, float el) -> ()",
-    "aten::remove.bool(bool[](a!) self, bool el) -> ()", "aten::remove.Tensor(Tensor[](a!) self, Tensor el) -> ()",
-    "aten::remove.str(str[](a!) self, str el) -> ()")  # fmt: skip
+@op(
+    "aten::remove.int(int[](a!) self, int el) -> ()",
+    "aten::remove.float(float[](a!) self, float el) -> ()",
+    "aten::remove.bool(bool[](a!) self, bool el) -> ()",
+    "aten::remove.Tensor(Tensor[](a!) self, Tensor el) -> ()",
+    "aten::remove.str(str[](a!) self, str el) -> ()",
+)  # fmt: skip
 def remove(self: List[Any], el: Any) -> None:
     """Raises RuntimeError when `el` is not in the list."""
     found = position(self, el)
@@ -165,14 +181,20 @@ def _compare(a: Any, b: Any) -> int:
 _key = cmp_to_key(_compare)
 
 for t in ("int", "float", "Tensor", "bool", "str"):
-    register_operator(f"aten::sorted.{t}({t}[](a) input) -> {t}[]", lambda input: sorted(input, key=_key))
+    register_operator(
+        f"aten::sorted.{t}({t}[](a) input) -> {t}[]", lambda input: sorted(input, key=_key)
+    )
 register_operator("aten::sorted.any(t[](a) self) -> t[]", lambda self: sorted(self, key=_key))
 
 
-@op("aten::sort.int(int[](a!) self, bool reverse=False) -> ()", "aten::sort.float(float[](a!) self, bool reverse=False) -> ()",
+@op(
+    "aten::sort.int(int[](a!) self, bool reverse=False) -> ()",
+    "aten::sort.float(float[](a!) self, bool reverse=False) -> ()",
     "aten::sort.Tensor(Tensor[](a!) self, bool reverse=False) -> ()",
-    "aten::sort.bool(bool[](a!) self, bool reverse=False) -> ()", "aten::sort.str(str[](a!) self, bool reverse=False) -> ()",
-    "aten::sort.any(t[](a!) self, bool reverse=False) -> ()")  # fmt: skip
+    "aten::sort.bool(bool[](a!) self, bool reverse=False) -> ()",
+    "aten::sort.str(str[](a!) self, bool reverse=False) -> ()",
+    "aten::sort.any(t[](a!) self, bool reverse=False) -> ()",
+)  # fmt: skip
 def sort(self: List[Any], reverse: bool) -> None:
     self.sort(key=_key, reverse=reverse)
 
@@ -202,17 +224,21 @@ def smallest_of(self: List[Any]) -> Any:
 
 for t in ("int", "float", "bool"):
     for name, of_two, of_one in (("max", largest, largest_of), ("min", smallest, smallest_of)):
-        register_operators({
-            f"prim::{name}.{t}_list({t}[] l, {t}[] r) -> {t}[]": of_two,
-            f"prim::{name}.self_{t}({t}[] self) -> {t}": of_one,
-        })
+        register_operators(
+            {
+                f"prim::{name}.{t}_list({t}[] l, {t}[] r) -> {t}[]": of_two,
+                f"prim::{name}.self_{t}({t}[] self) -> {t}": of_one,
+            }
+        )
 
-register_operators({
-    "aten::sum.int(int[] self) -> int": lambda self: wrap(sum(self)),
-    "aten::sum.float(float[] self) -> float": lambda self: _float_sum(self),
-    "aten::sum.complex(complex[] self) -> complex": lambda self: sum(self, 0j),
-    "aten::sum.bool(bool[] self) -> int": sum,
-})
+register_operators(
+    {
+        "aten::sum.int(int[] self) -> int": lambda self: wrap(sum(self)),
+        "aten::sum.float(float[] self) -> float": lambda self: _float_sum(self),
+        "aten::sum.complex(complex[] self) -> complex": lambda self: sum(self, 0j),
+        "aten::sum.bool(bool[] self) -> int": sum,
+    }
+)
 for t in ("int", "float", "bool"):
     register_operator(f"aten::all.{t}({t}[] self) -> bool", all)
 for t in ("str", "int", "float", "bool"):

@@ -1,15 +1,18 @@
-"""Who may point to what: the graph of memory behind alias analysis (`torch/csrc/jit/passes/utils/memory_dag.h`).
+"""Who may point to what: the graph of memory behind alias analysis
+(`torch/csrc/jit/passes/utils/memory_dag.h`).
 
-Every value that has memory (a tensor, a list, a module; not a number) has an `Element`. A fresh one is a memory location itself.
-A view, or what an If gives, *points to* other elements, one or several; following the arrows to the elements that point nowhere
-gives the locations that a value may be at. Two values may alias when they have a location in common. A container has a location
-of its own and *contains* elements.
+Every value that has memory (a tensor, a list, a module; not a number) has an `Element`. A fresh one
+is a memory location itself. A view, or what an If gives, *points to* other elements, one or
+several; following the arrows to the elements that point nowhere gives the locations that a value
+may be at. Two values may alias when they have a location in common. A container has a location of
+its own and *contains* elements.
 
-Of memory that nobody can follow, because the caller holds it or it went into a list and came out somewhere else, there is one
-wildcard for each type: a tensor in the wildcard may be any other tensor there, but no list.
+Of memory that nobody can follow, because the caller holds it or it went into a list and came out
+somewhere else, there is one wildcard for each type: a tensor in the wildcard may be any other
+tensor there, but no list.
 
-How the real one differs: the locations are sets of bits, computed once for every element, and elements that nobody points to are
-shared by all values with the same locations.
+How the real one differs: the locations are sets of bits, computed once for every element, and
+elements that nobody points to are shared by all values with the same locations.
 """
 
 from __future__ import annotations
@@ -69,7 +72,8 @@ class MemoryDag:
         self._reachable.clear()
 
     def wildcard(self, type: Type) -> Element:
-        """The wildcard for values of a type, which contains the wildcards of what such values contain.
+        """The wildcard for values of a type, which contains the wildcards of what such values
+        contain.
 
         A value of type Any may be in any of them.
         """
@@ -89,14 +93,18 @@ class MemoryDag:
             self.wildcards[_ANY].points_to[wildcard] = None
 
     def add_unknown_contents(self, element: Element, type: Type) -> None:
-        """A container of which nothing is known contains anything that it can; a module, anything at all."""
+        """A container of which nothing is known contains anything that it can; a module, anything
+        at all.
+        """
         key = memory_type(type)
         for inner in [_ANY] if key is _ANY_MODULE else key.containedTypes():
             if is_mutable_type(inner):
                 element.contains[self.wildcard(inner)] = None
 
     def make_wildcards(self, values: Iterable[Value]) -> None:
-        """What these values may be at is part of the wildcards from now on, with all it contains."""
+        """What these values may be at is part of the wildcards from now on, with all it
+        contains.
+        """
         for value in values:
             wildcard = self.wildcard(value.type())
             for location in self._follow([self.element(value)], _all_arrows):
@@ -114,11 +122,16 @@ class MemoryDag:
         return self._ends(element, _all_arrows, self._reachable)
 
     def _ends(
-        self, start: Element, arrows: Callable[[Element], Iterable[Element]], known: dict[Element, Locations]
+        self,
+        start: Element,
+        arrows: Callable[[Element], Iterable[Element]],
+        known: dict[Element, Locations],
     ) -> Locations:
-        """The locations that the arrows lead to, found once for every element on the way. Those of a ring have the same.
+        """The locations that the arrows lead to, found once for every element on the way. Those of
+        a ring have the same.
 
-        (Tarjan's strongly connected components: `low` is the first element of the ring that one is found to be in.)
+        (Tarjan's strongly connected components: `low` is the first element of the ring that one is
+        found to be in.)
         """
         if start in known:
             return known[start]
@@ -136,7 +149,11 @@ class MemoryDag:
                     while ring[-1] is not e:
                         ring.append(unfinished.pop())
                     ends = {each for each in ring if not each.points_to}
-                    found = frozenset(ends.union(*(known[to] for each in ring for to in arrows(each) if to in known)))
+                    found = frozenset(
+                        ends.union(
+                            *(known[to] for each in ring for to in arrows(each) if to in known)
+                        )
+                    )
                     known.update(dict.fromkeys(ring, found))
             elif to not in number and to not in known:
                 number[to] = low[to] = len(number)
@@ -146,7 +163,9 @@ class MemoryDag:
                 low[e] = min(low[e], number[to])
         return known[start]
 
-    def _follow(self, start: list[Element], arrows: Callable[[Element], Iterable[Element]]) -> list[Element]:
+    def _follow(
+        self, start: list[Element], arrows: Callable[[Element], Iterable[Element]]
+    ) -> list[Element]:
         """Every element that the arrows lead to, the start included."""
         seen, ahead = dict.fromkeys(start), list(start)
         while ahead:
@@ -167,8 +186,8 @@ def is_mutable_type(type: Type) -> bool:
 
 
 MUTABLE_KINDS = frozenset({
-    "TensorType", "ListType", "DictType", "ClassType", "FutureType", "AnyType", "AnyListType", "AnyTupleType", "VarType",
-    "PyObjectType", "GeneratorType", "StorageType", "StreamObjType",
+    "TensorType", "ListType", "DictType", "ClassType", "FutureType", "AnyType", "AnyListType",
+    "AnyTupleType", "VarType", "PyObjectType", "GeneratorType", "StorageType", "StreamObjType",
 })  # fmt: skip
 
 

@@ -1,8 +1,10 @@
-"""What is neither arithmetic nor a container: errors, printing, identity, optionals, gradients, settings.
+"""What is neither arithmetic nor a container: errors, printing, identity, optionals, gradients,
+settings.
 
-The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_prim_ops_fulljit.cpp`. Nodes whose work depends on
-their attributes (`prim::ConstantChunk[chunks=2, dim=0]`) have no function of their inputs alone: they are in
-`runtime/node_functions.py`, with everything that runs another graph.
+The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_prim_ops_fulljit.cpp`.
+Nodes whose work depends on their attributes (`prim::ConstantChunk[chunks=2, dim=0]`) have no
+function of their inputs alone: they are in `runtime/node_functions.py`, with everything that runs
+another graph.
 
 How the real one differs: `print` and `warn` go through handlers that a program may replace.
 """
@@ -24,18 +26,20 @@ from .value_text import value_text
 
 # Identity and optionals
 
-register_operators({
-    "aten::__is__(t1 self, t2 obj) -> bool": lambda self, obj: same(self, obj),
-    "aten::__isnot__(t1 self, t2 obj) -> bool": lambda self, obj: not same(self, obj),
-    "prim::unchecked_cast(t x) -> t": lambda x: x,
-    "prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)": lambda optional: optional,
-    "prim::Uninitialized() -> Any": lambda: None,
-    "prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)": lambda cond, x, y: (
-        x if cond else y
-    ),
-    "aten::hash.generic(t value) -> int": hash_of,
-    "prim::TupleUnpack(Any tup) -> ...": tuple,
-})
+register_operators(
+    {
+        "aten::__is__(t1 self, t2 obj) -> bool": lambda self, obj: same(self, obj),
+        "aten::__isnot__(t1 self, t2 obj) -> bool": lambda self, obj: not same(self, obj),
+        "prim::unchecked_cast(t x) -> t": lambda x: x,
+        "prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)": lambda optional: optional,
+        "prim::Uninitialized() -> Any": lambda: None,
+        "prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)": lambda cond, x, y: (
+            x if cond else y
+        ),
+        "aten::hash.generic(t value) -> int": hash_of,
+        "prim::TupleUnpack(Any tup) -> ...": tuple,
+    }
+)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -92,12 +96,14 @@ def wait(self: Any) -> Any:
 
 # Gradients. None stands for one that is zero everywhere.
 
-register_operators({
-    "prim::AutogradZero() -> Tensor": lambda: None,
-    "prim::AutogradAllNonZero(...) -> bool": lambda *grads: all(g is not None for g in grads),
-    "prim::AutogradAllZero(...) -> bool": lambda *grads: all(g is None for g in grads),
-    "prim::AutogradAnyNonZero(...) -> bool": lambda *grads: any(g is not None for g in grads),
-})
+register_operators(
+    {
+        "prim::AutogradZero() -> Tensor": lambda: None,
+        "prim::AutogradAllNonZero(...) -> bool": lambda *grads: all(g is not None for g in grads),
+        "prim::AutogradAllZero(...) -> bool": lambda *grads: all(g is None for g in grads),
+        "prim::AutogradAnyNonZero(...) -> bool": lambda *grads: any(g is not None for g in grads),
+    }
+)
 
 
 @op("prim::AutogradAdd(Any a, Any b) -> Any")
@@ -121,42 +127,60 @@ def reduction_sizes(size: Sequence[int], red_axes: Sequence[int], keepdim: bool)
     return [s for i, s in enumerate(size) if i not in axes]
 
 
-@op("aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, "
-    "bool create_graph=False, bool allow_unused=False) -> Tensor?[]")  # fmt: skip
+@op(
+    "aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? "
+    "retain_graph=None, bool create_graph=False, bool allow_unused=False) -> Tensor?[]"
+)  # fmt: skip
 def grad(
-    outputs: list[Any], inputs: list[Any], grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: bool
+    outputs: list[Any],
+    inputs: list[Any],
+    grad_outputs: Any,
+    retain_graph: Any,
+    create_graph: bool,
+    allow_unused: bool,
 ) -> list[Any]:
-    found = autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused)
+    found = autograd.grad(
+        outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused
+    )
     return list(found)
 
 
-@op("aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()")
+@op(
+    "aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool "
+    "create_graph=False) -> ()"
+)
 def backward(self: Any, gradient: Any, retain_graph: bool | None, create_graph: bool) -> None:
     self.backward(gradient, retain_graph, create_graph)
 
 
-@op("aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False) "
-    "-> ()")  # fmt: skip
-def backward_list(tensors: list[Any], grad_tensors: Any, retain_graph: bool | None, create_graph: bool) -> None:
+@op(
+    "aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? "
+    "retain_graph=None, bool create_graph=False) -> ()"
+)  # fmt: skip
+def backward_list(
+    tensors: list[Any], grad_tensors: Any, retain_graph: bool | None, create_graph: bool
+) -> None:
     autograd.backward(tensors, grad_tensors, retain_graph, create_graph)
 
 
 # Settings
 
-register_operators({
-    "aten::is_scripting() -> bool": lambda: True,
-    "aten::has_torch_function(...) -> bool": lambda *values: False,
-    "aten::_get_tracing_state() -> bool": lambda: False,
-    "aten::is_autocast_enabled() -> bool": lambda: False,
-    "aten::is_autocast_cpu_enabled() -> bool": lambda: False,
-    "aten::is_grad_enabled() -> bool": is_grad_enabled,
-    "aten::set_grad_enabled(bool val) -> ()": lambda val: _nothing(set_grad_mode(val)),
-    "aten::manual_seed(int seed) -> ()": lambda seed: _nothing(random.manual_seed(seed)),
-    "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)":
-        lambda self, seed: self.manual_seed(seed),
-    "aten::initial_seed(Generator self) -> int": lambda self: self.initial_seed(),
-    "aten::seed(Generator(a!) self) -> int": lambda self: self.seed(),
-})
+register_operators(
+    {
+        "aten::is_scripting() -> bool": lambda: True,
+        "aten::has_torch_function(...) -> bool": lambda *values: False,
+        "aten::_get_tracing_state() -> bool": lambda: False,
+        "aten::is_autocast_enabled() -> bool": lambda: False,
+        "aten::is_autocast_cpu_enabled() -> bool": lambda: False,
+        "aten::is_grad_enabled() -> bool": is_grad_enabled,
+        "aten::set_grad_enabled(bool val) -> ()": lambda val: _nothing(set_grad_mode(val)),
+        "aten::manual_seed(int seed) -> ()": lambda seed: _nothing(random.manual_seed(seed)),
+        "aten::manual_seed.generator(Generator(a!) self, int seed) -> "
+        "Generator(a!)": lambda self, seed: self.manual_seed(seed),
+        "aten::initial_seed(Generator self) -> int": lambda self: self.initial_seed(),
+        "aten::seed(Generator(a!) self) -> int": lambda self: self.seed(),
+    }
+)
 
 
 @op("aten::Generator(*, Device? device=None, int? seed=None) -> Generator")
@@ -176,20 +200,26 @@ def _no_grad(method: str, tensor: TensorImpl, *args: Any, **kwargs: Any) -> Any:
         set_grad_mode(was)
 
 
-register_operators({
-    "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)":
-        lambda tensor, a, b, generator: _no_grad("uniform_", tensor, a, b, generator=generator),
-    "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)":
-        lambda tensor, mean, std, generator: (
-            _no_grad("normal_", tensor, mean, std, generator=generator)
+register_operators(
+    {
+        "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, "
+        "float b, Generator? generator=None) -> Tensor(a!)": lambda tensor, a, b, generator: (
+            _no_grad("uniform_", tensor, a, b, generator=generator)
         ),
-    "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)": lambda tensor, val: (
-        _no_grad("fill_", tensor, val)
-    ),
-    "aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)": lambda tensor: _no_grad(
-        "zero_", tensor
-    ),
-})
+        "aten::_no_grad_normal_(Tensor(a!) tensor, float "
+        "mean, float std, Generator? generator=None) -> "
+        "Tensor(a!)": lambda tensor, mean, std, generator: _no_grad(
+            "normal_", tensor, mean, std, generator=generator
+        ),
+        "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)": lambda tensor, val: (
+            _no_grad("fill_", tensor, val)
+        ),
+        "aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)": lambda tensor: _no_grad(
+            "zero_",
+            tensor,
+        ),
+    }
+)
 
 
 def _nothing(_: Any) -> None:

@@ -1,10 +1,12 @@
-"""What a pass must know of a node before it moves, merges or removes it (`Node::hasSideEffects`, `Node::isNondeterministic`).
+"""What a pass must know of a node before it moves, merges or removes it (`Node::hasSideEffects`,
+`Node::isNondeterministic`).
 
-A node with a side effect stays although nobody uses what it gives. Two calls of a nondeterministic operator are not the same
-expression. A node that writes to one of its inputs is tied to everybody who reads that memory: whom, tells `alias_analysis.py`.
+A node with a side effect stays although nobody uses what it gives. Two calls of a nondeterministic
+operator are not the same expression. A node that writes to one of its inputs is tied to everybody
+who reads that memory: whom, tells `alias_analysis.py`.
 
-How the real one differs: operators registered by users say themselves how much the compiler may assume of them. In 1.0.1 both
-questions were lists of kinds.
+How the real one differs: operators registered by users say themselves how much the compiler may
+assume of them. In 1.0.1 both questions were lists of kinds.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ NONDETERMINISTIC = frozenset(f"aten::{name.partition('.')[0]}" for name in NONDE
 
 
 def has_side_effects(node: Node) -> bool:
-    """Whether the node does more than compute its outputs, its own blocks aside. Writing to memory does not count.
+    """Whether the node does more than compute its outputs, its own blocks aside. Writing to memory
+    does not count.
 
     Python code (`^name`) may do anything.
     """
@@ -41,7 +44,9 @@ def has_side_effects(node: Node) -> bool:
 
 
 def is_nondeterministic(node: Node) -> bool:
-    """Whether two runs may give different results. Dropout does not when `train` is the constant False."""
+    """Whether two runs may give different results. Dropout does not when `train` is the constant
+    False.
+    """
     kind = node.kind()
     if kind not in NONDETERMINISTIC:
         return False
@@ -52,8 +57,12 @@ def is_nondeterministic(node: Node) -> bool:
 
 
 def changes_grad_mode(graph: Graph) -> bool:
-    """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same means something else."""
-    return any(graph.findNode(kind) is not None for kind in ("aten::set_grad_enabled", "prim::Enter"))
+    """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same
+    means something else.
+    """
+    return any(
+        graph.findNode(kind) is not None for kind in ("aten::set_grad_enabled", "prim::Enter")
+    )
 
 
 def is_mutable(node: Node) -> bool:

@@ -1,20 +1,23 @@
 """All operators a graph may contain, by name (`torch/csrc/jit/runtime/operator.h`, `operator.cpp`).
 
-    find_operators("aten::add")              # every overload: those of tensors first, then those of numbers, lists, strings
+    find_operators("aten::add")              # every overload: those of tensors first, then those of
+                                             # numbers, lists, strings
     find_operator("aten::add.Tensor")        # one of them
-    operator_for(node)                       # the one that a node's kind and the types of its inputs mean
+    operator_for(node)                       # the one that a node's kind and the types of its
+                                             # inputs mean
     register_operator("my::twice(int a) -> int", lambda a: 2 * a)
 
-An operator is a schema and a function of run-time values in the schema's order. There are two sorts. Those of the dispatcher
-(in `native_functions/`, and whatever `internals.library` defines at any time) are taken over as they are: the function is the
-generated one. The others exist only for the JIT, because Python does their work where there is no graph: arithmetic of
-numbers, methods of lists, dicts and strings, questions about tensors. They are in the files beside this one.
+An operator is a schema and a function of run-time values in the schema's order. There are two
+sorts. Those of the dispatcher (in `native_functions/`, and whatever `internals.library` defines at
+any time) are taken over as they are: the function is the generated one. The others exist only for
+the JIT, because Python does their work where there is no graph: arithmetic of numbers, methods of
+lists, dicts and strings, questions about tensors. They are in the files beside this one.
 
-In the IR a dtype, layout or memory format is an int. Functions of the dispatcher want objects, so for ops that have such an
-argument, and only for those, the function converts at the door.
+In the IR a dtype, layout or memory format is an int. Functions of the dispatcher want objects, so
+for ops that have such an argument, and only for those, the function converts at the door.
 
-How the real one differs: an operator takes and leaves its values on a stack; and selective builds leave out what a model
-does not use.
+How the real one differs: an operator takes and leaves its values on a stack; and selective builds
+leave out what a model does not use.
 """
 
 from __future__ import annotations
@@ -38,14 +41,17 @@ F = TypeVar("F", bound=Function)
 
 
 class Operator:
-    """One overload. `name` is "aten::add.Tensor"; `schema` is parsed, and `fn` looked up, when first asked for.
+    """One overload. `name` is "aten::add.Tensor"; `schema` is parsed, and `fn` looked up, when
+    first asked for.
 
     `handle` is the dispatcher's operator, None for one that only the JIT has.
     """
 
     __slots__ = ("name", "text", "handle", "_schema", "_fn")
 
-    def __init__(self, text: str, fn: Function | None = None, handle: OperatorHandle | None = None) -> None:
+    def __init__(
+        self, text: str, fn: Function | None = None, handle: OperatorHandle | None = None
+    ) -> None:
         self.text, self.handle, self._fn = text, handle, fn
         head = text.partition("(")[0]
         self.name = head if "::" in head else f"aten::{head}"
@@ -59,7 +65,9 @@ class Operator:
 
     @property
     def fn(self) -> Function:
-        """Takes run-time values in schema order; returns the value, a tuple for several, None for none."""
+        """Takes run-time values in schema order; returns the value, a tuple for several, None for
+        none.
+        """
         if self._fn is None:
             assert self.handle is not None
             self._fn = _at_the_door(self.handle, self.schema)
@@ -85,7 +93,8 @@ class _Registry:
         symbol = operator.name.partition(".")[0]
         if any(o.name == operator.name for o in self.jit_only.get(symbol, ())):
             raise RuntimeError(
-                f"Tried to register an operator ({text}) with the same name and overload name multiple times."
+                f"Tried to register an operator ({text}) with the same name and overload name "
+                "multiple times."
             )
         self.jit_only.setdefault(symbol, []).append(operator)
         self.forget()
@@ -115,7 +124,9 @@ class _Registry:
 
 
 def _sort(operators: list[Operator], order: list[str]) -> None:
-    """Sort by the names of the overloads; those that `order` doesn't mention stay behind the others."""
+    """Sort by the names of the overloads; those that `order` doesn't mention stay behind the
+    others.
+    """
     place = {name: i for i, name in enumerate(order)}
     operators.sort(key=lambda o: place.get(o.name.partition(".")[2] or "-", len(place)))
 
@@ -124,17 +135,23 @@ _registry = _Registry()
 
 
 def find_operators(symbol: str) -> list[Operator]:
-    """All overloads of a symbol ("aten::add"), in the order in which the compiler tries them; none for an unknown symbol."""
+    """All overloads of a symbol ("aten::add"), in the order in which the compiler tries them; none
+    for an unknown symbol.
+    """
     return list(_registry.find(symbol))
 
 
 def find_operator(name: str) -> Operator:
-    """The operator called `name`, with its overload name: "aten::add.Tensor". Raises RuntimeError when there is none."""
+    """The operator called `name`, with its overload name: "aten::add.Tensor". Raises RuntimeError
+    when there is none.
+    """
     for operator in _registry.find(name.partition(".")[0]):
         if operator.name == name:
             return operator
     known = ", ".join(o.name for o in _registry.find(name.partition(".")[0]))
-    raise RuntimeError(f"Could not find schema for {name}" + (f"; the overloads are {known}" if known else ""))
+    raise RuntimeError(
+        f"Could not find schema for {name}" + (f"; the overloads are {known}" if known else "")
+    )
 
 
 def all_operators() -> list[Operator]:
@@ -145,15 +162,19 @@ def all_operators() -> list[Operator]:
 
 
 def operator_for(node: Node) -> Operator | None:
-    """The overload that `node` calls: the first whose arguments accept its inputs, one for one, without conversions.
+    """The overload that `node` calls: the first whose arguments accept its inputs, one for one,
+    without conversions.
 
-    None for control flow and for what is no operator. `Node.operator` remembers the answer until an input or a type changes.
+    None for control flow and for what is no operator. `Node.operator` remembers the answer until an
+    input or a type changes.
     """
     kind = node.kind()
     candidates = _registry.find(kind)
     if not candidates:
         return None
-    types = tuple([_ANY_TENSOR if isinstance(t, TensorType) else t for t in (v.type() for v in node.inputs())])
+    types = tuple(
+        [_ANY_TENSOR if isinstance(t, TensorType) else t for t in (v.type() for v in node.inputs())]
+    )
     key = kind, types
     if key not in _registry.matched:
         # In a node `max(x, y)` and `max(x, out=y)` look alike; the first is meant.
@@ -163,7 +184,9 @@ def operator_for(node: Node) -> Operator | None:
 
 
 def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
-    """Whether a node whose inputs have these types can be a call of `schema` (`Node::matches`). Defaults are not filled in."""
+    """Whether a node whose inputs have these types can be a call of `schema` (`Node::matches`).
+    Defaults are not filled in.
+    """
     formals = schema.arguments
     if len(types) < len(formals) or (len(types) > len(formals) and not schema.is_vararg):
         return False
@@ -177,7 +200,9 @@ def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
 
 
 def register_operator(schema_text: str, fn: Function) -> Operator:
-    """Add an operator for the JIT alone. Raises RuntimeError when there is one of that name, or for a text that is no schema."""
+    """Add an operator for the JIT alone. Raises RuntimeError when there is one of that name, or for
+    a text that is no schema.
+    """
     return _registry.register(schema_text, fn)
 
 
@@ -225,5 +250,7 @@ def _with_objects(fn: Function, places: list[tuple[int, dict[int, Any]]]) -> Fun
 
 
 def _with_a_list(fn: Function) -> Function:
-    """`fn`, whose tuple of tensors becomes a list: what the graph calls `Tensor[]` can be appended to."""
+    """`fn`, whose tuple of tensors becomes a list: what the graph calls `Tensor[]` can be appended
+    to.
+    """
     return lambda *args: list(fn(*args))

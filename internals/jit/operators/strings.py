@@ -1,8 +1,10 @@
 """The methods of strings, and formatting (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
 
-`find`, `count` and their like take an `end` of -1 as the end of the string, which in Python is one character less.
+`find`, `count` and their like take an `end` of -1 as the end of the string, which in Python is one
+character less.
 
-How the real one differs: a string is bytes there; only ASCII letters have a case, and `len` and indices count bytes.
+How the real one differs: a string is bytes there; only ASCII letters have a case, and `len` and
+indices count bytes.
 """
 
 from __future__ import annotations
@@ -50,15 +52,17 @@ def must_find(find: Callable[..., int]) -> Callable[..., int]:
 
 
 SPAN = "str self, str substr, int start=0, int end=-1"
-register_operators({
-    f"aten::find({SPAN}) -> int": in_span(str.find),
-    f"aten::rfind({SPAN}) -> int": in_span(str.rfind),
-    f"aten::index.str({SPAN}) -> int": must_find(in_span(str.find)),
-    f"aten::rindex({SPAN}) -> int": must_find(in_span(str.rfind)),
-    f"aten::count({SPAN}) -> int": in_span(str.count),
-    f"aten::startswith({SPAN}) -> bool": in_span(str.startswith),
-    f"aten::endswith({SPAN}) -> bool": in_span(str.endswith),
-})
+register_operators(
+    {
+        f"aten::find({SPAN}) -> int": in_span(str.find),
+        f"aten::rfind({SPAN}) -> int": in_span(str.rfind),
+        f"aten::index.str({SPAN}) -> int": must_find(in_span(str.find)),
+        f"aten::rindex({SPAN}) -> int": must_find(in_span(str.rfind)),
+        f"aten::count({SPAN}) -> int": in_span(str.count),
+        f"aten::startswith({SPAN}) -> bool": in_span(str.startswith),
+        f"aten::endswith({SPAN}) -> bool": in_span(str.endswith),
+    }
+)
 for name in ("lower", "upper", "swapcase", "capitalize", "title"):
     method(f"{name}() -> str", getattr(str, name))
 for name in (
@@ -89,14 +93,16 @@ method("splitlines(bool keepends=False) -> str[]", str.splitlines)
 method('rsplit(str separator=" ", int max=-1) -> str[]', str.rsplit)
 method("split.str(str? separator=None, int max=-1) -> str[]", str.split)
 
-register_operators({
-    "aten::add.str(str a, str b) -> str": lambda a, b: a + b,
-    "aten::len.str(str s) -> int": len,
-    "aten::list(str t) -> str[]": list,
-    "aten::bin(int i) -> str": bin,
-    "aten::oct(int i) -> str": oct,
-    "aten::hex(int i) -> str": hex,
-})
+register_operators(
+    {
+        "aten::add.str(str a, str b) -> str": lambda a, b: a + b,
+        "aten::len.str(str s) -> int": len,
+        "aten::list(str t) -> str[]": list,
+        "aten::bin(int i) -> str": bin,
+        "aten::oct(int i) -> str": oct,
+        "aten::hex(int i) -> str": hex,
+    }
+)
 
 
 @op("aten::chr(int i) -> str")
@@ -115,7 +121,10 @@ def ord_(string: str) -> int:
     return ord(string)
 
 
-@op("aten::__getitem__.str(str s, int index) -> str", "prim::StringIndex(str string, int index) -> str")
+@op(
+    "aten::__getitem__.str(str s, int index) -> str",
+    "prim::StringIndex(str string, int index) -> str",
+)
 def getitem(s: str, index: int) -> str:
     """Raises RuntimeError for an index outside of the string."""
     if not -len(s) <= index < len(s):
@@ -133,16 +142,22 @@ def slice_(string: str, start: int | None, end: int | None, step: int) -> str:
 
 @op("aten::format(str self, ...) -> str")
 def format_(self: str, *values: Any) -> str:
-    """Each `{}` is replaced by the next value; nothing else has a meaning. Raises RuntimeError when there are too few."""
+    """Each `{}` is replaced by the next value; nothing else has a meaning. Raises RuntimeError when
+    there are too few.
+    """
     parts = self.split("{}")
     if len(parts) - 1 > len(values):
         raise RuntimeError(f"Too few arguments for format string: {self}")
-    return "".join(part + value for part, value in zip(parts, [*map(value_text, values[: len(parts) - 1]), ""]))
+    return "".join(
+        part + value for part, value in zip(parts, [*map(value_text, values[: len(parts) - 1]), ""])
+    )
 
 
 @op("aten::percentFormat(str self, ...) -> str")
 def percent_format(self: str, *values: Any) -> str:
-    """`self % value`, several values being a tuple. Raises RuntimeError when they don't fit the text."""
+    """`self % value`, several values being a tuple. Raises RuntimeError when they don't fit the
+    text.
+    """
     given = values[0] if isinstance(values[0], tuple) else (values[0],)
     text, used, at = "", 0, 0
     while (percent := self.find("%", at)) >= 0:
@@ -167,7 +182,9 @@ def _formatted(key: str, value: Any) -> str:
     if key in "dieEfF" and not is_number:
         raise RuntimeError(f"%{key} requires a number for formatting, but got {_tag(value)}")
     if key in "di":
-        return str(value if isinstance(value, int) else to_int(value) if math.isfinite(value) else -(2**31))
+        return str(
+            value if isinstance(value, int) else to_int(value) if math.isfinite(value) else -(2**31)
+        )
     if key in "eEfF":
         return f"%{key}" % value
     if key == "c":
@@ -181,8 +198,10 @@ def _formatted(key: str, value: Any) -> str:
     raise RuntimeError(f"The specifier %{key} is not supported in TorchScript format strings")
 
 
-_TAGS = {bool: "Bool", int: "Int", float: "Double", complex: "ComplexDouble", str: "String", list: "GenericList",
-         dict: "GenericDict", tuple: "Tuple", type(None): "None"}  # fmt: skip
+_TAGS = {
+    bool: "Bool", int: "Int", float: "Double", complex: "ComplexDouble", str: "String",
+    list: "GenericList", dict: "GenericDict", tuple: "Tuple", type(None): "None",
+}  # fmt: skip
 
 
 def _tag(value: Any) -> str:

@@ -1,8 +1,10 @@
-"""Moving a node without changing what the program does (`AliasDb::tryMove`, `torch/csrc/jit/ir/alias_analysis.cpp`).
+"""Moving a node without changing what the program does (`AliasDb::tryMove`,
+`torch/csrc/jit/ir/alias_analysis.cpp`).
 
-To move a node next to another, walk from it towards the other one, collecting what has to come along: a node depends on those
-already collected if it uses what they give (or the other way around), if one writes to memory that the other reads, or if both
-print or draw random numbers. In the end everything collected has to go past the goal, which works unless the goal depends on it.
+To move a node next to another, walk from it towards the other one, collecting what has to come
+along: a node depends on those already collected if it uses what they give (or the other way
+around), if one writes to memory that the other reads, or if both print or draw random numbers. In
+the end everything collected has to go past the goal, which works unless the goal depends on it.
 
 How the real one differs: the same.
 """
@@ -28,7 +30,9 @@ class TopologicalMoves:
         def ordered_by(self, node: Node) -> frozenset[str]: ...
 
     def moveBeforeTopologicallyValid(self, node: Node, target: Node) -> bool:
-        """Move `node` before `target`, with its dependencies, if that is safe. False, and nothing moved, if it isn't."""
+        """Move `node` before `target`, with its dependencies, if that is safe. False, and nothing
+        moved, if it isn't.
+        """
         return self._try_move(node, target, BEFORE, dry_run=False)
 
     def moveAfterTopologicallyValid(self, node: Node, target: Node) -> bool:
@@ -107,7 +111,9 @@ class _WorkingSet:
         if any(_uses(node, n) if self.forward else _uses(n, node) for n in self.nodes):
             return True
         writes = self.db.writes(node)
-        return not (self.reads | self.writes).isdisjoint(writes) or not self.writes.isdisjoint(self.db.reads(node))
+        return not (self.reads | self.writes).isdisjoint(writes) or not self.writes.isdisjoint(
+            self.db.reads(node)
+        )
 
 
 def _uses(user: Node, maker: Node) -> bool:

@@ -1,7 +1,9 @@
-"""A run-time value as C++ prints it: what `str(x)`, f-strings and `print` of TorchScript give (`aten/src/ATen/core/ivalue.cpp`).
+"""A run-time value as C++ prints it: what `str(x)`, f-strings and `print` of TorchScript give
+(`aten/src/ATen/core/ivalue.cpp`).
 
-Not quite Python's text: floats have 17 digits and no zero after the point (`1.`, `0.10000000000000001`), strings in lists have
-no quotes, tensors are in columns with their type below.
+Not quite Python's text: floats have 17 digits and no zero after the point (`1.`,
+`0.10000000000000001`), strings in lists have no quotes, tensors are in columns with their type
+below.
 
 How the real one differs: it also knows streams, storages, futures and objects of script classes.
 """

@@ -6,13 +6,15 @@
                                               less to compute
     shape_propagation, shape_trials, requires_grad_propagation, erase_*,
     specialize_undef
-                                              what is known of tensors before they exist, and forgetting it
+                                              what is known of tensors before they exist, and
+                                              forgetting it
     canonicalize_ops, remove_expands, remove_inplace, check_inplace
                                               operators in the form that later passes expect
     autodiff_subgraphs, differentiate, symbolic_gradients, sym, lower_grad_of
                                               a backward for parts of the graph
     batch_mm, graph_fuser, fuser_*            several operations as one
-    fold_conv_bn                              layers that follow a convolution or a linear layer, in its weights
+    fold_conv_bn                              layers that follow a convolution or a linear layer, in
+                                              its weights
     pack_convolutions                         convolutions and their neighbours in blocked layout
     aliasing, control_flow, node_equality, overloads, subgraph_utils
                                               what several of them use

@@ -1,4 +1,5 @@
-"""Questions about memory that several passes ask (`AliasDb::safeToChangeAliasingRelationship`, `alias_analysis.cpp`).
+"""Questions about memory that several passes ask (`AliasDb::safeToChangeAliasingRelationship`,
+`alias_analysis.cpp`).
 
 How the real one differs: they are methods of its AliasDb.
 """
@@ -17,7 +18,9 @@ def is_written(aliases: AliasDb, values: Sequence[Value]) -> bool:
 
 
 def escapes(aliases: AliasDb, values: Sequence[Value]) -> bool:
-    """Whether the caller may hold memory of one of `values`: it gave it, gets it, or it came from a place nobody can follow."""
+    """Whether the caller may hold memory of one of `values`: it gave it, gets it, or it came from a
+    place nobody can follow.
+    """
     graph = values[0].node().owningGraph() if values else None
     if graph is None:
         return False
@@ -29,7 +32,8 @@ def escapes(aliases: AliasDb, values: Sequence[Value]) -> bool:
 
 
 def safe_to_merge(aliases: AliasDb, a: Sequence[Value], b: Sequence[Value]) -> bool:
-    """Whether the program stays the same when `a` and `b`, until now different objects of equal value, become one.
+    """Whether the program stays the same when `a` and `b`, until now different objects of equal
+    value, become one.
 
     Not if something writes to either, nor if the caller could see that both are one.
     """

@@ -1,19 +1,23 @@
-"""Which parts of a graph get a backward of their own (`torch/csrc/jit/passes/create_autodiff_subgraphs.cpp` and
-`inline_autodiff_subgraphs.cpp`).
+"""Which parts of a graph get a backward of their own
+(`torch/csrc/jit/passes/create_autodiff_subgraphs.cpp` and `inline_autodiff_subgraphs.cpp`).
 
-Every operator can be differentiated: autograd does, one node of its graph for each call. But where the derivatives are known
-symbolically (`symbolic_gradients.py`), a whole run of operators can be put into one `prim::DifferentiableGraph`, with one node of
-autograd's graph for all of it, and a backward that is itself an optimised graph.
+Every operator can be differentiated: autograd does, one node of its graph for each call. But where
+the derivatives are known symbolically (`symbolic_gradients.py`), a whole run of operators can be
+put into one `prim::DifferentiableGraph`, with one node of autograd's graph for all of it, and a
+backward that is itself an optimised graph.
 
-- `create_autodiff_subgraphs`, from the last node to the first: a differentiable node begins a group, which swallows the
-  differentiable producers of its inputs, the latest first, wherever order allows. Again, until nothing changes. Groups in which
-  common subexpressions have left fewer than 2 nodes go back.
+- `create_autodiff_subgraphs`, from the last node to the first: a differentiable node begins a
+  group, which swallows the differentiable producers of its inputs, the latest first, wherever order
+  allows. Again, until nothing changes. Groups in which common subexpressions have left fewer than 2
+  nodes go back.
 - `differentiate_subgraphs` gives each group its `ReverseSubgraph`.
-- `inline_autodiff_subgraphs`: groups that have stayed smaller than 5 nodes after that are not worth a node of their own, and
-  go back as well, unless something was fused in them that autograd does not know.
+- `inline_autodiff_subgraphs`: groups that have stayed smaller than 5 nodes after that are not worth
+  a node of their own, and go back as well, unless something was fused in them that autograd does
+  not know.
 
-How the real one differs: 1.0.1 took in what somebody writes to as well; here that stays outside, because a group hands on its
-inputs without their history. Today whether a gradient is required is seen while profiling, and what requires none stays outside.
+How the real one differs: 1.0.1 took in what somebody writes to as well; here that stays outside,
+because a group hands on its inputs without their history. Today whether a gradient is required is
+seen while profiling, and what requires none stays outside.
 """
 
 from __future__ import annotations
@@ -42,7 +46,9 @@ INLINE_THRESHOLD = 5
 
 @graph_pass("gather what can be differentiated symbolically")
 def create_autodiff_subgraphs(graph: Graph) -> bool:
-    """Put differentiable nodes into `prim::DifferentiableGraph` groups of at least `CREATE_THRESHOLD` nodes."""
+    """Put differentiable nodes into `prim::DifferentiableGraph` groups of at least
+    `CREATE_THRESHOLD` nodes.
+    """
     changed = not changes_grad_mode(graph) and _slice(graph.block(), Reorder(graph))
     return changed and (cse(graph) or changed)
 
@@ -69,10 +75,17 @@ def pack_gradient(gradient: Gradient, node: Node) -> None:
 def unpack_gradient(node: Node) -> Gradient:
     """What `pack_gradient` wrote."""
     positions = {name: node.ints(name) for name in POSITIONS}
-    return Gradient(node.g("Subgraph"), node.g("ReverseSubgraph"), node.i("f_real_outputs"), **positions)
+    return Gradient(
+        node.g("Subgraph"), node.g("ReverseSubgraph"), node.i("f_real_outputs"), **positions
+    )
 
 
-POSITIONS = ("df_input_vjps", "df_input_captured_inputs", "df_input_captured_outputs", "df_output_vjps")
+POSITIONS = (
+    "df_input_vjps",
+    "df_input_captured_inputs",
+    "df_input_captured_outputs",
+    "df_output_vjps",
+)
 
 
 @graph_pass("put small differentiable groups back")
@@ -81,7 +94,9 @@ def inline_autodiff_subgraphs(graph: Graph) -> bool:
     changed = False
     for node in graph.findAllNodes(GROUP):
         inner = subgraph_of(node)
-        if _size(inner.block()) < INLINE_THRESHOLD and all(autograd_knows(n) for n in inner.nodes()):
+        if _size(inner.block()) < INLINE_THRESHOLD and all(
+            autograd_knows(n) for n in inner.nodes()
+        ):
             _forget_requires_grad(inner)
             unmerge(node)
             changed = True
@@ -114,10 +129,15 @@ def _slice(block: Block, reorder: Reorder) -> bool:
 
 
 def _scan(block: Block, reorder: Reorder) -> bool:
-    """One walk from the last node to the first. True if one has swallowed another: then nodes have moved."""
+    """One walk from the last node to the first. True if one has swallowed another: then nodes have
+    moved.
+    """
     changed, node = False, block.return_node().prev()
     while node is not block.param_node():
-        while _belongs(node, reorder) and (producer := _move_producer(node, block, reorder)) is not None:
+        while (
+            _belongs(node, reorder)
+            and (producer := _move_producer(node, block, reorder)) is not None
+        ):
             if node.kind() != GROUP:
                 node = create_singleton(node, GROUP)
             merge_into(producer, node)
@@ -128,7 +148,9 @@ def _scan(block: Block, reorder: Reorder) -> bool:
 
 
 def _move_producer(node: Node, block: Block, reorder: Reorder) -> Node | None:
-    """The latest producer of an input that can be taken into one group with `node`, moved to stand before it."""
+    """The latest producer of an input that can be taken into one group with `node`, moved to stand
+    before it.
+    """
     for v in reverse_topological(node.inputs(), block):
         producer = v.node()
         if _belongs(producer, reorder) and reorder.move_before(producer, node):
@@ -139,7 +161,11 @@ def _move_producer(node: Node, block: Block, reorder: Reorder) -> Node | None:
 def _belongs(node: Node, reorder: Reorder) -> bool:
     if node.kind() == GROUP:
         return True
-    return node.kind() != "prim::Constant" and is_differentiable(node) and not reorder.has_writers(node)
+    return (
+        node.kind() != "prim::Constant"
+        and is_differentiable(node)
+        and not reorder.has_writers(node)
+    )
 
 
 def _forget_requires_grad(graph: Graph) -> None:

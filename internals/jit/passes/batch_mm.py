@@ -1,24 +1,28 @@
 """Several matrix products as one (`torch/csrc/jit/passes/batch_mm.cpp`).
 
-Small matrix products cost more in calls than in arithmetic, and the backward of a recurrent network is full of them. Two
-patterns:
+Small matrix products cost more in calls than in arithmetic, and the backward of a recurrent network
+is full of them. Two patterns:
 
-1. *Trees*. A sum of at least 4 products is the product of what stands side by side and what stands below each other:
+1. *Trees*. A sum of at least 4 products is the product of what stands side by side and what stands
+   below each other:
 
-       L1 @ R1 + L2 @ R2 + ...   =   [L1 L2 ...] @ [R1]
-                                                   [R2]        prim::MMTreeReduce(L1, L2, ..., R1, R2, ...)
-                                                   ...
+       L1 @ R1 + L2 @ R2 + ... = [L1 L2 ...] @ [R1]
+                                               [R2]   prim::MMTreeReduce(L1, L2, ..., R1, R2, ...)
+                                               ...
 
-   The leaves are `mm`, or `t` of one ((A B)ᵀ = Bᵀ Aᵀ), the inner nodes `add`, and nobody else reads a value on the way.
+   The leaves are `mm`, or `t` of one ((A B)ᵀ = Bᵀ Aᵀ), the inner nodes `add`, and the values on the
+   way have no other readers.
 
 2. *Sides*. A matrix that is the same side of at least 8 independent products:
 
-       A @ B1, A @ B2, ...       =   A @ [B1 B2 ...], cut up       prim::MMBatchSide[side=0](A, B1, B2, ...)
+       A @ B1, A @ B2, ... = A @ [B1 B2 ...], cut up   prim::MMBatchSide[side=0](A, B1, B2, ...)
 
-Whether the shapes fit, and whether it is worth it, is seen when it runs (`internals/jit/runtime/batched_mm.py`).
+Whether the shapes fit, and whether it is worth it, is seen when it runs
+(`internals/jit/runtime/batched_mm.py`).
 
-How the real one differs: 1.0.1 skipped the pass for any graph that writes to a tensor; here, as today, only what somebody writes
-to is left alone. An `add` whose alpha is not 1 is no plain sum and ends a tree; PyTorch overlooks that.
+How the real one differs: 1.0.1 skipped the pass for any graph that writes to a tensor; here, as
+today, only what somebody writes to is left alone. An `add` whose alpha is not 1 is no plain sum and
+ends a tree; PyTorch overlooks that.
 """
 
 from __future__ import annotations
@@ -55,7 +59,9 @@ def batch_mm(graph: Graph) -> bool:
 
 @dataclass
 class Tree:
-    """A node that adds up `leaves` products. A tree that has become part of a larger one is no `root`."""
+    """A node that adds up `leaves` products. A tree that has become part of a larger one is no
+    `root`.
+    """
 
     node: Node
     leaves: int = 1
@@ -139,7 +145,9 @@ def batch_sides(block: Block, reorder: Reorder) -> bool:
 
 
 def _products_with(v: Value, block: Block, side: int, reorder: Reorder) -> list[Node]:
-    """The products of the block that have `v` on this side and something else on the other, in order."""
+    """The products of the block that have `v` on this side and something else on the other, in
+    order.
+    """
     found = [
         use.user
         for use in v.uses()
@@ -168,7 +176,9 @@ def _batch(products: list[Node], side: int, reorder: Reorder) -> None:
         reorder.changed()
         place = node
     graph = place.owningGraph()
-    batch = graph.create("prim::MMBatchSide", (place.inputsAt(side),), len(products)).i_("side", side)
+    batch = graph.create("prim::MMBatchSide", (place.inputsAt(side),), len(products)).i_(
+        "side", side
+    )
     batch.insertBefore(place)
     for node, result in zip(products, batch.outputs()):
         batch.addInput(node.inputsAt(1 - side))

@@ -1,20 +1,23 @@
-"""Operators in the form that later passes expect (`torch/csrc/jit/passes/canonicalize_graph_fuser_ops.cpp`).
+"""Operators in the form that later passes expect
+(`torch/csrc/jit/passes/canonicalize_graph_fuser_ops.cpp`).
 
-| node                                                | becomes                                     |
-|-----------------------------------------------------|---------------------------------------------|
-| `addmm(m, a, b, beta=1, alpha=1)`                   | `add(m, mm(a, b))`                          |
-| `add sub mul div floor_divide` of x and a constant  | the same with a number                      |
-| 0-dim tensor                                        |                                             |
-| `chunk(x, n, dim)`, unpacked at once into n values  | `prim::ConstantChunk[chunks=n, dim=dim](x)` |
+| node                                                            | becomes                        |
+|-----------------------------------------------------------------|--------------------------------|
+| `addmm(m, a, b, beta=1, alpha=1)`                               | `add(m, mm(a, b))`             |
+| `add sub mul div floor_divide` of x and a constant 0-dim tensor | the same with a number         |
+| `chunk(x, n, dim)`, unpacked at once into n values              | `prim::ConstantChunk[chunks=n, |
+|                                                                 | dim=dim](x)`                   |
 
-The first lets autodiff and the fuser see the addition, the second is what traces are full of (`x + 1` is traced as adding the
-tensor 1), the third gives each piece a name, without a list between. Ends with dead code elimination.
+The first lets autodiff and the fuser see the addition, the second is what traces are full of (`x +
+1` is traced as adding the tensor 1), the third gives each piece a name, without a list between.
+Ends with dead code elimination.
 
-A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a tensor 1 of int64 gives
-int64, the number 1 leaves x as it is. Unless the types exclude that, or the tensor is one that the tracer made of a number, the
-node is left alone.
+A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a
+tensor 1 of int64 gives int64, the number 1 leaves x as it is. Unless the types exclude that, or the
+tensor is one that the tracer made of a number, the node is left alone.
 
-How the real one differs: it does not look at the dtypes. Today it leaves addmm alone (`decompose_ops.cpp` does that when asked).
+How the real one differs: it does not look at the dtypes. Today it leaves addmm alone
+(`decompose_ops.cpp` does that when asked).
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from internals.jit.passes.overloads import constant, overload_of
 from internals.jit.passes.registry import graph_pass
 
 WITH_A_TENSOR = (
-    "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::div.Tensor_mode", "aten::floor_divide"
+    "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor",
+    "aten::div.Tensor_mode", "aten::floor_divide"
 )  # fmt: skip
 
 
@@ -71,7 +75,9 @@ def _tensor_to_number(node: Node) -> bool:
     value = constant(other)
     if not isinstance(value, TensorImpl) or value.dim() != 0:
         return False
-    if not getattr(value, "_is_wrapped_number", False) and not _promotes_like_its_number(x, value.dtype):
+    if not getattr(value, "_is_wrapped_number", False) and not _promotes_like_its_number(
+        x, value.dtype
+    ):
         return False
     graph = node.owningGraph()
     with graph.insert_point_guard(node):
@@ -83,7 +89,9 @@ def _tensor_to_number(node: Node) -> bool:
 
 
 def _promotes_like_its_number(x: Value, other: DType) -> bool:
-    """Whether x and a tensor of no dimension of dtype `other` give the dtype that x and a Python number give."""
+    """Whether x and a tensor of no dimension of dtype `other` give the dtype that x and a Python
+    number give.
+    """
     type = x.type()
     if not isinstance(type, TensorType):
         return False
@@ -91,7 +99,9 @@ def _promotes_like_its_number(x: Value, other: DType) -> bool:
     if mine is not None and (mine is other or mine.category > other.category):
         return True
     is_default = other.name in ("float32", "int64", "bool", "complex64")
-    return bool(type.dim()) and (is_default or (mine is not None and mine.category == other.category))
+    return bool(type.dim()) and (
+        is_default or (mine is not None and mine.category == other.category)
+    )
 
 
 def _name_pieces(node: Node) -> bool:

@@ -1,13 +1,16 @@
-"""Constant pooling: every constant once, at the top of the graph (`torch/csrc/jit/passes/constant_pooling.cpp`).
+"""Constant pooling: every constant once, at the top of the graph
+(`torch/csrc/jit/passes/constant_pooling.cpp`).
 
-Constants are written where the source has them, often in a loop and often the same one again. This pass walks the graph in order
-and moves each constant before the first node; one that was met already is replaced by the earlier. Each is put in front of the
-one before it, which is why the constants of an executed graph stand in reverse order.
+Constants are written where the source has them, often in a loop and often the same one again. This
+pass walks the graph in order and moves each constant before the first node; one that was met
+already is replaced by the earlier. Each is put in front of the one before it, which is why the
+constants of an executed graph stand in reverse order.
 
-| guard                                                                   | why                                            |
-|-------------------------------------------------------------------------|------------------------------------------------|
-| two tensors or lists are kept apart if either is written to, or if both | they would turn from two objects into one, and |
-| can reach the caller (`safe_to_merge`)                                  | a write to one would be seen in the other      |
+| guard                                                | why                                       |
+|------------------------------------------------------|-------------------------------------------|
+| two tensors or lists are kept apart if either is     | they would turn from two objects into     |
+| written to, or if both can reach the caller          | one, and a write to one would be seen in  |
+| (`safe_to_merge`)                                    | the other                                 |
 
 How the real one differs: it takes 0.0 and -0.0 for the same constant (see `node_equality.py`).
 """
@@ -37,7 +40,9 @@ def _pool(block: Block, known: dict[Hashable, Node], aliases: AliasDb) -> bool:
         key = node_key(node)
         existing = known.setdefault(key, node) if key is not None else node
         if existing is not node:
-            if _same_object(node, existing) or safe_to_merge(aliases, node.outputs(), existing.outputs()):
+            if _same_object(node, existing) or safe_to_merge(
+                aliases, node.outputs(), existing.outputs()
+            ):
                 node.replaceAllUsesWith(existing)
                 node.destroy()
                 changed = True
@@ -50,5 +55,9 @@ def _pool(block: Block, known: dict[Hashable, Node], aliases: AliasDb) -> bool:
 
 
 def _same_object(a: Node, b: Node) -> bool:
-    """Whether both hold one and the same tensor, as copies of a node do: then merging them makes nothing one that was two."""
-    return all(n.hasAttribute("value") and n.kindOf("value") == "t" for n in (a, b)) and a.t("value") is b.t("value")
+    """Whether both hold one and the same tensor, as copies of a node do: then merging them makes
+    nothing one that was two.
+    """
+    return all(n.hasAttribute("value") and n.kindOf("value") == "t" for n in (a, b)) and a.t(
+        "value"
+    ) is b.t("value")

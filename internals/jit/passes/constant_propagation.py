@@ -1,25 +1,30 @@
-"""Constant propagation: what can be computed now is (`torch/csrc/jit/passes/constant_propagation.cpp`).
+"""Constant propagation: what can be computed now is
+(`torch/csrc/jit/passes/constant_propagation.cpp`).
 
-| node                                                   | becomes                                    |
-|--------------------------------------------------------|--------------------------------------------|
-| an operator, a list or a tuple whose inputs are constants | the constant it gives when it is run       |
-| an If with a constant condition                        | the nodes of the arm it takes              |
-| an output of an If for which both arms give the same   | that value, or that constant               |
-| a Loop that never runs (0 trips, or condition False)   | nothing: what goes in comes out            |
-| a value that a Loop carries unchanged                  | the value that goes in                     |
+| node                                                      | becomes                              |
+|-----------------------------------------------------------|--------------------------------------|
+| an operator, a list or a tuple whose inputs are constants | the constant it gives when it is run |
+| an If with a constant condition                           | the nodes of the arm it takes        |
+| an output of an If for which both arms give the same      | that value, or that constant         |
+| a Loop that never runs (0 trips, or condition False)      | nothing: what goes in comes out      |
+| a value that a Loop carries unchanged                     | the value that goes in               |
 
 If anything was done, dead code elimination removes what is left over. An operator is *not* run when
 
-| guard                                               | why                                                      |
-|-----------------------------------------------------|----------------------------------------------------------|
-| it has side effects, is random, or memory is written | it does not give the same every time                     |
-| it raises an error                                  | the error belongs to the moment it runs, if it ever does |
-| its result is a tensor or list that the caller may get | every call gives a new one, for the caller to write to   |
-| its result requires grad, or is an object           | a constant has no history, and must be printable         |
-| it is much work, or its result large                | see `folding_limits.py`                                  |
+| guard                                                  | why                                     |
+|--------------------------------------------------------|-----------------------------------------|
+| it has side effects, is random, or memory is written   | it does not give the same every time    |
+| it raises an error                                     | the error belongs to the moment it      |
+|                                                        | runs, if it ever does                   |
+| its result is a tensor or list that the caller may get | every call gives a new one, for the     |
+|                                                        | caller to write to                      |
+| its result requires grad, or is an object              | a constant has no history, and must be  |
+|                                                        | printable                               |
+| it is much work, or its result large                   | see `folding_limits.py`                 |
 
-How the real one differs: it folds results that the caller gets, too. There, `return torch.zeros(2)` gives the same tensor every
-time, with whatever the last caller wrote into it. And it sets no limit on the size.
+How the real one differs: it folds results that the caller gets, too. There, `return torch.zeros(2)`
+gives the same tensor every time, with whatever the last caller wrote into it. And it sets no limit
+on the size.
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ from internals.jit.passes.node_equality import value_key
 from internals.jit.passes.registry import graph_pass
 
 NEVER_RUN = (
-    "prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined", "prim::unchecked_cast",
+    "prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined",
+    "prim::unchecked_cast",
     "aten::format", "aten::percentFormat",  # they take any number of arguments
 )  # fmt: skip
 
@@ -99,7 +105,12 @@ class _Propagator:
         return True
 
     def can_run(self, node: Node) -> bool:
-        if node.kind() in NEVER_RUN or node.blocks() or not node.outputs() or not all(map(is_constant, node.inputs())):
+        if (
+            node.kind() in NEVER_RUN
+            or node.blocks()
+            or not node.outputs()
+            or not all(map(is_constant, node.inputs()))
+        ):
             return False
         if node.hasSideEffects() or node.isNondeterministic():
             return False
@@ -134,7 +145,9 @@ class _Propagator:
 
     def loop(self, node: Node) -> bool:
         trips, condition = node.input(0), node.input(1)
-        if (trips.isConstant() and constant_of(trips) <= 0) or (condition.isConstant() and not constant_of(condition)):
+        if (trips.isConstant() and constant_of(trips) <= 0) or (
+            condition.isConstant() and not constant_of(condition)
+        ):
             for given, output in zip(node.inputs()[2:], node.outputs()):
                 output.replaceAllUsesWith(given)
             node.destroy()

@@ -1,14 +1,17 @@
-"""Common subexpression elimination: computed once is enough (`torch/csrc/jit/passes/common_subexpression_elimination.cpp`).
+"""Common subexpression elimination: computed once is enough
+(`torch/csrc/jit/passes/common_subexpression_elimination.cpp`).
 
-One walk in order. A node that equals one met before, in this block or in one around it (`node_equality.py`: same kind, same
-inputs, same attributes), is replaced by that one. What was met inside a block is forgotten at its end, since it may not have run.
+One walk in order. A node that equals one met before, in this block or in one around it
+(`node_equality.py`: same kind, same inputs, same attributes), is replaced by that one. What was met
+inside a block is forgotten at its end, since it may not have run.
 
-| left alone                                      | why                                                     |
-|-------------------------------------------------|---------------------------------------------------------|
-| print, raise, calls, other side effects         | twice is not once                                       |
-| random operators                                | they give another result every time                     |
-| nodes whose inputs or outputs may be written to | between the two, `x + 1` may have become something else |
-| two results that can both reach the caller      | they would turn from two tensors into one               |
+| left alone                                      | why                                            |
+|-------------------------------------------------|------------------------------------------------|
+| print, raise, calls, other side effects         | twice is not once                              |
+| random operators                                | they give another result every time            |
+| nodes whose inputs or outputs may be written to | between the two, `x + 1` may have become       |
+|                                                 | something else                                 |
+| two results that can both reach the caller      | they would turn from two tensors into one      |
 
 How the real one differs: nothing in the rules; 1.0.1 lacked the last one.
 """

@@ -1,23 +1,27 @@
-"""Dead code elimination: what nobody needs is removed (`torch/csrc/jit/passes/dead_code_elimination.cpp`).
+"""Dead code elimination: what nobody needs is removed
+(`torch/csrc/jit/passes/dead_code_elimination.cpp`).
 
 Mark and sweep, as a garbage collector does it. A node is live when it
 
-| rule                                              | why                                                         |
-|---------------------------------------------------|-------------------------------------------------------------|
-| defines an output of the graph                    | the caller gets it                                          |
-| defines an input of a live node                   | that one needs it                                           |
-| has side effects: print, raise, call, setattr     | somebody sees it                                            |
-| may write to memory of a graph input, or anywhere | the caller sees it                                          |
-| may write to memory of a live value               | `y = x[0]; y.add_(1)`: without it, x would be another value |
-| contains a live node in one of its blocks         | the inner one runs only if the outer one does               |
+| rule                                              | why                                          |
+|---------------------------------------------------|----------------------------------------------|
+| defines an output of the graph                    | the caller gets it                           |
+| defines an input of a live node                   | that one needs it                            |
+| has side effects: print, raise, call, setattr     | somebody sees it                             |
+| may write to memory of a graph input, or anywhere | the caller sees it                           |
+| may write to memory of a live value               | `y = x[0]; y.add_(1)`: without it, x would   |
+|                                                   | be another value                             |
+| contains a live node in one of its blocks         | the inner one runs only if the outer one     |
+|                                                   | does                                         |
 
-An output of an If is live by itself: if nobody uses it, it is taken away together with what both arms return for it. So is a
-value carried through a Loop. What the body returns for it is live only if it is read after the loop or in the next round, and the
-next round may be what reads another carried value; so a Loop is marked again until nothing changes.
+An output of an If is live by itself: if nobody uses it, it is taken away together with what both
+arms return for it. So is a value carried through a Loop. What the body returns for it is live only
+if it is read after the loop or in the next round, and the next round may be what reads another
+carried value; so a Loop is marked again until nothing changes.
 
-How the real one differs: the same marking, but its sweep keeps a carried value whose only reader is its own update
-(`for i in range(n): a = a + 1` with a unused afterwards), which here goes. It can also be run without alias information, and then
-keeps every operator that writes.
+How the real one differs: the same marking, but its sweep keeps a carried value whose only reader is
+its own update (`for i in range(n): a = a + 1` with a unused afterwards), which here goes. It can
+also be run without alias information, and then keeps every operator that writes.
 """
 
 from __future__ import annotations
@@ -49,14 +53,18 @@ class _Eliminator:
     # Mark
 
     def mark_block(self, block: Block) -> bool:
-        """Mark what is live in a block, from its end to its start. True if anything new was marked."""
+        """Mark what is live in a block, from its end to its start. True if anything new was
+        marked.
+        """
         changed = False
         for node in block.nodes():
             if self._is_root(node):
                 changed |= self.mark(node)
         changed |= self._mark_return(block)
         for node in block.nodes(reverse=True):
-            if not self.live.isdisjoint(node.outputs()) or not self.live_memory.isdisjoint(self.aliases.writes(node)):
+            if not self.live.isdisjoint(node.outputs()) or not self.live_memory.isdisjoint(
+                self.aliases.writes(node)
+            ):
                 changed |= self.mark(node)
             if node.kind() == "prim::Loop":
                 while self.mark_block(node.blocks()[0]):
@@ -67,7 +75,9 @@ class _Eliminator:
         return changed
 
     def mark(self, node: Node) -> bool:
-        """Mark a node, its inputs, and the nodes it is inside of. True if it was not marked before."""
+        """Mark a node, its inputs, and the nodes it is inside of. True if it was not marked
+        before.
+        """
         if node in self.marked:
             return False
         self.marked.add(node)
@@ -81,7 +91,9 @@ class _Eliminator:
         return node.hasSideEffects() or self.aliases.has_untracked_effects(node)
 
     def _mark_return(self, block: Block) -> bool:
-        """A block's outputs are live as far as somebody reads them; those of the graph always are."""
+        """A block's outputs are live as far as somebody reads them; those of the graph always
+        are.
+        """
         before = len(self.live)
         owner = block.owningNode()
         if owner is None or owner.kind() not in ("prim::If", "prim::Loop", "prim::GradOf"):
@@ -105,7 +117,9 @@ class _Eliminator:
     # Sweep
 
     def sweep(self, block: Block) -> bool:
-        """Destroy the nodes that were not marked, the last one first, so that each has lost its users by then."""
+        """Destroy the nodes that were not marked, the last one first, so that each has lost its
+        users by then.
+        """
         changed = False
         for node in block.nodes(reverse=True):
             if node not in self.marked and not node.hasUses():
@@ -123,11 +137,15 @@ class _Eliminator:
         return changed
 
     def _stop_carrying(self, loop: Node) -> list[int]:
-        """Take the dead values out of a Loop, all but the body's inputs, which dead nodes may still use. Returns their numbers,
-        the last one first."""
+        """Take the dead values out of a Loop, all but the body's inputs, which dead nodes may still
+        use. Returns their numbers, the last one first."""
         body = loop.blocks()[0]
         inputs, outputs = body.inputs()[1:], loop.outputs()
-        dead = [i for i, (v, after) in enumerate(zip(inputs, outputs)) if not after.hasUses() and v not in self.live]
+        dead = [
+            i
+            for i, (v, after) in enumerate(zip(inputs, outputs))
+            if not after.hasUses() and v not in self.live
+        ]
         for i in reversed(dead):
             erase_carried(loop, i, body_input=False)
         return dead[::-1]

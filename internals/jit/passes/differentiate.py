@@ -1,18 +1,21 @@
-"""Symbolic differentiation: from a graph `f`, the graph `df` of its backward (`torch/csrc/jit/autodiff.cpp`).
+"""Symbolic differentiation: from a graph `f`, the graph `df` of its backward
+(`torch/csrc/jit/autodiff.cpp`).
 
     f:   inputs                                              -> outputs, temporaries
     df:  gradients of outputs and temporaries, captures      -> gradients of inputs
 
-1. The reverse program is written beside `f`: from its last node to its first, each node's formula (`symbolic_gradients.py`) in
-   a `prim::GradOf` block, several gradients of one value joined by `prim::AutogradAdd`.
-2. It is cleaned: constants are copied into it, equal subexpressions are merged, a size is asked of a tensor that is captured
-   anyway, and gradients nobody asked for go.
-3. It is cut off. What it uses of `f` is *captured*: an input, an output, or a temporary, which becomes one more output of `f`.
+1. The reverse program is written beside `f`: from its last node to its first, each node's formula
+   (`symbolic_gradients.py`) in a `prim::GradOf` block, several gradients of one value joined by
+   `prim::AutogradAdd`.
+2. It is cleaned: constants are copied into it, equal subexpressions are merged, a size is asked of
+   a tensor that is captured anyway, and gradients nobody asked for go.
+3. It is cut off. What it uses of `f` is *captured*: an input, an output, or a temporary, which
+   becomes one more output of `f`.
 
 A captured temporary gets a gradient of its own: who differentiates `df` again will have one for it.
 
-How the real one differs: the same steps. 1.0.1 dropped no gradients that a formula of several inputs computes for nothing;
-neither does this, the executor of `df` does.
+How the real one differs: the same steps. 1.0.1 dropped no gradients that a formula of several
+inputs computes for nothing; neither does this, the executor of `df` does.
 """
 
 from __future__ import annotations
@@ -30,12 +33,14 @@ from internals.jit.passes.symbolic_gradients import autograd_add, gradient_of
 
 @dataclass
 class Gradient:
-    """`f` and `df`, and how they fit together. Everything else is positions in lists of inputs and outputs.
+    """`f` and `df`, and how they fit together. Everything else is positions in lists of inputs and
+    outputs.
 
-    f_real_outputs: how many of the outputs of `f` are those of the original graph; temporaries follow.
-    df_input_vjps: for each of the first inputs of `df`, the output of `f` whose gradient it is.
-    df_input_captured_inputs, df_input_captured_outputs: the inputs and outputs of `f` that follow as inputs of `df`.
-    df_output_vjps: for each output of `df`, the input of `f` whose gradient it is.
+    f_real_outputs: how many of the outputs of `f` are those of the original graph; temporaries
+    follow. df_input_vjps: for each of the first inputs of `df`, the output of `f` whose gradient it
+    is. df_input_captured_inputs, df_input_captured_outputs: the inputs and outputs of `f` that
+    follow as inputs of `df`. df_output_vjps: for each output of `df`, the input of `f` whose
+    gradient it is.
     """
 
     f: Graph
@@ -48,16 +53,19 @@ class Gradient:
 
 
 def differentiate(graph: Graph) -> Gradient:
-    """Differentiate `graph`, which becomes the `f` of the result and is changed. All its nodes must be differentiable.
+    """Differentiate `graph`, which becomes the `f` of the result and is changed. All its nodes must
+    be differentiable.
 
     Gradients are asked for of every tensor whose type does not say that it requires none.
     """
     gradient = Gradient(graph, Graph())
-    holder = graph.create("prim::Reverse", (), 0)  # in no block, so that nobody finds it by accident
+    # in no block, so that nobody finds it by accident
+    holder = graph.create("prim::Reverse", (), 0)
     reverse = holder.addBlock()
     gradients = _write_reverse(gradient, reverse)
     _copy_constants(reverse)
-    with verify_after_every_pass(False):  # while `reverse` uses its values from outside, the graph is not well formed
+    with verify_after_every_pass(False):
+        # while `reverse` uses its values from outside, the graph is not well formed
         cse(graph)
         _ask_sizes_of_captures(graph, reverse)
         _drop_dead(reverse, gradients)
@@ -204,7 +212,9 @@ def _cut_off(gradient: Gradient, reverse: Block, gradients: dict[Value, Value]) 
         df.inputs()[i].setDebugName(name)
 
 
-def _add_gradients_of_temporaries(gradient: Gradient, reverse: Block, gradients: dict[Value, Value]) -> None:
+def _add_gradients_of_temporaries(
+    gradient: Gradient, reverse: Block, gradients: dict[Value, Value]
+) -> None:
     """Each temporary output of `f` that has a gradient gets one more from outside."""
     graph = gradient.f
     for i, v in list(enumerate(graph.outputs()))[gradient.f_real_outputs :]:

@@ -1,14 +1,18 @@
 """Numbers become tensors (`torch/csrc/jit/passes/erase_number_types.cpp`).
 
-Exchange formats such as ONNX have no numbers, only tensors without dimensions. This pass is for their exporters:
+Exchange formats such as ONNX have no numbers, only tensors without dimensions. This pass is for
+their exporters:
 
-| node                                                | becomes                                              |
-|-----------------------------------------------------|------------------------------------------------------|
-| a constant that is an int, a float or a bool         | a constant tensor: int64, float64, bool              |
-| `aten::Int(t)`, `aten::Float(t)`, `aten::Bool(t)`, `prim::NumToTensor(n)`, ... | its input                  |
-| any value of type int, float or bool                | the same value of type `Long()`, `Double()`, `Bool()` |
+| node                                                   | becomes                                 |
+|--------------------------------------------------------|-----------------------------------------|
+| a constant that is an int, a float or a bool           | a constant tensor: int64, float64, bool |
+| `aten::Int(t)`, `aten::Float(t)`, `aten::Bool(t)`,     | its input                               |
+| `prim::NumToTensor(n)`, ...                            |                                         |
+| any value of type int, float or bool                   | the same value of type `Long()`,        |
+|                                                        | `Double()`, `Bool()`                    |
 
-The graph is for reading and exporting then; it no longer runs, since no operator takes a tensor where it wants an `alpha`.
+The graph is for reading and exporting then; it no longer runs, since no operator takes a tensor
+where it wants an `alpha`.
 
 How the real one differs: it leaves the type `bool` on a bool constant that has become a tensor.
 """
@@ -32,8 +36,10 @@ from internals.jit.ir import (
 )
 from internals.jit.passes.registry import graph_pass
 
-CONVERSIONS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit",
-               "prim::NumToTensor")  # fmt: skip
+CONVERSIONS = (
+    "aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit",
+    "aten::ScalarImplicit", "prim::NumToTensor",
+)  # fmt: skip
 DTYPES: dict[type, dt.dtype] = {
     IntType: dt.int64,
     FloatType: dt.float64,
@@ -44,7 +50,9 @@ DTYPES: dict[type, dt.dtype] = {
 
 @graph_pass("numbers become tensors", verifiable=False)
 def erase_number_types(graph: Graph) -> bool:
-    """Give every number of the graph a tensor type. What comes out is for exporters and cannot be run."""
+    """Give every number of the graph a tensor type. What comes out is for exporters and cannot be
+    run.
+    """
     return _erase(graph.block())
 
 

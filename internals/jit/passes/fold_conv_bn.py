@@ -1,20 +1,24 @@
-"""Folding of constants into the layer before (`torch/csrc/jit/passes/frozen_conv_folding.cpp`, `frozen_linear_folding.cpp`).
+"""Folding of constants into the layer before (`torch/csrc/jit/passes/frozen_conv_folding.cpp`,
+`frozen_linear_folding.cpp`).
 
-In a frozen graph the weights are constants. A layer is linear, and so is what often follows it; the two are one layer with other
-weights, which are computed here, once:
+In a frozen graph the weights are constants. A layer is linear, and so is what often follows it; the
+two are one layer with other weights, which are computed here, once:
 
-    batch_norm(x @ W + b)   = (x @ W + b - mean) / sqrt(var + eps) * γ + β   W' = W * s,  b' = (b - mean) * s + β
-                                                                             with s = γ / sqrt(var + eps) for each channel
-    conv(x, W, b) * c       = conv(x, W * c, b * c)                              and likewise /
-    conv(x, W, b) + c       = conv(x, W, b + c)                                  and likewise -
+    batch_norm(x @ W + b)   = (x @ W + b - mean) / sqrt(var + eps) * γ + β
+                              W' = W * s,  b' = (b - mean) * s + β
+                              with s = γ / sqrt(var + eps) for each channel
+    conv(x, W, b) * c       = conv(x, W * c, b * c)                             and likewise /
+    conv(x, W, b) + c       = conv(x, W, b + c)                                 and likewise -
 
-Conditions: all weights are constants; nobody else reads the layer's result, its size aside; batch norm is in evaluation mode;
-`c` is a number, or a constant with one entry for each output channel.
+Conditions: all weights are constants; nobody else reads the layer's result, its size aside; batch
+norm is in evaluation mode; `c` is a number, or a constant with one entry for each output channel.
 
-Results differ from the original's by rounding errors, which is why `freeze` does it only if `optimize_numerics`.
+Results differ from the original's by rounding errors, which is why `freeze` does it only if
+`optimize_numerics`.
 
-How the real one differs: the same formulas. Folding `* c` gives its bias the shape of `c`, which keeps what follows from being
-folded; the check of dimensions that a batch norm begins with goes as well, here it stays.
+How the real one differs: the same formulas. Folding `* c` gives its bias the shape of `c`, which
+keeps what follows from being folded; the check of dimensions that a batch norm begins with goes as
+well, here it stays.
 """
 
 from __future__ import annotations
@@ -28,9 +32,16 @@ from internals.jit.ir import Graph, Node, Value
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
 
-CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")  # the last is what traces have
-QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")  # whose answers stay the same
-DROPOUTS = ("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout")
+# the last is what traces have
+CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")
+# whose answers stay the same
+QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")
+DROPOUTS = (
+    "aten::dropout",
+    "aten::feature_dropout",
+    "aten::alpha_dropout",
+    "aten::feature_alpha_dropout",
+)
 
 
 @graph_pass("batch norm into the convolution before it")
@@ -42,7 +53,9 @@ def fold_frozen_conv_bn(graph: Graph) -> bool:
 @graph_pass("batch norm into the linear layer before it")
 def fold_frozen_linear_bn(graph: Graph) -> bool:
     """`batch_norm(linear(x))` becomes one linear layer."""
-    return _each(graph, ("aten::batch_norm",), lambda node: _fold_batch_norm(node, ("aten::linear",)))
+    return _each(
+        graph, ("aten::batch_norm",), lambda node: _fold_batch_norm(node, ("aten::linear",))
+    )
 
 
 @graph_pass("constant arithmetic into the convolution before it")
@@ -76,23 +89,37 @@ def _fold_batch_norm(norm: Node, kinds: tuple[str, ...]) -> bool:
     layer = norm.inputsAt(0).node()
     if not _is_foldable(layer, norm, kinds) or named_constant(norm, "training") is not False:
         return False
-    gamma, beta, mean, var = (named_constant(norm, name) for name in ("weight", "bias", "running_mean", "running_var"))
+    gamma, beta, mean, var = (
+        named_constant(norm, name) for name in ("weight", "bias", "running_mean", "running_var")
+    )
     eps = named_constant(norm, "eps")
     if any(v is NOT_CONSTANT for v in (gamma, beta, mean, var, eps)) or mean is None or var is None:
         return False
-    if layer.kind() == "aten::linear" and mean.numel() not in (1, constant(layer.inputsAt(1)).size(0)):
+    if layer.kind() == "aten::linear" and mean.numel() not in (
+        1,
+        constant(layer.inputsAt(1)).size(0),
+    ):
         return False
     weight, bias = _weights(layer)
     scale = (var + eps).rsqrt()
     scale = scale if gamma is None else scale * gamma
     shift = -mean * scale if bias is None else (bias - mean) * scale
-    _replace(layer, norm, weight * _per_channel(scale, weight), shift if beta is None else shift + beta, "fused_bn")
+    _replace(
+        layer,
+        norm,
+        weight * _per_channel(scale, weight),
+        shift if beta is None else shift + beta,
+        "fused_bn",
+    )
     return True
 
 
 def _fold_arithmetic(node: Node) -> bool:
     layer = node.inputsAt(0).node()
-    if not _is_foldable(layer, node, CONVOLUTIONS) or overload_of(node).partition(".")[2] not in ("Tensor", "Scalar"):
+    if not _is_foldable(layer, node, CONVOLUTIONS) or overload_of(node).partition(".")[2] not in (
+        "Tensor",
+        "Scalar",
+    ):
         return False
     other = constant(node.inputsAt(1))
     weight, bias = _weights(layer)
@@ -102,7 +129,13 @@ def _fold_arithmetic(node: Node) -> bool:
     kind = node.kind().removeprefix("aten::")
     if kind in ("mul", "div"):
         c = c.reciprocal() if kind == "div" else c
-        _replace(layer, node, weight * _per_channel(c, weight), None if bias is None else bias * c, f"fused_{kind}")
+        _replace(
+            layer,
+            node,
+            weight * _per_channel(c, weight),
+            None if bias is None else bias * c,
+            f"fused_{kind}",
+        )
         return True
     alpha = constant(node.inputsAt(2))
     if alpha is NOT_CONSTANT:
@@ -113,15 +146,23 @@ def _fold_arithmetic(node: Node) -> bool:
 
 
 def _is_foldable(layer: Node, reader: Node, kinds: tuple[str, ...]) -> bool:
-    """Whether `layer` is of these kinds, with constant weights of a floating dtype, and read by `reader` alone."""
+    """Whether `layer` is of these kinds, with constant weights of a floating dtype, and read by
+    `reader` alone.
+    """
     if layer.kind() not in kinds or layer.owningBlock() is not reader.owningBlock():
         return False
     if layer.kind() == "aten::_convolution" and named_constant(layer, "transposed") is not False:
         return False
-    if any(use.user is not reader and use.user.kind() not in QUESTIONS for use in layer.output().uses()):
+    if any(
+        use.user is not reader and use.user.kind() not in QUESTIONS for use in layer.output().uses()
+    ):
         return False
     weight, bias = constant(layer.inputsAt(1)), constant(layer.inputsAt(2))
-    return isinstance(weight, TensorImpl) and bool(weight.is_floating_point()) and bias is not NOT_CONSTANT
+    return (
+        isinstance(weight, TensorImpl)
+        and bool(weight.is_floating_point())
+        and bias is not NOT_CONSTANT
+    )
 
 
 def _weights(layer: Node) -> tuple[Any, Any]:
@@ -129,7 +170,9 @@ def _weights(layer: Node) -> tuple[Any, Any]:
 
 
 def _for_each_channel(other: Any, weight: Any) -> Any:
-    """A number or a constant tensor as one entry for each output channel; None if it is something else."""
+    """A number or a constant tensor as one entry for each output channel; None if it is something
+    else.
+    """
     channels, spatial = weight.size(0), weight.dim() - 2
     if isinstance(other, (int, float)) and not isinstance(other, bool):
         return weight.new_full((channels,), float(other))
@@ -149,7 +192,9 @@ def _per_channel(scale: Any, weight: Any) -> Any:
 
 
 def _replace(layer: Node, reader: Node, weight: Any, bias: Any, suffix: str) -> None:
-    """Give the layer other weights, and its result to the readers of `reader`, which is destroyed."""
+    """Give the layer other weights, and its result to the readers of `reader`, which is
+    destroyed.
+    """
     graph, old_weight, old_bias = layer.owningGraph(), layer.inputsAt(1), layer.inputsAt(2)
     was = set_grad_mode(False)
     try:

@@ -1,16 +1,18 @@
 """Which constants are computed in advance: those that are small, and quickly there.
 
-`s = s + s`, forty times, is an archive of a kilobyte and a string of a terabyte; `[0] * n` and `torch.zeros([n])` need one
-line. To compute a constant in advance is a favour, not a duty, so a node that is too much work is left to the moment when it
-runs, if it ever does. Sizes are judged by the inputs, before anything is computed:
+`s = s + s`, forty times, is an archive of a kilobyte and a string of a terabyte; `[0] * n` and
+`torch.zeros([n])` need one line. To compute a constant in advance is a favour, not a duty, so a
+node that is too much work is left to the moment when it runs, if it ever does. Sizes are judged by
+the inputs, before anything is computed:
 
-| what                                                          | limit                                       |
-|---------------------------------------------------------------|---------------------------------------------|
-| a string, list or tuple, with what is in it                   | `LONGEST` characters and elements           |
-| a tensor                                                      | `LARGEST` bytes                             |
-| all tensors that one run of the pass computes                 | `TOTAL` bytes                               |
-| elements of all tensors, and sizes, multiplied with each other | `MOST_WORK`: a convolution looks at so many |
-| the memory for a tensor on the way                            | 16 times `LARGEST`                          |
+| what                                                         | limit                             |
+|--------------------------------------------------------------|-----------------------------------|
+| a string, list or tuple, with what is in it                  | `LONGEST` characters and elements |
+| a tensor                                                     | `LARGEST` bytes                   |
+| all tensors that one run of the pass computes                | `TOTAL` bytes                     |
+| elements of all tensors, and sizes, multiplied with each     | `MOST_WORK`: a convolution looks  |
+| other                                                        | at so many                        |
+| the memory for a tensor on the way                           | 16 times `LARGEST`                |
 
 How the real one differs: PyTorch computes what there is, and asks its size afterwards.
 """
@@ -33,8 +35,13 @@ MOST_WORK = 1 << 26
 
 # How long a string or list becomes, where that is more than the sum of what goes in.
 LENGTHS: dict[str, Callable[..., int]] = {
-    "aten::mul": lambda a, b: len(a) * b if isinstance(a, list) else len(b) * a if isinstance(b, list) else 0,
-    **dict.fromkeys(("aten::ljust", "aten::rjust", "aten::center", "aten::zfill"), lambda text, width, *fill: width),
+    "aten::mul": lambda a, b: (
+        len(a) * b if isinstance(a, list) else len(b) * a if isinstance(b, list) else 0
+    ),
+    **dict.fromkeys(
+        ("aten::ljust", "aten::rjust", "aten::center", "aten::zfill"),
+        lambda text, width, *fill: width,
+    ),
     "aten::expandtabs": lambda text, size: len(text) * size,
     "aten::replace": lambda text, old, new, most: (len(text) + 1) * len(new),
     "aten::join": lambda text, parts: (len(text) + 1) * len(parts) + sum(map(len, parts)),
@@ -67,21 +74,31 @@ def nbytes(value: Any) -> int:
 
 @contextmanager
 def moderately() -> Iterator[None]:
-    """Operators that are called in here get no more memory for a tensor than such a computation may take."""
+    """Operators that are called in here get no more memory for a tensor than such a computation may
+    take.
+    """
     with limited_blocks(16 * LARGEST, "a constant that is computed in advance"):
         yield
 
 
 def _work(node: Node, inputs: Sequence[Any]) -> float:
-    """The product of all tensors' elements, and of the sizes among the other arguments unless the result is a view."""
-    parts = [part for value in inputs for part in (value if isinstance(value, (list, tuple)) else [value])]
+    """The product of all tensors' elements, and of the sizes among the other arguments unless the
+    result is a view.
+    """
+    parts = [
+        part
+        for value in inputs
+        for part in (value if isinstance(value, (list, tuple)) else [value])
+    ]
     work: float = prod(max(1, part.numel()) for part in parts if isinstance(part, TensorImpl))
     schema = node.schema()
     if schema is None or all(r.alias_info is not None for r in schema.returns):
         return work
     has_tensors = any(isinstance(part, TensorImpl) for part in parts)
     for argument, value in zip(schema.arguments, inputs):
-        is_value = isinstance(argument.type, NumberType) and (has_tensors or argument.name == "fill_value")
+        is_value = isinstance(argument.type, NumberType) and (
+            has_tensors or argument.name == "fill_value"
+        )
         if not is_value and not argument.enum:
             for number in value if isinstance(value, (list, tuple)) else [value]:
                 if isinstance(number, (int, float)) and number == number and number != 0:
@@ -95,7 +112,11 @@ def _length(value: Any) -> float:
         return len(value) + sum(_length(v) for v in value[: LONGEST + 1])
     if isinstance(value, str):
         return len(value)
-    return 0 if value is None or isinstance(value, (bool, int, float, complex, Device)) else float("inf")
+    return (
+        0
+        if value is None or isinstance(value, (bool, int, float, complex, Device))
+        else float("inf")
+    )
 
 
 def _holds_tensors(type: Type) -> bool:

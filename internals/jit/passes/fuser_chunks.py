@@ -1,14 +1,17 @@
-"""Chunks and fusion: `c, d = chunk(f(x, y))` is done as `f` on the pieces of x and y (part of `graph_fuser.cpp`).
+"""Chunks and fusion: `c, d = chunk(f(x, y))` is done as `f` on the pieces of x and y (part of
+`graph_fuser.cpp`).
 
-A chunk between two pointwise operations keeps them apart, though it computes nothing. Elementwise, it does not matter what is
-done first, so the operation moves behind the chunk, where it can join its consumer:
+A chunk between two pointwise operations keeps them apart, though it computes nothing. Elementwise,
+it does not matter what is done first, so the operation moves behind the chunk, where it can join
+its consumer:
 
     g = f(x, y)                         x', y' = broadcast_tensors([x, y])
     c, d = ConstantChunk(g)     ──▶     xc, xd = ConstantChunk(x');  yc, yd = ConstantChunk(y')
     h(c, d)                             h(f(xc, yc), f(xd, yd))
 
-While the pass is at work, broadcast and chunks are one node, `prim::BroadcastingChunk(x, y) -> xc, xd, yc, yd`, so that the next
-operation up can be moved behind it as well. Chunks that are left at the beginning of a group move into it.
+While the pass is at work, broadcast and chunks are one node, `prim::BroadcastingChunk(x, y) -> xc,
+xd, yc, yd`, so that the next operation up can be moved behind it as well. Chunks that are left at
+the beginning of a group move into it.
 
 How the real one differs: the same steps.
 """
@@ -22,19 +25,31 @@ from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
 from internals.jit.passes.fuser_rows import OF_ROWS
 from internals.jit.passes.overloads import overload_of
-from internals.jit.passes.subgraph_utils import clone_into, is_tensor, replace_input, reverse_topological, subgraph_of
+from internals.jit.passes.subgraph_utils import (
+    clone_into,
+    is_tensor,
+    replace_input,
+    reverse_topological,
+    subgraph_of,
+)
 
 BROADCASTING_CHUNK = "prim::BroadcastingChunk"
 CASTS = ("aten::type_as", "aten::to")  # of a second tensor only the dtype counts, not the size
 
 
 def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) -> bool:
-    """If `v` is a piece of `chunk(f(...))` that only `consumer` reads: do `f` on the pieces. True if that was done."""
+    """If `v` is a piece of `chunk(f(...))` that only `consumer` reads: do `f` on the pieces. True
+    if that was done.
+    """
     chunk = v.node()
     if chunk.kind() not in ("prim::ConstantChunk", BROADCASTING_CHUNK):
         return False
-    found = next((i for i, w in enumerate(chunk.inputs()) if _can_move_behind(w, chunk, is_fusable)), None)
-    if found is None or any(use.user is not consumer for piece in chunk.outputs() for use in piece.uses()):
+    found = next(
+        (i for i, w in enumerate(chunk.inputs()) if _can_move_behind(w, chunk, is_fusable)), None
+    )
+    if found is None or any(
+        use.user is not consumer for piece in chunk.outputs() for use in piece.uses()
+    ):
         return False
     if chunk.kind() == "prim::ConstantChunk":
         chunk = _as_broadcasting(chunk)
@@ -44,7 +59,10 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
 
 def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
     node = v.node()
-    if node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS) or overload_of(node) in OF_ROWS:
+    if (
+        node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS)
+        or overload_of(node) in OF_ROWS
+    ):
         return False
     if not is_fusable(node) or not _broadcasts_safely(node):
         return False
@@ -52,8 +70,8 @@ def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) 
 
 
 def _broadcasts_safely(node: Node) -> bool:
-    """Whether broadcasting its tensors beforehand cannot change the result's dtype: a tensor without dimensions counts for less
-    in type promotion than one with dimensions."""
+    """Whether broadcasting its tensors beforehand cannot change the result's dtype: a tensor
+    without dimensions counts for less in type promotion than one with dimensions."""
     types = [v.type() for v in node.inputs() if is_tensor(v)]
     dtypes = {t.dtype() for t in types if isinstance(t, TensorType)}
     if len(dtypes) == 1 and None not in dtypes:
@@ -120,7 +138,11 @@ def _answer_sizes(node: Node) -> None:
 def broadcast_sizes(sizes: list[Value]) -> Value:
     """`prim::BroadcastSizes(sizes...)` at the insert point."""
     graph = sizes[0].node().owningGraph()
-    return graph.insertNode(graph.create("prim::BroadcastSizes", sizes)).output().setType(sizes[0].type())
+    return (
+        graph.insertNode(graph.create("prim::BroadcastSizes", sizes))
+        .output()
+        .setType(sizes[0].type())
+    )
 
 
 def _asks_size(node: Node) -> bool:
@@ -128,7 +150,9 @@ def _asks_size(node: Node) -> bool:
 
 
 def split_broadcasting_chunks(block: Block) -> bool:
-    """Spell every broadcasting chunk out: broadcast_tensors, and a chunk for each tensor. True if there was one."""
+    """Spell every broadcasting chunk out: broadcast_tensors, and a chunk for each tensor. True if
+    there was one.
+    """
     changed = False
     for node in block.nodes(reverse=True):
         if node.kind() == BROADCASTING_CHUNK:
@@ -176,9 +200,14 @@ def fuse_chunk(group: Node, block: Block) -> bool:
 
 
 def _chunk_inside(group: Node, v: Value) -> Node | None:
-    """The chunk of input `v` that the group has inside already: a group chunks an input in one way only."""
+    """The chunk of input `v` that the group has inside already: a group chunks an input in one way
+    only.
+    """
     graph = subgraph_of(group)
     for outside, inside in zip(group.inputs(), graph.inputs()):
         if outside is v:
-            return next((use.user for use in inside.uses() if use.user.kind() == "prim::ConstantChunk"), None)
+            return next(
+                (use.user for use in inside.uses() if use.user.kind() == "prim::ConstantChunk"),
+                None,
+            )
     return None

@@ -1,10 +1,13 @@
-"""Functions of rows, for groups: which there are, and whether a node is one (part of `graph_fuser.cpp`).
+"""Functions of rows, for groups: which there are, and whether a node is one (part of
+`graph_fuser.cpp`).
 
-softmax, layer_norm, sums, means and variances over the last dimensions need a whole row before they give anything. The fuser
-makes one kernel of them and of what comes before and after, which goes over a row several times while it lies in the cache. For
-that, a group takes them along where it is known that it is the last dimensions that they go over:
+softmax, layer_norm, sums, means and variances over the last dimensions need a whole row before they
+give anything. The fuser makes one kernel of them and of what comes before and after, which goes
+over a row several times while it lies in the cache. For that, a group takes them along where it is
+known that it is the last dimensions that they go over:
 
-    x.sum(-1)      x.mean((-2, -1))      x.var(1), if x is known to have two dimensions      F.layer_norm(x, (64,), w, b)
+    x.sum(-1)                x.var(1), if x is known to have two dimensions
+    x.mean((-2, -1))         F.layer_norm(x, (64,), w, b)
 
 How the real one differs: 1.0.1 fuses pointwise operations only.
 """
@@ -21,28 +24,37 @@ from internals.jit.passes.subgraph_utils import is_tensor
 SOFTMAX = frozenset({"aten::softmax.int", "aten::log_softmax.int"})
 LAYER_NORM = "aten::layer_norm"
 REDUCTIONS = frozenset({
-    "aten::sum.dim_IntList", "aten::mean.dim", "aten::var.dim", "aten::var.correction", "aten::std.dim", "aten::std.correction",
+    "aten::sum.dim_IntList", "aten::mean.dim", "aten::var.dim", "aten::var.correction",
+    "aten::std.dim", "aten::std.correction",
 })  # fmt: skip
 OF_ROWS = SOFTMAX | REDUCTIONS | {LAYER_NORM}
 
 
 def is_of_rows(node: Node) -> bool:
-    """Whether `node` is one of these, and a group can take it along: all but its tensors are constants. Only the sizes that a
-    layer norm expects may be computed, as `(x.size(-1),)` is."""
+    """Whether `node` is one of these, and a group can take it along: all but its tensors are
+    constants. Only the sizes that a layer norm expects may be computed, as `(x.size(-1),)` is."""
     name = overload_of(node)
-    others = [i for i, v in enumerate(node.inputs()) if not is_tensor(v) and constant(v) is NOT_CONSTANT]
+    others = [
+        i for i, v in enumerate(node.inputs()) if not is_tensor(v) and constant(v) is NOT_CONSTANT
+    ]
     if name == LAYER_NORM:
         return others in ([], [1])
     if name not in OF_ROWS or others:
         return False
     schema = node.schema()
-    if schema is None or schema.argument_index("dtype") is not None and named_constant(node, "dtype") is not None:
+    if (
+        schema is None
+        or schema.argument_index("dtype") is not None
+        and named_constant(node, "dtype") is not None
+    ):
         return False
     return name in SOFTMAX or goes_over_last(named_constant(node, "dim"), _rank(node))
 
 
 def goes_over_last(dim: Any, rank: int | None) -> bool:
-    """Whether `dim` are the last dimensions; counted from the front, that can be told only where the rank is known."""
+    """Whether `dim` are the last dimensions; counted from the front, that can be told only where
+    the rank is known.
+    """
     dims = [dim] if isinstance(dim, int) else dim or []
     behind = sorted(d - rank if d >= 0 and rank is not None else d for d in dims)
     return len(behind) > 0 and behind == list(range(-len(behind), 0))

@@ -1,13 +1,16 @@
 """Sizes of what a fused group computes, without computing it (part of `graph_fuser.cpp`).
 
-Backward graphs ask for the size of nearly everything, to undo broadcasting (`prim::SumToSize`). If a value inside a group is an
-output only so that somebody can ask for its size, it is computed and written to memory for nothing: for pointwise operations the
-size of a result is what the sizes of the arguments broadcast to.
+Backward graphs ask for the size of nearly everything, to undo broadcasting (`prim::SumToSize`). If
+a value inside a group is an output only so that somebody can ask for its size, it is computed and
+written to memory for nothing: for pointwise operations the size of a result is what the sizes of
+the arguments broadcast to.
 
     prim::BroadcastSizes(a, b, ...)                      what tensors of these sizes broadcast to
-    prim::ChunkSizes[dim=, chunks=](size) -> s, last     sizes of the pieces of a chunk, and of the last one
+    prim::ChunkSizes[dim=, chunks=](size) -> s, last     sizes of the pieces of a chunk, and of the
+                                                         last one
 
-How the real one differs: the same; it writes expressions for all values of a group and has those removed that nobody reads.
+How the real one differs: the same; it writes expressions for all values of a group and has those
+removed that nobody reads.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ def used_only_in_size(v: Value) -> bool:
 
 
 def _size_expressions(group: Node) -> dict[Value, Value]:
-    """For each tensor inside the group, nodes after the group that compute its size. Dead code elimination takes the idle ones.
+    """For each tensor inside the group, nodes after the group that compute its size. Dead code
+    elimination takes the idle ones.
 
     Of what is an output anyway the size is asked directly.
     """
@@ -70,13 +74,17 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                 if node.inputsAt(1) in outside_of:
                     sizes[node.output()] = outside_of[node.inputsAt(1)]
                 continue
-            if overload_of(node) in REDUCTIONS or any(is_tensor(v) and v not in sizes for v in node.inputs()):
+            if overload_of(node) in REDUCTIONS or any(
+                is_tensor(v) and v not in sizes for v in node.inputs()
+            ):
                 continue
             arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
             if node.kind() in CASTS or overload_of(node) == LAYER_NORM:
                 arguments = arguments[:1]
             if node.output() not in sizes:
-                sizes[node.output()] = arguments[0] if len(arguments) == 1 else broadcast_sizes(arguments)
+                sizes[node.output()] = (
+                    arguments[0] if len(arguments) == 1 else broadcast_sizes(arguments)
+                )
     return sizes
 
 
@@ -89,7 +97,9 @@ def _chunk_sizes(chunk: Node, size: Value) -> tuple[Value, Value]:
 
 
 def simplify_shape_expressions(block: Block) -> bool:
-    """Of `prim::BroadcastSizes`: one size is itself, equal ones count once, a broadcast of one is part of it. True if changed."""
+    """Of `prim::BroadcastSizes`: one size is itself, equal ones count once, a broadcast of one is
+    part of it. True if changed.
+    """
     changed = False
     node = block.param_node().next()
     while node is not block.return_node():
@@ -99,7 +109,11 @@ def simplify_shape_expressions(block: Block) -> bool:
         if node.kind() == "prim::BroadcastSizes":
             again = _simplify(node)
             changed = changed or again is not node
-            ahead = again if again is not node and again.kind() == "prim::BroadcastSizes" else again.next()
+            ahead = (
+                again
+                if again is not node and again.kind() == "prim::BroadcastSizes"
+                else again.next()
+            )
         node = ahead
     return changed
 

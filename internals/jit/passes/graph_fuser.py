@@ -1,26 +1,35 @@
-"""Fusion: pointwise operations that follow one another become one group (`torch/csrc/jit/passes/graph_fuser.cpp`).
+"""Fusion: pointwise operations that follow one another become one group
+(`torch/csrc/jit/passes/graph_fuser.cpp`).
 
-`(x * y + z).sigmoid()` walks three times over memory to do three cheap operations on each element. Put into one
-`prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This pass makes the groups; what runs them is
-`internals/jit/fuser`.
+`(x * y + z).sigmoid()` walks three times over memory to do three cheap operations on each element.
+Put into one `prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This
+pass makes the groups; what runs them is `internals/jit/fuser`.
 
-1. From the last node to the first: a *simple map* whose inputs are made by simple maps becomes a group and swallows
-   them, the latest first. What others read of a swallowed node becomes one more output. Again, until nothing changes.
-2. A chunk between two of them is in the way: the operation is done on the pieces instead (`fuser_chunks.py`).
+1. From the last node to the first: a *simple map* whose inputs are made by simple maps becomes a
+   group and swallows them, the latest first. What others read of a swallowed node becomes one more
+   output. Again, until nothing changes.
+2. A chunk between two of them is in the way: the operation is done on the pieces instead
+   (`fuser_chunks.py`).
 3. `cat` may be the last thing a group does: `prim::FusedConcat`.
-4. `prim::SumToSize`, which stands behind every operation of a backward graph, comes along: where nothing was broadcast it does
-   nothing, and where something was, the fuser does the sum and what depends on it by itself.
-5. Functions of rows, such as softmax and sums over the last dimension, are members like others (`fuser_rows.py`).
-6. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
+4. `prim::SumToSize`, which stands behind every operation of a backward graph, comes along: where
+   nothing was broadcast it does nothing, and where something was, the fuser does the sum and what
+   depends on it by itself.
+5. Functions of rows, such as softmax and sums over the last dimension, are members like others
+   (`fuser_rows.py`).
+6. An output that is only asked for its size is not computed: the size follows from those of the
+   inputs (`fuser_shapes.py`).
 
-A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments: its
-entry has the tag `pointwise`, and its loop is in the fuser's table. Its other arguments must be constants, which are copied into
-the group, or a number that was passed to the graph.
+A simple map computes each element of its one result from the elements at the same place of its
+(broadcast) tensor arguments: its entry has the tag `pointwise`, and its loop is in the fuser's
+table. Its other arguments must be constants, which are copied into the group, or a number that was
+passed to the graph.
 
-How the real one differs: 1.0.1 had this off for CPU graphs unless asked (`torch._C._jit_override_can_fuse_on_cpu`), though it
-made the groups; numbers that are no constants and sums to a size stayed outside (1.1 moved those to the end of a group); today
-NNC and nvFuser's groups know shapes beforehand and are guarded by type checks. Here what somebody writes to stays out of
-groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes are promoted to.
+How the real one differs: 1.0.1 had this off for CPU graphs unless asked
+(`torch._C._jit_override_can_fuse_on_cpu`), though it made the groups; numbers that are no constants
+and sums to a size stayed outside (1.1 moved those to the end of a group); today NNC and nvFuser's
+groups know shapes beforehand and are guarded by type checks. Here what somebody writes to stays out
+of groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes
+are promoted to.
 """
 
 from __future__ import annotations
@@ -32,9 +41,17 @@ from internals.jit.ir import Block, Graph, Node, Value
 from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
-from internals.jit.passes.fuser_chunks import CASTS, fuse_chunk, move_chunk_up, split_broadcasting_chunks
+from internals.jit.passes.fuser_chunks import (
+    CASTS,
+    fuse_chunk,
+    move_chunk_up,
+    split_broadcasting_chunks,
+)
 from internals.jit.passes.fuser_rows import is_of_rows
-from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
+from internals.jit.passes.fuser_shapes import (
+    drop_outputs_used_only_in_size,
+    simplify_shape_expressions,
+)
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import (
@@ -52,7 +69,9 @@ SUM_TO_SIZE = "prim::SumToSize"
 
 @graph_pass("gather pointwise operations for fusion")
 def graph_fuser(graph: Graph) -> bool:
-    """Put what could be one loop over memory into `prim::FusionGroup` nodes. True if one was made."""
+    """Put what could be one loop over memory into `prim::FusionGroup` nodes. True if one was
+    made.
+    """
     if changes_grad_mode(graph) or not GraphFuser(graph.block(), Reorder(graph)).run():
         return False
     cse(graph)
@@ -62,7 +81,9 @@ def graph_fuser(graph: Graph) -> bool:
 
 
 def is_simple_map(node: Node) -> bool:
-    """Whether `node` is one, with constants for everything that is no tensor, or numbers where they may stand."""
+    """Whether `node` is one, with constants for everything that is no tensor, or numbers where they
+    may stand.
+    """
     if node.kind() == SUM_TO_SIZE:
         return True
     name = overload_of(node)
@@ -77,7 +98,9 @@ def is_simple_map(node: Node) -> bool:
 
 
 def has_loop(node: Node) -> bool:
-    """Whether what the operator runs for each element is in the fuser's table, for tensors of floats or of ints."""
+    """Whether what the operator runs for each element is in the fuser's table, for tensors of
+    floats or of ints.
+    """
     from internals.jit.fuser.loops import knows  # the fuser imports passes
 
     return knows(overload_of(node), tuple([_constant_or_kind(v) for v in node.inputs()]))
@@ -90,8 +113,13 @@ def _constant_or_kind(v: Value) -> Any:
 
 
 def _is_given_number(v: Value) -> bool:
-    """Whether `v` is a number that was passed to the graph, not one that it computes, as a loop counts."""
-    return v.type().kind() in ("FloatType", "IntType") and v.node() is v.node().owningGraph().param_node()
+    """Whether `v` is a number that was passed to the graph, not one that it computes, as a loop
+    counts.
+    """
+    return (
+        v.type().kind() in ("FloatType", "IntType")
+        and v.node() is v.node().owningGraph().param_node()
+    )
 
 
 def is_argument(v: Value) -> bool:
@@ -124,23 +152,33 @@ class GraphFuser:
         return [n for n in self.block.nodes(reverse=True) if n.kind() == GROUP]
 
     def is_fusable(self, node: Node) -> bool:
-        """Whether `node` can be part of a group, here and without anybody writing to what it takes or makes."""
+        """Whether `node` can be part of a group, here and without anybody writing to what it takes
+        or makes.
+        """
         if node._block is not self.block:
             return False
         return node.kind() == GROUP or (is_simple_map(node) and not self.reorder.has_writers(node))
 
     def scan(self) -> bool:
-        """One walk from the last node to the first. True if anything was fused: then nodes have moved."""
+        """One walk from the last node to the first. True if anything was fused: then nodes have
+        moved.
+        """
         changed, node = False, self.block.return_node().prev()
         while node is not self.block.param_node():
-            again = self.fuse_any_input(node) if self.is_fusable(node) or self.is_fusable_cat(node) else None
+            again = (
+                self.fuse_any_input(node)
+                if self.is_fusable(node) or self.is_fusable_cat(node)
+                else None
+            )
             changed = changed or again is not None
             node = node.prev() if again is None else again
         self.changed = self.changed or changed
         return changed
 
     def fuse_any_input(self, consumer: Node) -> Node | None:
-        """Fuse the latest producer that can be fused; returns the group. Or move a chunk out of the way; returns the consumer."""
+        """Fuse the latest producer that can be fused; returns the group. Or move a chunk out of the
+        way; returns the consumer.
+        """
         inputs = (consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer).inputs()
         for v in reverse_topological(inputs, self.block):
             if move_chunk_up(consumer, v, self.is_fusable):
@@ -151,10 +189,16 @@ class GraphFuser:
         return None
 
     def fuse(self, consumer: Node, v: Value) -> Node | None:
-        """Swallow the producer of `v`, if it is fusable and can be moved before the consumer. Returns the group."""
+        """Swallow the producer of `v`, if it is fusable and can be moved before the consumer.
+        Returns the group.
+        """
         producer = v.node()
         place = consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer
-        if not self.is_fusable(producer) or _is_concat(v) or not self.reorder.move_before(producer, place):
+        if (
+            not self.is_fusable(producer)
+            or _is_concat(v)
+            or not self.reorder.move_before(producer, place)
+        ):
             return None
         if consumer.kind() == "aten::cat":
             consumer = _fused_concat(consumer)
@@ -164,8 +208,14 @@ class GraphFuser:
         return group
 
     def is_fusable_cat(self, cat: Node) -> bool:
-        """Whether this is a cat that can end a group: along a known dimension, of a list made for it."""
-        if cat.kind() != "aten::cat" or named_constant(cat, "dim") is NOT_CONSTANT or self.reorder.has_writers(cat):
+        """Whether this is a cat that can end a group: along a known dimension, of a list made for
+        it.
+        """
+        if (
+            cat.kind() != "aten::cat"
+            or named_constant(cat, "dim") is NOT_CONSTANT
+            or self.reorder.has_writers(cat)
+        ):
             return False
         construct = cat.input(0).node()
         return (
@@ -188,7 +238,9 @@ def create_group(node: Node) -> Node:
 
 
 def _is_concat(v: Value) -> bool:
-    """Whether a group makes `v` by its `prim::FusedConcat`: nothing can be done to it inside a group any more."""
+    """Whether a group makes `v` by its `prim::FusedConcat`: nothing can be done to it inside a
+    group any more.
+    """
     if v.node().kind() != GROUP:
         return False
     return subgraph_of(v.node()).outputs()[v.offset()].node().kind() == "prim::FusedConcat"
@@ -197,7 +249,11 @@ def _is_concat(v: Value) -> bool:
 def _fused_concat(cat: Node) -> Node:
     """A `prim::FusedConcat` in the place of a cat and of its list."""
     construct = cat.input(0).node()
-    node = cat.owningGraph().create("prim::FusedConcat", construct.inputs()).i_("dim", named_constant(cat, "dim"))
+    node = (
+        cat.owningGraph()
+        .create("prim::FusedConcat", construct.inputs())
+        .i_("dim", named_constant(cat, "dim"))
+    )
     node.insertBefore(construct)
     node.output().copyMetadata(cat.output())
     cat.replaceAllUsesWith(node)

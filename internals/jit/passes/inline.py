@@ -1,25 +1,30 @@
-"""Inlining: calls of scripted functions and methods become their bodies (`torch/csrc/jit/passes/inliner.cpp`).
+"""Inlining: calls of scripted functions and methods become their bodies
+(`torch/csrc/jit/passes/inliner.cpp`).
 
-Nearly every other pass sees only one graph at a time; what hides behind a call it can neither fold, nor fuse, nor prove free of
-side effects. So this pass runs first. `fn.graph` keeps its calls, `fn.inlined_graph` is a copy without them.
+Nearly every other pass sees only one graph at a time; what hides behind a call it can neither fold,
+nor fuse, nor prove free of side effects. So this pass runs first. `fn.graph` keeps its calls,
+`fn.inlined_graph` is a copy without them.
 
-| node                                          | becomes                                                                |
-|-----------------------------------------------|------------------------------------------------------------------------|
-| `prim::CallFunction(%fn, %a, %b)`             | the nodes of fn's graph, its inputs being a and b                      |
-| `prim::CallMethod[name="m"](%obj, %a)`        | the nodes of method m of obj's class, its inputs being obj and a       |
-| either, when the callee has no graph (Python) | stays                                                                  |
+| node                                          | becomes                                          |
+|-----------------------------------------------|--------------------------------------------------|
+| `prim::CallFunction(%fn, %a, %b)`             | the nodes of fn's graph, its inputs being a and  |
+|                                               | b                                                |
+| `prim::CallMethod[name="m"](%obj, %a)`        | the nodes of method m of obj's class, its inputs |
+|                                               | being obj and a                                  |
+| either, when the callee has no graph (Python) | stays                                            |
 
-Callees are inlined before they are inserted. The copies keep the scope and source range of the callee's nodes (in a traced module
-that is `__module.fc`), and the result takes the name that the call's result had. The constant `%fn` stays behind for dead code
-elimination.
+Callees are inlined before they are inserted. The copies keep the scope and source range of the
+callee's nodes (in a traced module that is `__module.fc`), and the result takes the name that the
+call's result had. The constant `%fn` stays behind for dead code elimination.
 
 Every inserted node remembers the calls it came by (`Node.callstack`), for error messages.
 
-A function that calls a second one twice, which calls a third one twice, and so on, is a few lines and a graph without end. So
-there is a limit: `MOST` nodes, and `SHARE` more for each node that was written.
+A function that calls a second one twice, which calls a third one twice, and so on, is a few lines
+and a graph without end. So there is a limit: `MOST` nodes, and `SHARE` more for each node that was
+written.
 
-How the real one differs: it inserts the callee's "optimized graph", which has been through a few passes of its own and is kept
-with the function. It has no limit.
+How the real one differs: it inserts the callee's "optimized graph", which has been through a few
+passes of its own and is kept with the function. It has no limit.
 """
 
 from __future__ import annotations
@@ -36,14 +41,16 @@ MOST, SHARE = 1 << 13, 64
 def inline(graph: Graph) -> bool:
     """Replace every call of a function or method that has a graph by a copy of that graph.
 
-    Raises RuntimeError for a function that calls itself: its body has no end; and for calls that make too much of little.
+    Raises RuntimeError for a function that calls itself: its body has no end; and for calls that
+    make too much of little.
     """
     return _Inliner(graph).block(graph.block())
 
 
 class _Inliner:
     def __init__(self, graph: Graph) -> None:
-        self.bodies: dict[int, tuple[Graph, int]] = {}  # of the functions met, inlined themselves, and how many nodes that are
+        # of the functions met, inlined themselves, and how many nodes that are
+        self.bodies: dict[int, tuple[Graph, int]] = {}
         self.active: list[Any] = []  # the functions whose bodies are being made
         self.left = MOST + SHARE * _size(graph)  # nodes that may be inserted yet
 
@@ -56,8 +63,8 @@ class _Inliner:
                 self.left -= size
                 if self.left < 0:
                     raise RuntimeError(
-                        f"inlining makes too many nodes, at a call of '{function.name}': the limit is {MOST}, and {SHARE} for "
-                        "each node that is written"
+                        f"inlining makes too many nodes, at a call of '{function.name}': the limit "
+                        f"is {MOST}, and {SHARE} for each node that is written"
                     )
                 _replace_call(node, body, function.name)
                 changed = True
@@ -65,7 +72,10 @@ class _Inliner:
 
     def body(self, function: Any) -> tuple[Graph, int]:
         if any(f is function for f in self.active):
-            raise RuntimeError(f"function '{function.name}' is called recursively. Recursive calls are not supported")
+            raise RuntimeError(
+                f"function '{function.name}' is called recursively. Recursive calls are not "
+                "supported"
+            )
         if id(function) not in self.bodies:
             self.active.append(function)
             body = function.graph.copy()
@@ -107,7 +117,9 @@ def _replace_call(call: Node, body: Graph, name: str) -> None:
 
 
 def _note_call(node: Node, call: Node, callstack: tuple[tuple[Any, str], ...]) -> None:
-    """Put `callstack` before that of the nodes after `node` and before `call`, for error messages."""
+    """Put `callstack` before that of the nodes after `node` and before `call`, for error
+    messages.
+    """
     while (node := node.next()) is not call:
         waiting = [node]
         while waiting:

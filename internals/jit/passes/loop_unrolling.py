@@ -1,13 +1,15 @@
-"""Loop unrolling: a loop of few nodes does eight rounds in one (`torch/csrc/jit/passes/loop_unrolling.cpp`).
+"""Loop unrolling: a loop of few nodes does eight rounds in one
+(`torch/csrc/jit/passes/loop_unrolling.cpp`).
 
-    for i in range(n):              q = n // 8
-        x = x + i                   for _ in range(q):         # the main loop: eight copies of the body
-                                        x = x + i; i += 1; x = x + i; i += 1; ...
-                                    for _ in range(n - 8*q):   # the remainder
-                                        x = x + i; i += 1
+    for i in range(n):         q = n // 8
+        x = x + i              for _ in range(q):         # the main loop: eight copies of the body
+                                   x = x + i; i += 1; x = x + i; i += 1; ...
+                               for _ in range(n - 8*q):   # the remainder
+                                   x = x + i; i += 1
 
-The point is less the jump saved than the longer straight runs of nodes that later passes find: a group of fused operations does
-not reach over the end of a block. A loop that is known to do few rounds goes away altogether.
+The point is less the jump saved than the longer straight runs of nodes that later passes find: a
+group of fused operations does not reach over the end of a block. A loop that is known to do few
+rounds goes away altogether.
 
 | loop                                                 | becomes                                |
 | ---------------------------------------------------- | -------------------------------------- |
@@ -17,7 +19,8 @@ not reach over the end of a block. A loop that is known to do few rounds goes aw
 | runs a constant number of times, less than 64        | so many copies of the body             |
 | else                                                 | a main loop of 8 copies and a remainder |
 
-Where the body uses the counter, the counter becomes a carried value: the remainder goes on counting where the main loop stopped.
+Where the body uses the counter, the counter becomes a carried value: the remainder goes on counting
+where the main loop stopped.
 
 How the real one differs: 1.0.1 ran the body of `for i in range(0)` once when it optimised.
 """
@@ -99,7 +102,9 @@ def _split(loop: Node) -> None:
 
 
 def _carry_counter(loop: Node) -> None:
-    """The loop's own counter becomes one more carried value, from 0, increased at the end of the body."""
+    """The loop's own counter becomes one more carried value, from 0, increased at the end of the
+    body.
+    """
     graph, body = loop.owningGraph(), loop.blocks()[0]
     with graph.insert_point_guard(loop):
         loop.insertInput(2, graph.insertConstant(0))
@@ -111,7 +116,9 @@ def _carry_counter(loop: Node) -> None:
 
 
 def _repeat_body(body: Block, times: int) -> None:
-    """Append `times - 1` copies of the body to itself, each going on from what the one before carried."""
+    """Append `times - 1` copies of the body to itself, each going on from what the one before
+    carried.
+    """
     graph, original = body.owningGraph(), list(body.nodes())
     carried = body.inputs()[1:]
     here: dict[Value, Value] = {}

@@ -9,9 +9,11 @@
                                                           %none = prim::Undefined()
                                                           -> (%none)
 
-A formula is linear in the gradients that arrive: when none does, it gives none. Interpreters then need not know GradOf at all.
+A formula is linear in the gradients that arrive: when none does, it gives none. Interpreters then
+need not know GradOf at all.
 
-How the real one differs: today the condition is `prim::AutogradAnyNonZero` and what the second arm gives `prim::AutogradZero`.
+How the real one differs: today the condition is `prim::AutogradAnyNonZero` and what the second arm
+gives `prim::AutogradZero`.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def _replace(node: Node) -> None:
     with graph.insert_point_guard(node):
         any_defined = graph.insertNode(graph.create("prim::AnyDefined", node.inputs()))
         any_defined.output().setType(BoolType.get())
-        choice = graph.insertNode(graph.create("prim::If", any_defined.outputs(), node.outputsSize()))
+        choice = graph.insertNode(
+            graph.create("prim::If", any_defined.outputs(), node.outputsSize())
+        )
     choice.addBlock().cloneFrom(node.blocks()[0], lambda v: v)
     otherwise = choice.addBlock()
     missing = otherwise.appendNode(graph.create("prim::Undefined")).output()

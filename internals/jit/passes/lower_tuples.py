@@ -1,7 +1,7 @@
 """Tuples taken apart (`torch/csrc/jit/passes/lower_tuples.cpp`).
 
-A tuple cannot be written to: what comes out of it is what went in. So a read from a tuple whose construction is in sight is
-replaced by the element. With `t = prim::TupleConstruct(a, b)`:
+A tuple cannot be written to: what comes out of it is what went in. So a read from a tuple whose
+construction is in sight is replaced by the element. With `t = prim::TupleConstruct(a, b)`:
 
 | node                                   | becomes                                  |
 |----------------------------------------|------------------------------------------|
@@ -9,17 +9,27 @@ replaced by the element. With `t = prim::TupleConstruct(a, b)`:
 | `x = prim::TupleIndex(t, 1)`           | b (a negative index counts from the end) |
 | `x = prim::TupleSlice[beg=0, end=1](t)` | `prim::TupleConstruct(a)`                |
 
-`lower_simple_tuples` does this wherever it can; the executor runs it. `lower_all_tuples` leaves no tuple at all, for targets that
-have none (ONNX): constants that are tuples, inputs and outputs of the graph, and what Ifs and Loops carry are flattened too, an
-input `%x : (Tensor, int)` into two inputs. Both end with dead code elimination, which removes the constructions.
+`lower_simple_tuples` does this wherever it can; the executor runs it. `lower_all_tuples` leaves no
+tuple at all, for targets that have none (ONNX): constants that are tuples, inputs and outputs of
+the graph, and what Ifs and Loops carry are flattened too, an input `%x : (Tensor, int)` into two
+inputs. Both end with dead code elimination, which removes the constructions.
 
-How the real one differs: nothing in the rules. Its `lower_all_tuples` fails inside dead code elimination for an If whose arms
-return a tuple nobody reads.
+How the real one differs: nothing in the rules. Its `lower_all_tuples` fails inside dead code
+elimination for an If whose arms return a tuple nobody reads.
 """
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node, TupleType, Value, all_nodes, all_values, constant_of
+from internals.jit.ir import (
+    Block,
+    Graph,
+    Node,
+    TupleType,
+    Value,
+    all_nodes,
+    all_values,
+    constant_of,
+)
 from internals.jit.passes.dce import dce
 from internals.jit.passes.registry import graph_pass
 
@@ -29,7 +39,9 @@ MAY_HOLD_TUPLES = ("prim::If", "prim::Loop", "prim::Param", "prim::Uninitialized
 
 @graph_pass("reads from tuples in sight")
 def lower_simple_tuples(graph: Graph) -> bool:
-    """Replace what is read from a tuple by what was put into it, where the construction of the tuple is in sight."""
+    """Replace what is read from a tuple by what was put into it, where the construction of the
+    tuple is in sight.
+    """
     changed = _lower_reads(graph.block())
     return dce(graph) or changed
 
@@ -38,7 +50,8 @@ def lower_simple_tuples(graph: Graph) -> bool:
 def lower_all_tuples(graph: Graph) -> bool:
     """Flatten every tuple of the graph, its inputs and outputs included.
 
-    Raises RuntimeError for a tuple that cannot be taken apart: one that an operator returns, or whose index is no constant.
+    Raises RuntimeError for a tuple that cannot be taken apart: one that an operator returns, or
+    whose index is no constant.
     """
     before = str(graph)
     _lower_block(graph.block())
@@ -56,7 +69,9 @@ def _lower_reads(block: Block) -> bool:
 
 
 def _replace_read(read: Node) -> bool:
-    """Let the users of a read use the tuple's elements instead. The read itself stays, unused. False if nothing is known."""
+    """Let the users of a read use the tuple's elements instead. The read itself stays, unused.
+    False if nothing is known.
+    """
     construct = read.input(0).node()
     if construct.kind() != "prim::TupleConstruct" or not any(v.hasUses() for v in read.outputs()):
         return False
@@ -70,7 +85,9 @@ def _replace_read(read: Node) -> bool:
             return False
         read.output().replaceAllUsesWith(elements[index])
     else:
-        part = _construct(read.owningGraph(), elements[read.i("beg") : read.i("end")]).insertBefore(read)
+        part = _construct(read.owningGraph(), elements[read.i("beg") : read.i("end")]).insertBefore(
+            read
+        )
         read.output().replaceAllUsesWith(part.output())
     return True
 
@@ -79,7 +96,9 @@ def _replace_read(read: Node) -> bool:
 
 
 def _lower_block(block: Block) -> None:
-    """A block's inputs are outputs of its Param node, and its outputs inputs of its Return node: both are flattened like any."""
+    """A block's inputs are outputs of its Param node, and its outputs inputs of its Return node:
+    both are flattened like any.
+    """
     _flatten_outputs(block.paramNode(), before=block.paramNode().next())
     for node in block.nodes():
         if not _spell_out_constant(node):
@@ -101,7 +120,9 @@ def _lower_node(node: Node) -> None:
 
 
 def _flatten_inputs(node: Node) -> None:
-    """`op(a, t, c)` becomes `op(a, t0, t1, c)`; a tuple inside a tuple is met again at the same place."""
+    """`op(a, t, c)` becomes `op(a, t0, t1, c)`; a tuple inside a tuple is met again at the same
+    place.
+    """
     i = 0
     while i < node.inputsSize():
         value = node.inputsAt(i)
@@ -109,14 +130,18 @@ def _flatten_inputs(node: Node) -> None:
             i += 1
             continue
         if value.node().kind() != "prim::TupleConstruct":
-            raise RuntimeError(f"tuple use not matched to tuple construct. Instead found: {value.node().kind()}")
+            raise RuntimeError(
+                f"tuple use not matched to tuple construct. Instead found: {value.node().kind()}"
+            )
         for j, element in enumerate(value.node().inputs()):
             node.insertInput(i + 1 + j, element)
         node.removeInput(i)
 
 
 def _flatten_outputs(node: Node, before: Node) -> None:
-    """`a, t, c = op()` becomes `a, t0, t1, c = op()` and `t = prim::TupleConstruct(t0, t1)`, put in front of `before`."""
+    """`a, t, c = op()` becomes `a, t0, t1, c = op()` and `t = prim::TupleConstruct(t0, t1)`, put in
+    front of `before`.
+    """
     i = 0
     while i < node.outputsSize():
         value = node.outputsAt(i)
@@ -126,7 +151,8 @@ def _flatten_outputs(node: Node, before: Node) -> None:
             continue
         if node.kind() not in MAY_HOLD_TUPLES:
             raise RuntimeError(
-                f"tuple appears in op outputs, but this op does not forward tuples, unsupported kind: {node.kind()}"
+                "tuple appears in op outputs, but this op does not forward tuples, unsupported "
+                f"kind: {node.kind()}"
             )
         parts = [node.insertOutput(i + 1 + j).setType(t) for j, t in enumerate(type.elements)]
         construct = _construct(node.owningGraph(), parts).copyMetadata(node).insertBefore(before)
@@ -137,7 +163,9 @@ def _flatten_outputs(node: Node, before: Node) -> None:
 
 
 def _spell_out_constant(node: Node) -> bool:
-    """A constant tuple becomes a construction of constants, and is dead then. False for any other node."""
+    """A constant tuple becomes a construction of constants, and is dead then. False for any other
+    node.
+    """
     if node.kind() != "prim::Constant" or not isinstance(node.output().type(), TupleType):
         return False
     graph = node.owningGraph()
@@ -167,4 +195,6 @@ def _unmatched(node: Node) -> str:
 def _check_no_tuples(block: Block) -> None:
     for value in all_values(block):
         if any(isinstance(t, TupleType) for t in (value.type(), *value.type().containedTypes())):
-            raise RuntimeError(f"Couldn't lower all tuples: %{value.debugName()} is a {value.type()}")
+            raise RuntimeError(
+                f"Couldn't lower all tuples: %{value.debugName()} is a {value.type()}"
+            )

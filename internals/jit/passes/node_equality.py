@@ -1,10 +1,13 @@
-"""When two nodes compute the same: a key that is equal for both (`torch/csrc/jit/ir/node_hashing.cpp`).
+"""When two nodes compute the same: a key that is equal for both
+(`torch/csrc/jit/ir/node_hashing.cpp`).
 
-The key of a node is made of its kind, its inputs (the same values, not equal ones), the types of its outputs, and its attributes.
-It says nothing about side effects, random numbers or memory: whoever merges two nodes has to look at those as well.
+The key of a node is made of its kind, its inputs (the same values, not equal ones), the types of
+its outputs, and its attributes. It says nothing about side effects, random numbers or memory:
+whoever merges two nodes has to look at those as well.
 
-How the real one differs: it hashes and compares the nodes themselves. Its floats compare as numbers, so that 0.0 and -0.0 are the
-same constant to it (and `1 / x` may change its sign); here they are compared bit by bit.
+How the real one differs: it hashes and compares the nodes themselves. Its floats compare as
+numbers, so that 0.0 and -0.0 are the same constant to it (and `1 / x` may change its sign); here
+they are compared bit by bit.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ LARGEST = 1 << 24  # bytes that are compared
 
 
 def node_key(node: Node) -> Hashable | None:
-    """The key of a node; None for one that is equal to no other: nodes with blocks, subgraphs, or Python behind them."""
+    """The key of a node; None for one that is equal to no other: nodes with blocks, subgraphs, or
+    Python behind them.
+    """
     if node.blocks() or node.pyobj is not None:
         return None
     attributes = []
@@ -36,7 +41,9 @@ def node_key(node: Node) -> Hashable | None:
 
 
 def value_key(value: Any) -> Hashable:
-    """Equal for values that no program can tell apart. Objects of other classes are equal to themselves only."""
+    """Equal for values that no program can tell apart. Objects of other classes are equal to
+    themselves only.
+    """
     if isinstance(value, TensorImpl):
         return _TensorKey(value)
     if isinstance(value, float):
@@ -55,7 +62,8 @@ def value_key(value: Any) -> Hashable:
 
 
 class _TensorKey:
-    """Equal when dtype, sizes, strides and every bit agree; a large tensor, which may be one number expanded, equals itself only.
+    """Equal when dtype, sizes, strides and every bit agree; a large tensor, which may be one number
+    expanded, equals itself only.
 
     The hash looks at the first few elements only.
     """

@@ -1,8 +1,10 @@
-"""Which overload a node calls, as one word, so that the rules of a pass can be a table (`torch/csrc/jit/ir/ir.h`).
+"""Which overload a node calls, as one word, so that the rules of a pass can be a table
+(`torch/csrc/jit/ir/ir.h`).
 
     overload_of(node) == "aten::add.Tensor"
 
-How the real one differs: `OperatorSet` holds schemas, and asks a node whether it matches each of those of its kind.
+How the real one differs: `OperatorSet` holds schemas, and asks a node whether it matches each of
+those of its kind.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ NOT_CONSTANT = object()
 
 
 def overload_of(node: Node) -> str:
-    """`aten::add.Tensor`; the kind alone where there is one overload without a name, or no operator at all."""
+    """`aten::add.Tensor`; the kind alone where there is one overload without a name, or no operator
+    at all.
+    """
     schema = node.schema()
     overload = schema.overload_name if schema is not None else ""
     return f"{node.kind()}.{overload}" if overload else node.kind()

@@ -1,30 +1,37 @@
-"""Convolutions and what goes with them become `prim::ConvolutionGroup`s, which keep activations in blocks between layers.
+"""Convolutions and what goes with them become `prim::ConvolutionGroup`s, which keep activations in
+blocks between layers.
 
-A convolution is fastest on memory laid out for it, and what surrounds it in a network (`relu`, `add`, pooling, the linear layer
-at the end) can work on that layout as well. So a whole region of a frozen graph becomes one node with a graph inside, and
-numbers are rearranged only where they enter the region and where they leave it. What runs the group is
-`internals/jit/runtime/convolution_group.py`; the graph inside is what it means, and what runs where the kernels do not.
+A convolution is fastest on memory laid out for it, and what surrounds it in a network (`relu`,
+`add`, pooling, the linear layer at the end) can work on that layout as well. So a whole region of a
+frozen graph becomes one node with a graph inside, and numbers are rearranged only where they enter
+the region and where they leave it. What runs the group is
+`internals/jit/runtime/convolution_group.py`; the graph inside is what it means, and what runs where
+the kernels do not.
 
 1. Pieces of a constant (attention has the weights of three layers in one) become constants.
-2. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no layer of a region changes the
-   number of dimensions; then all checks ask the same, and one is enough.
-3. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`. Afterwards they
-   are put back, outside of groups and inside.
-4. From the last node to the first, a node of the table becomes a group and swallows the nodes of the table that it reads.
+2. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no
+   layer of a region changes the number of dimensions; then all checks ask the same, and one is
+   enough.
+3. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`.
+   Afterwards they are put back, outside of groups and inside.
+4. From the last node to the first, a node of the table becomes a group and swallows the nodes of
+   the table that it reads.
 5. Groups without a convolution, or a linear layer of some size, are taken apart again.
 
-| node                                      | if                                                                     |
-|-------------------------------------------|------------------------------------------------------------------------|
-| `conv2d`, `_convolution`                  | weights, strides, ... are constants; two-dimensional; not transposed   |
-| `linear`                                  | weights are constants                                                  |
-| `relu`, `hardtanh`, `relu6`, `clamp`      | bounds are constants                                                   |
-| `add` of tensors                          | both are computed; without alpha                                       |
-| `max_pool2d`, `avg_pool2d`                | sizes are constants; zeros of the padding count                        |
-| `adaptive_avg_pool2d`                     | to one pixel                                                           |
-| `flatten`                                 | from dimension 1 to the last                                           |
+| node                                 | if                                                        |
+|--------------------------------------|-----------------------------------------------------------|
+| `conv2d`, `_convolution`             | weights, strides, ... are constants; two-dimensional; not |
+|                                      | transposed                                                |
+| `linear`                             | weights are constants                                     |
+| `relu`, `hardtanh`, `relu6`, `clamp` | bounds are constants                                      |
+| `add` of tensors                     | both are computed; without alpha                          |
+| `max_pool2d`, `avg_pool2d`           | sizes are constants; zeros of the padding count           |
+| `adaptive_avg_pool2d`                | to one pixel                                              |
+| `flatten`                            | from dimension 1 to the last                              |
 
-How the real one differs: `optimize_for_inference` converts frozen convolutions to `prim::mkldnn_convolution` with MKLDNN
-tensors between them (`frozen_ops_to_mkldnn.cpp`), which cannot be saved; Inductor does it on its own graphs when freezing
+How the real one differs: `optimize_for_inference` converts frozen convolutions to
+`prim::mkldnn_convolution` with MKLDNN tensors between them (`frozen_ops_to_mkldnn.cpp`), which
+cannot be saved; Inductor does it on its own graphs when freezing
 (`torch/_inductor/fx_passes/mkldnn_fusion.py`).
 """
 
@@ -61,7 +68,9 @@ WAS_IN_PLACE = "in_place"
 
 @graph_pass("convolutions and their neighbours in blocked layout")
 def pack_convolutions(graph: Graph) -> bool:
-    """Gather regions around convolutions into `prim::ConvolutionGroup` nodes. True if there is one."""
+    """Gather regions around convolutions into `prim::ConvolutionGroup` nodes. True if there is
+    one.
+    """
     if changes_grad_mode(graph):
         return False
     cut_constants(graph)
@@ -81,7 +90,9 @@ def pack_convolutions(graph: Graph) -> bool:
 
 @graph_pass("convolution groups become their operators again")
 def unpack_convolutions(graph: Graph) -> bool:
-    """Put the graphs of all `prim::ConvolutionGroup` nodes in their place: for files, and for readers. True if there were any."""
+    """Put the graphs of all `prim::ConvolutionGroup` nodes in their place: for files, and for
+    readers. True if there were any.
+    """
     groups = [n for n in all_nodes(graph.block()) if n.kind() == GROUP]
     for group in groups:
         unmerge(group)
@@ -128,12 +139,17 @@ def _is_linear(node: Node) -> bool:
 
 
 def _is_average(node: Node) -> bool:
-    if not _constants(node, "kernel_size", "stride") or named_constant(node, "ceil_mode") is not False:
+    if (
+        not _constants(node, "kernel_size", "stride")
+        or named_constant(node, "ceil_mode") is not False
+    ):
         return False
     if named_constant(node, "divisor_override") is not None:
         return False
     padding = named_constant(node, "padding")
-    return padding is not NOT_CONSTANT and (not any(padding) or named_constant(node, "count_include_pad") is True)
+    return padding is not NOT_CONSTANT and (
+        not any(padding) or named_constant(node, "count_include_pad") is True
+    )
 
 
 TABLE: dict[str, Callable[[Any], bool]] = {
@@ -147,10 +163,14 @@ TABLE: dict[str, Callable[[Any], bool]] = {
     "aten::add.Tensor": lambda node: (
         named_constant(node, "alpha") == 1 and not any(v.isConstant() for v in node.inputs()[:2])
     ),
-    "aten::max_pool2d": lambda node: _constants(node, "kernel_size", "stride", "padding", "dilation", "ceil_mode"),
+    "aten::max_pool2d": lambda node: _constants(
+        node, "kernel_size", "stride", "padding", "dilation", "ceil_mode"
+    ),
     "aten::avg_pool2d": _is_average,
     "aten::adaptive_avg_pool2d": lambda node: named_constant(node, "output_size") in ([1, 1], [1]),
-    "aten::flatten.using_ints": lambda node: (constant(node.inputsAt(1)), constant(node.inputsAt(2))) == (1, -1),
+    "aten::flatten.using_ints": lambda node: (
+        (constant(node.inputsAt(1)), constant(node.inputsAt(2))) == (1, -1)
+    ),
 }
 
 
@@ -196,7 +216,9 @@ def cut_constants(graph: Graph) -> bool:
 
 
 def ask_inputs_for_dim(graph: Graph) -> bool:
-    """`dim` of a convolution's result becomes `dim` of what the region began with; of equal checks the first stays."""
+    """`dim` of a convolution's result becomes `dim` of what the region began with; of equal checks
+    the first stays.
+    """
     changed = False
     sources: dict[Value, Value] = {}  # where the chain of layers that made a value begins
     for node in all_nodes(graph.block()):
@@ -221,7 +243,9 @@ def _drop_repeated_checks(block: Block) -> None:
     for node in list(block.nodes()):
         if node.kind() != "prim::If" or node.outputsSize():
             continue
-        then, otherwise = ([n for n in b.nodes() if n.kind() != "prim::Constant"] for b in node.blocks())
+        then, otherwise = (
+            [n for n in b.nodes() if n.kind() != "prim::Constant"] for b in node.blocks()
+        )
         if not then or then[-1].kind() != "prim::RaiseException" or otherwise:
             continue
         if node.input() in known:
@@ -231,7 +255,9 @@ def _drop_repeated_checks(block: Block) -> None:
 
 
 def make_new_tensors(graph: Graph) -> None:
-    """In-place operators whose write nobody else can see become the ones that make a new tensor, and are marked."""
+    """In-place operators whose write nobody else can see become the ones that make a new tensor,
+    and are marked.
+    """
     writes = [n for n in all_nodes(graph.block()) if n.kind() in IN_PLACE]
     if not writes:
         return
@@ -259,7 +285,8 @@ def put_writes_back(graph: Graph) -> None:
 
 
 def _nobody_else_sees(write: Node, aliases: AliasDb, hidden: set[Node]) -> bool:
-    """Whether what is written to is new memory, and read afterwards only by way of the value that the write returns.
+    """Whether what is written to is new memory, and read afterwards only by way of the value that
+    the write returns.
 
     New is what a layer of the table made, or an earlier such write, one of `hidden`.
     """
@@ -270,7 +297,9 @@ def _nobody_else_sees(write: Node, aliases: AliasDb, hidden: set[Node]) -> bool:
     new = is_packable(maker) and not aliases.may_contain_alias(maker.inputs(), [written])
     if not new and maker not in hidden:
         return False
-    through_result = _made_from([write.output(), *(o for u in _later_uses(written, write) for o in u.user.outputs())])
+    through_result = _made_from(
+        [write.output(), *(o for u in _later_uses(written, write) for o in u.user.outputs())]
+    )
     for node in all_nodes(write.owningGraph().block()):
         for v in node.outputs():
             if v is written or v in through_result or not _later_uses(v, write):
@@ -328,7 +357,9 @@ def _swallow_one(group: Node, block: Block, reorder: Reorder) -> bool:
     reorder.changed()
     for v in reverse_topological(group.inputs(), block):
         producer = v.node()
-        packable = producer.kind() == GROUP or (is_packable(producer) and not reorder.has_writers(producer))
+        packable = producer.kind() == GROUP or (
+            is_packable(producer) and not reorder.has_writers(producer)
+        )
         if packable and reorder.move_before(producer, group):
             merge_into(producer, group)
             return True

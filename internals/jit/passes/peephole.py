@@ -1,17 +1,22 @@
-"""Peephole optimisation: small patterns, looked at through a hole (`torch/csrc/jit/passes/peephole.cpp` and its neighbours).
+"""Peephole optimisation: small patterns, looked at through a hole
+(`torch/csrc/jit/passes/peephole.cpp` and its neighbours).
 
-A rule looks at one node and at what made its inputs. The talk's example is `t(t(x))`: transposed twice, it is x. The table of
-rules is in three parts: `TENSOR_RULES` in `peephole_tensors.py`, `NUMBER_RULES` in `peephole_numbers.py` (numbers, None, casts)
-and `LIST_RULES` in `peephole_lists.py`. `print(rules())` shows it.
+A rule looks at one node and at what made its inputs. The talk's example is `t(t(x))`: transposed
+twice, it is x. The table of rules is in three parts: `TENSOR_RULES` in `peephole_tensors.py`,
+`NUMBER_RULES` in `peephole_numbers.py` (numbers, None, casts) and `LIST_RULES` in
+`peephole_lists.py`. `print(rules())` shows it.
 
-Some rules put a value that exists in the place of a new tensor (`x * 1` becomes x), after which two results share memory. They
-are applied only if nothing writes to either, and if the caller does not get hold of both (`safe_to_merge`).
+Some rules put a value that exists in the place of a new tensor (`x * 1` becomes x), after which two
+results share memory. They are applied only if nothing writes to either, and if the caller does not
+get hold of both (`safe_to_merge`).
 
-How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and four of its rules are wrong
-in corners, which is not copied. It removes `x * 1` and `x / 1` without asking for the dtype, though with a bool x the first is
-an int64, and with an int x the second a float. It finds `x == x` True for a float x, though NaN is not equal to NaN. It makes
-`int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one constant even when the caller gets that list. Here
-as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the talk would not be PyTorch's otherwise.
+How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and
+four of its rules are wrong in corners, which is not copied. It removes `x * 1` and `x / 1` without
+asking for the dtype, though with a bool x the first is an int64, and with an int x the second a
+float. It finds `x == x` True for a float x, though NaN is not equal to NaN. It makes
+`int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one constant even when the
+caller gets that list. Here as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the
+talk would not be PyTorch's otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +35,9 @@ RULES: tuple[Rule, ...] = (*TENSOR_RULES, *NUMBER_RULES, *LIST_RULES)
 
 @graph_pass("small patterns")
 def peephole(graph: Graph) -> bool:
-    """Apply every rule of the table wherever it fits, in one walk, then remove what has become dead."""
+    """Apply every rule of the table wherever it fits, in one walk, then remove what has become
+    dead.
+    """
     changed = _apply(graph.block(), group(RULES), Facts(graph))
     if changed:
         dce(graph)

@@ -1,7 +1,8 @@
 """Peephole rules for lists whose making is in sight (`peephole_list_idioms.cpp`).
 
-`l = prim::ListConstruct(a, b)` can be looked into as long as nothing writes to l, neither under this name nor under another.
-Lists are joined as long as they are short: `xs = xs + xs`, twenty times, is a list of a million.
+`l = prim::ListConstruct(a, b)` can be looked into as long as nothing writes to l, neither under
+this name nor under another. Lists are joined as long as they are short: `xs = xs + xs`, twenty
+times, is a list of a million.
 
 How the real one differs: it can also learn the length of a list from a condition, `if len(x) == 2`.
 """
@@ -35,7 +36,11 @@ def _item(node: Node, facts: Facts) -> Value | None:
     if not isinstance(node.input(0).type(), ListType):
         return None
     elements, index = _elements(node.input(0), facts), constant(node.input(1))
-    if elements is None or not isinstance(index, int) or not -len(elements) <= index < len(elements):
+    if (
+        elements is None
+        or not isinstance(index, int)
+        or not -len(elements) <= index < len(elements)
+    ):
         return None
     return elements[index]
 
@@ -49,20 +54,30 @@ def _joined(node: Node, facts: Facts) -> Value | None:
     if node.inputsSize() != 2 or not all(isinstance(v.type(), ListType) for v in node.inputs()):
         return None
     a, b = (_elements(v, facts) for v in node.inputs())
-    return None if a is None or b is None or len(a) + len(b) > LONGEST else _list_of([*a, *b], node, facts)
+    return (
+        None
+        if a is None or b is None or len(a) + len(b) > LONGEST
+        else _list_of([*a, *b], node, facts)
+    )
 
 
 def _part(node: Node, facts: Facts) -> Value | None:
     if not isinstance(node.input(0).type(), ListType):
         return None
     elements, ends = _elements(node.input(0), facts), [constant(v) for v in node.inputs()[1:]]
-    if elements is None or not all(e is None or isinstance(e, int) for e in ends) or ends[2:] == [0]:
+    if (
+        elements is None
+        or not all(e is None or isinstance(e, int) for e in ends)
+        or ends[2:] == [0]
+    ):
         return None
     return _list_of(elements[slice(*ends)], node, facts)
 
 
 def _list_of(elements: list[Any], node: Node, facts: Facts) -> Value:
-    """A new list in the place of the old one; later rules may look into it, so memory is analysed anew."""
+    """A new list in the place of the old one; later rules may look into it, so memory is analysed
+    anew.
+    """
     graph = node.owningGraph()
     made = graph.create("prim::ListConstruct", elements).copyMetadata(node).insertBefore(node)
     facts.forget()

@@ -73,13 +73,19 @@ def _already(type: type[Type]) -> Any:
     """A cast to the type that the value has."""
 
     def find(node: Node, facts: Facts) -> Value | None:
-        return node.input(0) if node.inputsSize() == 1 and isinstance(node.input(0).type(), type) else None
+        return (
+            node.input(0)
+            if node.inputsSize() == 1 and isinstance(node.input(0).type(), type)
+            else None
+        )
 
     return find
 
 
 def _number_of_a_number(node: Node, facts: Facts) -> Value | None:
-    """A number that went into a tensor and comes out again, if it is of the type that is asked for."""
+    """A number that went into a tensor and comes out again, if it is of the type that is asked
+    for.
+    """
     inner = node.input(0).node()
     if inner.kind() != "prim::NumToTensor" or facts.is_written(inner.output()):
         return None
@@ -89,7 +95,11 @@ def _number_of_a_number(node: Node, facts: Facts) -> Value | None:
 
 def _cast_to_a_wider_type(node: Node, facts: Facts) -> Value | None:
     mine, wanted = node.input(0).type(), node.output().type()
-    return node.input(0) if not isinstance(mine, TensorType) and mine.isSubtypeOf(wanted) or mine == wanted else None
+    return (
+        node.input(0)
+        if not isinstance(mine, TensorType) and mine.isSubtypeOf(wanted) or mine == wanted
+        else None
+    )
 
 
 # None
@@ -127,7 +137,9 @@ def _its_own_condition(node: Node, facts: Facts) -> list[Value] | None:
     """`True if c else False` is c: what `a and b` leaves behind once b is known to be True."""
     condition = node.input()
     found = [
-        condition if constant(yes) is True and constant(no) is False and isinstance(old.type(), BoolType) else old
+        condition
+        if constant(yes) is True and constant(no) is False and isinstance(old.type(), BoolType)
+        else old
         for yes, no, old in zip(*(b.outputs() for b in node.blocks()), node.outputs())
     ]
     return found if any(a is not b and b.hasUses() for a, b in zip(found, node.outputs())) else None

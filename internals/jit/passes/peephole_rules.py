@@ -1,6 +1,8 @@
-"""What the rules of the peephole pass (`peephole.cpp`) are made of: a pattern, what it becomes, and the function that finds out.
+"""What the rules of the peephole pass (`peephole.cpp`) are made of: a pattern, what it becomes, and
+the function that finds out.
 
-How the real one differs: rules are branches of one long if-else; each asks `node->matches(schema)` itself.
+How the real one differs: rules are branches of one long if-else; each asks `node->matches(schema)`
+itself.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """`find(node, facts)` gives what the node's output is replaced by (a list: one for each output), None if it does not apply.
+    """`find(node, facts)` gives what the node's output is replaced by (a list: one for each
+    output), None if it does not apply.
 
-    kind: "aten::t", or with an overload, "aten::mul.Scalar".
-    merges: the output was a tensor or list of its own, and what it is replaced by is one that exists already.
+    kind: "aten::t", or with an overload, "aten::mul.Scalar". merges: the output was a tensor or
+    list of its own, and what it is replaced by is one that exists already.
     """
 
     kind: str
@@ -36,7 +39,9 @@ class Rule:
 
 
 class Facts:
-    """What rules may ask about the graph. Memory is analysed when first asked for, and kept up to date when values merge."""
+    """What rules may ask about the graph. Memory is analysed when first asked for, and kept up to
+    date when values merge.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -1,7 +1,8 @@
 """Peephole rules for tensors (`peephole.cpp`, `peephole_alias_sensitive.cpp`).
 
-Most need to know something of a tensor before it exists: its type tells, in a trace or after shape propagation. Sizes are
-believed only of tensors that nothing writes to, since `x.t_()` changes them; a dtype and a device stay.
+Most need to know something of a tensor before it exists: its type tells, in a trace or after shape
+propagation. Sizes are believed only of tensors that nothing writes to, since `x.t_()` changes them;
+a dtype and a device stay.
 
 How the real one differs: see `peephole.py`.
 """
@@ -40,23 +41,35 @@ def _cast_to_its_type(node: Node, facts: Facts) -> Value | None:
 
 
 def _times_one(node: Node, facts: Facts) -> Value | None:
-    return _unchanged(node) if node.inputsSize() == 2 and _is_number(constant(node.input(1)), 1) else None
+    return (
+        _unchanged(node)
+        if node.inputsSize() == 2 and _is_number(constant(node.input(1)), 1)
+        else None
+    )
 
 
 def _plus_zero(node: Node, facts: Facts) -> Value | None:
-    is_noop = node.inputsSize() == 3 and _is_number(constant(node.input(1)), 0) and constant(node.input(2)) == 1
+    is_noop = (
+        node.inputsSize() == 3
+        and _is_number(constant(node.input(1)), 0)
+        and constant(node.input(2)) == 1
+    )
     return _unchanged(node) if is_noop else None
 
 
 def _unchanged(node: Node) -> Value | None:
-    """The tensor of `x op number`, if its dtype is known to remain and no view of the result is taken (a copy may have other
-    strides than x, and `view` minds)."""
+    """The tensor of `x op number`, if its dtype is known to remain and no view of the result is
+    taken (a copy may have other strides than x, and `view` minds)."""
     x, number = node.input(0), constant(node.input(1))
     dtype = _type(x).dtype()
-    if dtype is None or dtype.category < max(_CATEGORY[type(number)], 2 if node.kind() == "aten::div" else 1):
+    if dtype is None or dtype.category < max(
+        _CATEGORY[type(number)], 2 if node.kind() == "aten::div" else 1
+    ):
         return None
     schemas = [use.user.schema() for use in node.output().uses()]
-    return None if any(s is not None and any(r.alias_info for r in s.returns) for s in schemas) else x
+    return (
+        None if any(s is not None and any(r.alias_info for r in s.returns) for s in schemas) else x
+    )
 
 
 _CATEGORY: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
@@ -81,7 +94,11 @@ def _sizes(x: Value, facts: Facts) -> list[int] | None:
 
 
 def _all_sizes(node: Node, facts: Facts) -> Constant | None:
-    if node.inputsSize() != 1 or facts.is_written(node.output()) or escapes(facts.aliases, node.outputs()):
+    if (
+        node.inputsSize() != 1
+        or facts.is_written(node.output())
+        or escapes(facts.aliases, node.outputs())
+    ):
         return None
     sizes = _sizes(node.input(), facts)
     return None if sizes is None else Constant(list(sizes))
@@ -137,7 +154,9 @@ def _is_cuda(node: Node, facts: Facts) -> Constant | None:
 TENSOR_RULES = (
     Rule("aten::t", "t(t(x))", "x", _transposed_twice),
     Rule("aten::expand", "expand(x, sizes)", "x, if these are its sizes", _expanded_to_its_size),
-    Rule("aten::type_as", "type_as(x, y)", "x, if dtype and device are the same", _cast_to_its_type),
+    Rule(
+        "aten::type_as", "type_as(x, y)", "x, if dtype and device are the same", _cast_to_its_type
+    ),
     Rule("aten::mul", "x * 1", "x, if it keeps its dtype", _times_one, merges=True),
     Rule("aten::div", "x / 1", "x, if it keeps its dtype", _times_one, merges=True),
     Rule("aten::add", "x + 0", "x, if it keeps its dtype", _plus_zero, merges=True),
@@ -149,7 +168,12 @@ TENSOR_RULES = (
     Rule("aten::dim", "dim(x)", "a constant, if known", _number_of_dims),
     Rule("prim::dtype", "x.dtype", "a constant, if known", _dtype),
     Rule("prim::device", "x.device", "a constant, if known", _device),
-    Rule("aten::is_floating_point", "is_floating_point(x)", "a constant, if known", _is_floating_point),
+    Rule(
+        "aten::is_floating_point",
+        "is_floating_point(x)",
+        "a constant, if known",
+        _is_floating_point,
+    ),
     Rule("aten::is_complex", "is_complex(x)", "a constant, if known", _is_complex),
     Rule("prim::is_cuda", "x.is_cuda", "a constant, if known", _is_cuda),
 )

@@ -1,7 +1,9 @@
-"""Expansions that broadcasting does anyway are removed (`torch/csrc/jit/passes/remove_expands.cpp`).
+"""Expansions that broadcasting does anyway are removed
+(`torch/csrc/jit/passes/remove_expands.cpp`).
 
-Shape propagation spells out broadcasting, `x + y` as `x + y.expand(sizes)`, so that every operator sees operands of one shape. It
-marks these with `implicit=True`. Before the graph is executed they go: the operators broadcast on their own, and faster.
+Shape propagation spells out broadcasting, `x + y` as `x + y.expand(sizes)`, so that every operator
+sees operands of one shape. It marks these with `implicit=True`. Before the graph is executed they
+go: the operators broadcast on their own, and faster.
 
 | node                               | becomes |
 |------------------------------------|---------|
@@ -23,7 +25,11 @@ def remove_expands(graph: Graph) -> bool:
     """Remove every `aten::expand` that is marked implicit."""
     changed = False
     for node in graph.findAllNodes("aten::expand"):
-        if node.inputsSize() == 3 and node.input(2).isConstant() and constant_of(node.input(2)) is True:
+        if (
+            node.inputsSize() == 3
+            and node.input(2).isConstant()
+            and constant_of(node.input(2)) is True
+        ):
             node.output().replaceAllUsesWith(node.input(0))
             node.destroy()
             changed = True

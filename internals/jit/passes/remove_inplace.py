@@ -1,7 +1,9 @@
-"""Writes become new tensors, where nobody can tell (`torch/csrc/jit/passes/remove_mutation.cpp`, `remove_inplace_ops.cpp`).
+"""Writes become new tensors, where nobody can tell (`torch/csrc/jit/passes/remove_mutation.cpp`,
+`remove_inplace_ops.cpp`).
 
-A write ties down everything around it: no pass may move, merge or remove what may read that memory. Often it is only thrift
-(`y = x * 2; y.relu_()`), and nobody else has y. Then the same can be said without a write:
+A write ties down everything around it: no pass may move, merge or remove what may read that memory.
+Often it is only thrift (`y = x * 2; y.relu_()`), and nobody else has y. Then the same can be said
+without a write:
 
     %y  = aten::mul(%x, %two)                  %y  = aten::mul(%x, %two)
     %y1 = aten::relu_(%y)           becomes    %y1 = aten::relu(%y)
@@ -11,17 +13,21 @@ A pointwise `op_` becomes `op`, `zero_` becomes `zeros_like`, `fill_` becomes `f
 later use of %y becomes one of the result.
 That is right only if all of these hold:
 
-| guard                                                    | why                                                 |
-|----------------------------------------------------------|-----------------------------------------------------|
-| an operator in the same block made %y, in new memory     | no caller, no list, no outer round of a loop has it |
-| no value used after the write may share memory with %y   | a view would still show the old numbers             |
-| the types tell that without `_` the result has the dtype | `y += z` keeps the dtype and size of y, `y + z` may |
-| of %y, and that its size covers that of other operands   | not; `y.eq_(z)` keeps the dtype, `y.eq(z)` is bool  |
+| guard                                                  | why                                     |
+|--------------------------------------------------------|-----------------------------------------|
+| an operator in the same block made %y, in new memory   | no caller, no list, no outer round of a |
+|                                                        | loop has it                             |
+| no value used after the write may share memory with %y | a view would still show the old numbers |
+| the types tell that without `_` the result has the     | `y += z` keeps the dtype and size of y, |
+| dtype of %y, and that its size covers that of other    | `y + z` may not; `y.eq_(z)` keeps the   |
+| operands                                               | dtype, `y.eq(z)` is bool                |
 
-A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass if it is not known to be one.
+A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass if
+it is not known to be one.
 
-How the real one differs: `remove_inplace_ops`, for exporters, replaces every `add_ sub_ mul_ div_` and asks nothing.
-`remove_mutation` asks what is asked here, but does not look at dtypes and sizes. Both exist today; 1.0.1 had the first.
+How the real one differs: `remove_inplace_ops`, for exporters, replaces every `add_ sub_ mul_ div_`
+and asks nothing. `remove_mutation` asks what is asked here, but does not look at dtypes and sizes.
+Both exist today; 1.0.1 had the first.
 """
 
 from __future__ import annotations
@@ -38,7 +44,9 @@ LIKE = {"aten::zero_": "aten::zeros_like", "aten::fill_": "aten::full_like"}
 
 @graph_pass("writes nobody can tell from new tensors")
 def remove_inplace(graph: Graph) -> bool:
-    """Replace in-place operators by their out-of-place counterparts where no other value shares the memory."""
+    """Replace in-place operators by their out-of-place counterparts where no other value shares the
+    memory.
+    """
     changed = False
     while _remove_one(graph.block(), AliasDb(graph)):
         changed = True
@@ -75,12 +83,20 @@ def _keeps_dtype_and_size(node: Node) -> bool:
 
 
 def _fits(sizes: list[int] | None, into: list[int]) -> bool:
-    """Whether a tensor of `sizes` can be broadcast to `into`, so that the result has no other size."""
-    return sizes is not None and len(sizes) <= len(into) and all(a in (1, b) for a, b in zip(sizes[::-1], into[::-1]))
+    """Whether a tensor of `sizes` can be broadcast to `into`, so that the result has no other
+    size.
+    """
+    return (
+        sizes is not None
+        and len(sizes) <= len(into)
+        and all(a in (1, b) for a, b in zip(sizes[::-1], into[::-1]))
+    )
 
 
 def _is_alone(node: Node, aliases: AliasDb) -> bool:
-    """Whether what is written to is new memory, and no other value that may share it is used afterwards."""
+    """Whether what is written to is new memory, and no other value that may share it is used
+    afterwards.
+    """
     written = node.input(0)
     maker = written.node()
     if (
@@ -90,9 +106,15 @@ def _is_alone(node: Node, aliases: AliasDb) -> bool:
         or maker.hasSideEffects()
     ):
         return False
-    if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(maker.inputs(), [written]):
+    if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(
+        maker.inputs(), [written]
+    ):
         return False
-    others = [v for v in all_values(node.owningGraph().block()) if v is not written and v is not node.output()]
+    others = [
+        v
+        for v in all_values(node.owningGraph().block())
+        if v is not written and v is not node.output()
+    ]
     sharing = [v for v in others if aliases.may_contain_alias([v], [written])]
     return not any(use.user.isAfter(node) for v in sharing for use in v.uses())
 

@@ -1,21 +1,24 @@
 """Which values may require a gradient (`torch/csrc/jit/passes/requires_grad_analysis.cpp`).
 
-The executor knows of its inputs whether they require a gradient: that is part of what a plan is specialised to. From there it
-is carried forward through the graph, into the types, for `differentiate` to leave out what nobody will ask for.
+The executor knows of its inputs whether they require a gradient: that is part of what a plan is
+specialised to. From there it is carried forward through the graph, into the types, for
+`differentiate` to leave out what nobody will ask for.
 
-| node                                     | outputs require a gradient                                         |
-| ---------------------------------------- | ------------------------------------------------------------------ |
-| comparison, `detach`                     | no                                                                 |
-| `type_as`                                | if the first input does                                            |
-| a constant tensor                        | if it does                                                         |
-| If                                       | if either arm's does                                               |
-| Loop                                     | if what goes in does, or what the body returns, until it settles   |
-| what comes out of calls, attributes, tuples and lists, and what somebody writes to | unknown                  |
-| any other, with a tensor input that does | if its dtype is floating, or unknown                               |
-| any other                                | no                                                                 |
+| node                                                      | outputs require a gradient           |
+|-----------------------------------------------------------|--------------------------------------|
+| comparison, `detach`                                      | no                                   |
+| `type_as`                                                 | if the first input does              |
+| a constant tensor                                         | if it does                           |
+| If                                                        | if either arm's does                 |
+| Loop                                                      | if what goes in does, or what the    |
+|                                                           | body returns, until it settles       |
+| what comes out of calls, attributes, tuples and lists,    | unknown                              |
+| and what somebody writes to                               |                                      |
+| any other, with a tensor input that does                  | if its dtype is floating, or unknown |
+| any other                                                 | no                                   |
 
-How the real one differs: 1.0.1 took everything unknown for "requires a gradient". Here unknown stays unknown (`requires_grad` of
-the type is None), and is treated as "may" by those who read it.
+How the real one differs: 1.0.1 took everything unknown for "requires a gradient". Here unknown
+stays unknown (`requires_grad` of the type is None), and is treated as "may" by those who read it.
 """
 
 from __future__ import annotations
@@ -31,14 +34,17 @@ Answer = bool | None
 COMPARISONS = frozenset(f"aten::{name}" for name in ("lt", "le", "gt", "ge", "eq", "ne"))
 NEVER = COMPARISONS | {"aten::detach", "aten::zeros_like", "aten::ones_like"}
 UNKNOWN = frozenset((
-    "prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::GetAttr", "prim::DifferentiableGraph",
-    "prim::unchecked_cast", "prim::Uninitialized", "aten::wait", "aten::requires_grad_", "aten::tensor",
+    "prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::GetAttr",
+    "prim::DifferentiableGraph", "prim::unchecked_cast", "prim::Uninitialized", "aten::wait",
+    "aten::requires_grad_", "aten::tensor",
 ))  # fmt: skip
 
 
 @graph_pass("propagate requires_grad")
 def propagate_requires_grad(graph: Graph) -> bool:
-    """Fill in `requires_grad` of the types of values inside, from that of the inputs. True if a type changed."""
+    """Fill in `requires_grad` of the types of values inside, from that of the inputs. True if a
+    type changed.
+    """
     return _Propagation(graph).block(graph.block())
 
 
@@ -87,8 +93,8 @@ class _Propagation:
             self.set(v, answer)
 
     def set(self, v: Value, answer: Answer) -> None:
-        """Write the answer into the type, if it is that of a tensor. One known not to be floating never requires a gradient;
-        of one that is written to it depends on what is written."""
+        """Write the answer into the type, if it is that of a tensor. One known not to be floating
+        never requires a gradient; of one that is written to it depends on what is written."""
         t = v.type()
         if not isinstance(t, TensorType):
             return
@@ -110,7 +116,9 @@ def _of_results(node: Node) -> Answer:
     if kind in UNKNOWN or kind.startswith("^"):
         return None
     if kind == "prim::Constant":
-        return bool(isinstance(node.output().type(), TensorType) and node.output().toIValue().requires_grad)
+        return bool(
+            isinstance(node.output().type(), TensorType) and node.output().toIValue().requires_grad
+        )
     answer: Answer = False
     for v in node.inputs()[:1] if kind == "aten::type_as" else node.inputs():
         answer = _either(answer, _answer(v))

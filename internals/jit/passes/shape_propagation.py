@@ -1,18 +1,22 @@
-"""What is known of tensors before they exist: dtype, device, rank, sizes (`torch/csrc/jit/passes/shape_analysis.cpp`).
+"""What is known of tensors before they exist: dtype, device, rank, sizes
+(`torch/csrc/jit/passes/shape_analysis.cpp`).
 
-The executor makes a plan for inputs of given dtypes, devices and ranks (`Float(*, *)`); a trace knows sizes and strides too. This
-pass carries that knowledge through the graph, node by node, into the types of the values:
+The executor makes a plan for inputs of given dtypes, devices and ranks (`Float(*, *)`); a trace
+knows sizes and strides too. This pass carries that knowledge through the graph, node by node, into
+the types of the values:
 
-1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a round changes nothing.
-2. Of an operator, its checks and the making of its result are tried without data (`shape_trials.py`), with as much as is known
-   of its arguments.
+1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a
+   round changes nothing.
+2. Of an operator, its checks and the making of its result are tried without data
+   (`shape_trials.py`), with as much as is known of its arguments.
 3. Of an operator that needs data, the output is just a `Tensor`.
 
 What an in-place operation may give another shape (`t_`, `resize_`) is never known.
 
-How the real one differs: 1.0.1 stopped with "operation failed shape propagation" when running an operator failed; here that
-output is a `Tensor`, since the node may be in an arm that is never taken. 1.0.1 also made implicit broadcasting explicit here,
-with `aten::expand`, where sizes were known. Today shapes come from running (profiling), or from functions on symbolic sizes.
+How the real one differs: 1.0.1 stopped with "operation failed shape propagation" when running an
+operator failed; here that output is a `Tensor`, since the node may be in an arm that is never
+taken. 1.0.1 also made implicit broadcasting explicit here, with `aten::expand`, where sizes were
+known. Today shapes come from running (profiling), or from functions on symbolic sizes.
 """
 
 from __future__ import annotations
@@ -100,7 +104,9 @@ class _Propagation:
             self.set(v, t)
 
     def set(self, v: Value, t: Any) -> None:
-        """Give `v` the type `t`; whether it requires a gradient is another pass's business and stays."""
+        """Give `v` the type `t`; whether it requires a gradient is another pass's business and
+        stays.
+        """
         old = v.type()
         if isinstance(t, TensorType):
             if not isinstance(old, TensorType):
@@ -120,7 +126,9 @@ def _holds_tensors(t: Any) -> bool:
 
 
 def _types_of_results(node: Node) -> list[TensorType] | None:
-    """What is known of them; None if that is nothing. What was written to in place has the sizes that it had."""
+    """What is known of them; None if that is nothing. What was written to in place has the sizes
+    that it had.
+    """
     schema = node.schema()
     if schema is None or not schema.is_mutable:
         return result_types(node)

@@ -1,4 +1,5 @@
-"""What a node gives, from trying it without data (part of `torch/csrc/jit/passes/shape_analysis.cpp`).
+"""What a node gives, from trying it without data (part of
+`torch/csrc/jit/passes/shape_analysis.cpp`).
 
 An operator checks its arguments and makes its result by geometry alone, where its tensors are on
 "meta". So no rule is written down a second time: the operator is called. Of
@@ -10,9 +11,9 @@ after the other larger and smaller, here to (960, 4), (1920, 4), ... What all ca
 were not refused is known, `Float(*, 4)`. So are dtypes and ranks that are not known, and numbers
 that are no constants.
 
-How the real one differs: 1.0.1 ran complete types on zeros, and had lists of schemas for the others.
-Today shapes come from running (profiling), from the operators' meta kernels, or from functions on
-symbolic sizes.
+How the real one differs: 1.0.1 ran complete types on zeros, and had lists of schemas for the
+others. Today shapes come from running (profiling), from the operators' meta kernels, or from
+functions on symbolic sizes.
 """
 
 from __future__ import annotations
@@ -44,14 +45,16 @@ from internals.jit.passes.overloads import NOT_CONSTANT, constant, overload_of
 
 Slot = tuple[Any, ...]
 REFUSED, NO_PART = object(), object()
-MOST_SLOTS, LARGEST = 64, 1 << 16  # of what is tried; more is nothing but a way to say "all", as the end of a slice does
+# of what is tried; more is nothing but a way to say "all", as the end of a slice does
+MOST_SLOTS, LARGEST = 64, 1 << 16
 TRIED: dict[str, tuple[Any, ...]] = {
     "dtype": (float32, int64, bool_dtype, float64, complex64),
     "rank": (2, 1, 0, 3, 4, 5),
     "size": (960, 1920, 1, 0),  # many numbers divide the first
 }
 NUMBERS: dict[str, tuple[Any, ...]] = {
-    "IntType": (1, 0, 2), "FloatType": (1.0, 2.0), "NumberType": (1, 2.0), "BoolType": (True, False),
+    "IntType": (1, 0, 2), "FloatType": (1.0, 2.0), "NumberType": (1, 2.0),
+    "BoolType": (True, False),
     "int[]": ((1,), (), (1, 1), (2, 2), (1, 1, 1), (2, 2, 2), (1, 1, 1, 1)),
 }  # fmt: skip
 
@@ -101,7 +104,10 @@ def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor]
     """What all calls with such arguments give. `default` is the dtype that integers become."""
     slots = list(_slots(arguments, ()))
     sizes = dict.fromkeys((*TRIED["size"], *_numbers(arguments)))
-    values = {s: s[-1] if s[0] == "value" else tuple(sizes) if s[0] == "size" else TRIED[s[0]] for s in slots}
+    values = {
+        s: s[-1] if s[0] == "value" else tuple(sizes) if s[0] == "size" else TRIED[s[0]]
+        for s in slots
+    }
     if len(slots) > MOST_SLOTS:
         return None
     for base in _beginnings(slots, values):
@@ -127,7 +133,8 @@ def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor]
         if result is not REFUSED:
             found = [_agreed(a, b) for a, b in zip(found, result)]
             varied |= change.keys()
-    # What was never another has to be as large as something that is known, or it is not known what follows from it.
+    # What was never another has to be as large as something that is known, or it is not known what
+    # follows from it.
     fixed = {base[s] for s in slots if s not in varied and s[0] in ("size", "value")}
     guessed = any(s not in varied and (s[0] == "value" or base[s] in TRIED["size"]) for s in slots)
     complete = not slots and all(t.strides is not None for t in arguments if isinstance(t, Tensor))
@@ -189,13 +196,25 @@ def _described(v: Value) -> Any:
         return Known(value.__class__, tuple(value) if isinstance(value, list) else value)
     if isinstance(t, TensorType):
         sizes, strides = t.varyingSizes(), t.strides() if t.sizes() is not None else None
-        return Tensor(t.dtype(), None if sizes is None else tuple(sizes), None if strides is None else tuple(strides))
+        return Tensor(
+            t.dtype(),
+            None if sizes is None else tuple(sizes),
+            None if strides is None else tuple(strides),
+        )
     kind = str(t) if isinstance(t, ListType) else t.kind()
-    return Open(NUMBERS[kind]) if kind in NUMBERS else Known(Device, None) if kind == "DeviceObjType" else None
+    return (
+        Open(NUMBERS[kind])
+        if kind in NUMBERS
+        else Known(Device, None)
+        if kind == "DeviceObjType"
+        else None
+    )
 
 
 def _slots(x: Any, at: tuple[int, ...]) -> Iterator[Slot]:
-    """All that is not known: ("dtype", *place), ("rank", *place), ("size", *place, dimension), ("value", *place, choices)."""
+    """All that is not known: ("dtype", *place), ("rank", *place), ("size", *place, dimension),
+    ("value", *place, choices).
+    """
     if isinstance(x, Open):
         yield "value", *at, x.choices
     elif isinstance(x, Tensor):
@@ -235,7 +254,9 @@ def _beginnings(slots: Sequence[Slot], values: dict[Slot, Any]) -> Iterator[dict
             yield dict.fromkeys(sizes, n) | {slot: 1}
 
 
-def _variations(slots: Sequence[Slot], values: dict[Slot, Any], base: dict[Slot, Any]) -> Iterator[dict[Slot, Any]]:
+def _variations(
+    slots: Sequence[Slot], values: dict[Slot, Any], base: dict[Slot, Any]
+) -> Iterator[dict[Slot, Any]]:
     """What to change: all slots of a kind, then one after the other."""
     for kind in ("dtype", "rank", "size"):
         group = [s for s in slots if s[0] == kind]
@@ -246,7 +267,9 @@ def _variations(slots: Sequence[Slot], values: dict[Slot, Any], base: dict[Slot,
 
 
 def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) -> Any:
-    """What the operator gives without data; `REFUSED` if it does not take that, `NO_PART` if it needs data."""
+    """What the operator gives without data; `REFUSED` if it does not take that, `NO_PART` if it
+    needs data.
+    """
     was = set_grad_mode(False)
     try:
         values = [_stand_in(a, (i,), assignment) for i, a in enumerate(arguments)]
@@ -293,7 +316,9 @@ def _agreed(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _device(node: Node) -> Device | None:
-    """Where the results are: as the argument `device` says, else where the tensors are; None if that is not known."""
+    """Where the results are: as the argument `device` says, else where the tensors are; None if
+    that is not known.
+    """
     schema = node.schema()
     names = [a.name for a in schema.arguments] if schema is not None else []
     asked = constant(node.inputs()[names.index("device")]) if "device" in names else None

@@ -1,9 +1,10 @@
-"""Gradients known to be missing, and those known to be there (`torch/csrc/jit/passes/specialize_autogradzero.cpp`).
+"""Gradients known to be missing, and those known to be there
+(`torch/csrc/jit/passes/specialize_autogradzero.cpp`).
 
-The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may have used the second output. So
-every gradient formula in it stands inside a `prim::GradOf`, which gives nothing when nothing came, and sums are
-`prim::AutogradAdd`, which takes a missing gradient for zero. When the executor makes a plan it knows which inputs are missing;
-this pass uses that:
+The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may
+have used the second output. So every gradient formula in it stands inside a `prim::GradOf`, which
+gives nothing when nothing came, and sums are `prim::AutogradAdd`, which takes a missing gradient
+for zero. When the executor makes a plan it knows which inputs are missing; this pass uses that:
 
 | node                            | with                     | becomes                  |
 |---------------------------------|--------------------------|--------------------------|
@@ -15,8 +16,9 @@ this pass uses that:
 
 Whether a graph input is there, its type says. What remains unknown is left to `lower_grad_of`.
 
-How the real one differs: in 1.0.1 an unknown input of a GradOf is an internal error. Today the pass is called
-`specialize_autogradzero` and the missing gradient `prim::AutogradZero`; it guards the specialised graph by a run-time check.
+How the real one differs: in 1.0.1 an unknown input of a GradOf is an internal error. Today the pass
+is called `specialize_autogradzero` and the missing gradient `prim::AutogradZero`; it guards the
+specialised graph by a run-time check.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ MISSING, THERE, UNKNOWN = "missing", "there", "unknown"
 
 @graph_pass("missing gradients")
 def specialize_undef(graph: Graph) -> bool:
-    """Resolve the GradOfs and AutogradAdds of the top level for which it is known which gradients are there."""
+    """Resolve the GradOfs and AutogradAdds of the top level for which it is known which gradients
+    are there.
+    """
     known = {v: _by_type(v) for v in graph.inputs()}
     changed = False
     for node in graph.nodes():

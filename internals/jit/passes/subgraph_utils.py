@@ -1,18 +1,20 @@
-"""Groups: nodes of a graph gathered into the `Subgraph` of one node (`torch/csrc/jit/passes/utils/subgraph_utils.cpp`).
+"""Groups: nodes of a graph gathered into the `Subgraph` of one node
+(`torch/csrc/jit/passes/utils/subgraph_utils.cpp`).
 
-`prim::DifferentiableGraph` and `prim::FusionGroup` are such nodes. A group begins with one node and swallows the producers of
-its inputs, one at a time and backwards:
+`prim::DifferentiableGraph` and `prim::FusionGroup` are such nodes. A group begins with one node and
+swallows the producers of its inputs, one at a time and backwards:
 
     a = f(x)                               a = f(x)
     b = g(a)            group of h         z = Group(a)                group of g, h
     z = h(b)            ───────────▶         with b -> g(a), h(b)      ...
 
-What the swallowed node read becomes an input of the group, what others still read of it becomes an output; a constant is copied
-inside. Before a producer can be swallowed it has to stand right before the group, and whatever stands between and depends on it
-has to move behind the group. `Reorder` does that.
+What the swallowed node read becomes an input of the group, what others still read of it becomes an
+output; a constant is copied inside. Before a producer can be swallowed it has to stand right before
+the group, and whatever stands between and depends on it has to move behind the group. `Reorder`
+does that.
 
-How the real one differs: it tells its alias analysis about every step; here the analysis is made anew after a step, and only for
-graphs that write to something at all.
+How the real one differs: it tells its alias analysis about every step; here the analysis is made
+anew after a step, and only for graphs that write to something at all.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from collections.abc import Callable, Iterable
 from internals.jit.ir import Block, Graph, Node, TensorType, Value, all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
 
-CALLS = frozenset(("prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::fork"))
+CALLS = frozenset(
+    ("prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::fork")
+)
 
 
 def subgraph_of(group: Node) -> Graph:
@@ -43,7 +47,8 @@ def is_computed(v: Value) -> bool:
 
 
 def merge_into(node: Node, group: Node, is_input: Callable[[Value], bool] = is_computed) -> None:
-    """Move `node`, a producer of `group` standing before it, inside; if it is a group, all it contains. Destroys `node`.
+    """Move `node`, a producer of `group` standing before it, inside; if it is a group, all it
+    contains. Destroys `node`.
 
     What others still read of it becomes an output. `is_input` is as for `clone_into`.
     """
@@ -60,9 +65,11 @@ def merge_into(node: Node, group: Node, is_input: Callable[[Value], bool] = is_c
 
 
 def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> Node:
-    """Copy `node` to the beginning of the group's graph, which reads it there from now on; returns the copy.
+    """Copy `node` to the beginning of the group's graph, which reads it there from now on; returns
+    the copy.
 
-    What `node` reads becomes an input of the group where `is_input` says so; the rest, constants, is copied.
+    What `node` reads becomes an input of the group where `is_input` says so; the rest, constants,
+    is copied.
     """
     graph = subgraph_of(group)
     inside = dict(zip(group.inputs(), graph.inputs()))
@@ -82,7 +89,9 @@ def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> No
 
 
 def replace_input(group: Node, outside: Value, inside: Value) -> None:
-    """If `outside` is an input of the group, it no longer is: the group makes it itself now, as `inside`."""
+    """If `outside` is an input of the group, it no longer is: the group makes it itself now, as
+    `inside`.
+    """
     for i, v in enumerate(group.inputs()):
         if v is outside:
             graph = subgraph_of(group)
@@ -108,7 +117,9 @@ def unmerge(group: Node) -> list[Node]:
 
 
 def copy_constant(v: Value, graph: Graph) -> Value:
-    """The constant `v` of another graph once more, at the insert point of `graph`, without its name."""
+    """The constant `v` of another graph once more, at the insert point of `graph`, without its
+    name.
+    """
     node = graph.insertNode(graph.createClone(v.node(), lambda v: v))
     return node.output().setDebugName("")
 
@@ -116,7 +127,9 @@ def copy_constant(v: Value, graph: Graph) -> Value:
 def reverse_topological(values: Iterable[Value], block: Block) -> list[Value]:
     """Those made by nodes of `block`, the latest first."""
     block._number_nodes()
-    made_here = [v for v in values if v.node()._block is block and v.node() is not block.param_node()]
+    made_here = [
+        v for v in values if v.node()._block is block and v.node() is not block.param_node()
+    ]
     return sorted(made_here, key=lambda v: v.node()._position, reverse=True)
 
 
@@ -151,7 +164,9 @@ class Reorder:
         return self.writes and bool(self.db.has_writers(v))
 
     def move_before(self, node: Node, target: Node) -> bool:
-        """Put `node` right before `target`, a later node; what depends on it moves behind. False if that cannot be."""
+        """Put `node` right before `target`, a later node; what depends on it moves behind. False if
+        that cannot be.
+        """
         if self.writes:
             return bool(self.db.moveBeforeTopologicallyValid(node, target))
         dependents = self._dependents(node, target)
@@ -181,7 +196,9 @@ class Reorder:
         return found
 
     def _dependents(self, node: Node, target: Node) -> list[Node] | None:
-        """What stands between the two and has to stay behind `node`, in order; None if `target` depends on any of it."""
+        """What stands between the two and has to stay behind `node`, in order; None if `target`
+        depends on any of it.
+        """
         behind: list[Node] = []
         n, moving, effects = node.next(), {node}, False
         while n is not target:

@@ -1,17 +1,19 @@
 """What a plan is specialised for (`torch/csrc/jit/runtime/argument_spec.h`).
 
-The executor makes one plan for each kind of arguments: for every tensor its dtype, device, number of dimensions, and whether it
-requires a gradient that somebody will record. Not its sizes: a plan for `Float(*, *)` serves matrices of any size. Other
-arguments, numbers and strings, do not specialise.
+The executor makes one plan for each kind of arguments: for every tensor its dtype, device, number
+of dimensions, and whether it requires a gradient that somebody will record. Not its sizes: a plan
+for `Float(*, *)` serves matrices of any size. Other arguments, numbers and strings, do not
+specialise.
 
     spec_of(graph's inputs)(x, n)  →  (TensorSpec(float32, cpu, dim 2, no grad), None)
 
-Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned and says all of this and
-more; two calls with the same geometries have the same spec. So the executor looks plans up by geometries first, and only
-computes a spec when it meets geometries it has not seen.
+Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned
+and says all of this and more; two calls with the same geometries have the same spec. So the
+executor looks plans up by geometries first, and only computes a spec when it meets geometries it
+has not seen.
 
-How the real one differs: a spec is 32 bits for each tensor (1.0.1), and the executor of today observes values, sizes included,
-during the first runs instead ("profiling").
+How the real one differs: a spec is 32 bits for each tensor (1.0.1), and the executor of today
+observes values, sizes included, during the first runs instead ("profiling").
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Undefined(NamedTuple):
         return TensorType(undefined=True)
 
 
-ArgumentSpec = tuple[Any, ...]  # one entry an argument: TensorSpec, Undefined, a tuple of entries, or None
+# one entry an argument: TensorSpec, Undefined, a tuple of entries, or None
+ArgumentSpec = tuple[Any, ...]
 
 
 def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> ArgumentSpec:
@@ -54,7 +57,9 @@ def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> Argumen
 
 def _spec(type: Type, value: Any, recording: bool) -> Any:
     if isinstance(value, TensorImpl):
-        return TensorSpec(value.dtype, value.device, value.dim(), recording and bool(value.requires_grad))
+        return TensorSpec(
+            value.dtype, value.device, value.dim(), recording and bool(value.requires_grad)
+        )
     if isinstance(type, TupleType) and isinstance(value, tuple):
         return tuple(_spec(t, v, recording) for t, v in zip(type.elements, value))
     return Undefined() if isinstance(type, TensorType) and value is None else None
@@ -88,7 +93,9 @@ def requires_grad(spec: ArgumentSpec) -> bool:
 
 
 def key_maker(inputs: Sequence[Value]) -> Callable[[tuple[Any, ...]], Any]:
-    """A function from the arguments to something that is equal only for calls with equal specs: the geometries of the tensors."""
+    """A function from the arguments to something that is equal only for calls with equal specs: the
+    geometries of the tensors.
+    """
     types = [v.type() for v in inputs]
     tensors = [i for i, t in enumerate(types) if isinstance(t, TensorType)]
     if any(may_hold_tensors(t) and not isinstance(t, TensorType) for t in types):
@@ -103,7 +110,9 @@ def key_maker(inputs: Sequence[Value]) -> Callable[[tuple[Any, ...]], Any]:
 
 
 def may_hold_tensors(type: Type) -> bool:
-    """Whether the spec depends on values of this type: tensors, optional ones, and tuples of them."""
+    """Whether the spec depends on values of this type: tensors, optional ones, and tuples of
+    them.
+    """
     if isinstance(type, (OptionalType, TupleType)):
         return any(map(may_hold_tensors, type.containedTypes()))
     return isinstance(type, TensorType)

@@ -1,9 +1,12 @@
-"""Running `prim::MMTreeReduce` and `prim::MMBatchSide` (`torch/csrc/jit/passes/batch_mm.cpp`, which made them).
+"""Running `prim::MMTreeReduce` and `prim::MMBatchSide` (`torch/csrc/jit/passes/batch_mm.cpp`, which
+made them).
 
-Both look at the shapes they get. If they do not fit together, or one large product would be slower than the small ones, the small
-ones are done. The limits were measured by PyTorch's authors on a GPU.
+Both look at the shapes they get. If they do not fit together, or one large product would be slower
+than the small ones, the small ones are done. The limits were measured by PyTorch's authors on a
+GPU.
 
-How the real one differs: operands that are stored transposed are put together transposed, which copies them faster.
+How the real one differs: operands that are stored transposed are put together transposed, which
+copies them faster.
 """
 
 from __future__ import annotations
@@ -42,10 +45,18 @@ def mm_batch_side(node: Node) -> Callable[..., Any]:
     left = node.i("side") == 0
 
     def products(side: Any, *others: Any) -> tuple[Any, ...]:
-        if _same_shape(others) and others[0].numel() <= MAX_ELEMENTS_OF_SIDE and others[0].size(1 if left else 0):
+        if (
+            _same_shape(others)
+            and others[0].numel() <= MAX_ELEMENTS_OF_SIDE
+            and others[0].size(1 if left else 0)
+        ):
             dim = 1 if left else 0
             together = ops.cat(list(others), dim)
-            return tuple(ops.chunk(ops.mm(side, together) if left else ops.mm(together, side), len(others), dim))
+            return tuple(
+                ops.chunk(
+                    ops.mm(side, together) if left else ops.mm(together, side), len(others), dim
+                )
+            )
         return tuple([ops.mm(side, t) if left else ops.mm(t, side) for t in others])
 
     return products

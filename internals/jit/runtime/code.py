@@ -1,7 +1,9 @@
-"""Bytecode: what a graph becomes before it runs (`torch/csrc/jit/runtime/instruction.h`, `interpreter/code_impl.h`).
+"""Bytecode: what a graph becomes before it runs (`torch/csrc/jit/runtime/instruction.h`,
+`interpreter/code_impl.h`).
 
-A `Code` is a flat list of instructions and the tables they point into: constants, operators, functions, types. Values live in
-numbered registers, from 1 on; operators take their arguments from a value stack and leave their results there. So `x + x * y` is
+A `Code` is a flat list of instructions and the tables they point into: constants, operators,
+functions, types. Values live in numbered registers, from 1 on; operators take their arguments from
+a value stack and leave their results there. So `x + x * y` is
 
     0 STOREN 1 2     the two arguments go from the stack into registers 1 and 2
     1 LOAD 1         push x
@@ -12,11 +14,13 @@ numbered registers, from 1 on; operators take their arguments from a value stack
     6 OP 1           aten::add
     7 RET
 
-`MOVE` is why a script does not keep dead tensors: their last reader takes them out. Every value has a register of its own and
-none is used again for another value, so a register always means one value of the graph (except inside a loop, where each turn
-writes it anew), and `register_size` grows with the graph, not with the run.
+`MOVE` is why a script does not keep dead tensors: their last reader takes them out. Every value has
+a register of its own and none is used again for another value, so a register always means one value
+of the graph (except inside a loop, where each turn writes it anew), and `register_size` grows with
+the graph, not with the run.
 
-How the real one differs: an instruction is eight bytes; a few more opcodes serve profiling and mobile runtimes.
+How the real one differs: an instruction is eight bytes; a few more opcodes serve profiling and
+mobile runtimes.
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ from internals.jit.ir import Graph, Node, Value
 
 from .program import Program, tie
 
-# What X and N of an instruction mean: O operator, R register, C constant, P jump distance, F function, T type, S slot,
-# I number. The names and letters are PyTorch's.
+# What X and N of an instruction mean: O operator, R register, C constant, P jump distance, F
+# function, T type, S slot, I number. The names and letters are PyTorch's.
 OPCODES: dict[str, tuple[str, str]] = {
     "OP": ("O", "call operator X"),
     "OPN": ("OI", "call operator X with N arguments"),
@@ -92,7 +96,9 @@ class Instruction(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An entry of the operator table: the operator's name, the function, how many values it takes and leaves."""
+    """An entry of the operator table: the operator's name, the function, how many values it takes
+    and leaves.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -104,8 +110,8 @@ class Operation(NamedTuple):
 class Code:
     """The instructions of one graph. `source[pc]` is the node instruction `pc` came from.
 
-    `operations[pc]` is what an instruction computes, for those that take values from the stack and leave others; None for those
-    that move values or jump.
+    `operations[pc]` is what an instruction computes, for those that take values from the stack and
+    leave others; None for those that move values or jump.
     """
 
     graph: Graph
@@ -121,7 +127,9 @@ class Code:
 
     @property
     def register_size(self) -> int:
-        """How many registers there are. They are numbered from 1; register `r` is for the graph's value `values[r - 1]`."""
+        """How many registers there are. They are numbered from 1; register `r` is for the graph's
+        value `values[r - 1]`.
+        """
         return len(self.values)
 
     @property
@@ -143,10 +151,16 @@ class Code:
         return len(self.graph.outputs())
 
     def line(self, pc: int) -> str:
-        """Instruction `pc` as the listing has it; operators and calls are followed by the node they stand for."""
+        """Instruction `pc` as the listing has it; operators and calls are followed by the node they
+        stand for.
+        """
         instruction = self.instructions[pc]
         text = f"{pc} {instruction}"
-        return f"{text} # {str(self.source[pc]).strip()}" if instruction.op in ("OP", "OPN", "CALL") else text
+        return (
+            f"{text} # {str(self.source[pc]).strip()}"
+            if instruction.op in ("OP", "OPN", "CALL")
+            else text
+        )
 
     def listing(self) -> str:
         """The instructions, one a line."""

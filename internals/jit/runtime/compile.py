@@ -1,17 +1,20 @@
 """From a graph to instructions (`torch/csrc/jit/runtime/interpreter/code_impl.h`).
 
-Nodes are visited in order. Each pushes its inputs, does its work, and stores its outputs in registers:
+Nodes are visited in order. Each pushes its inputs, does its work, and stores its outputs in
+registers:
 
     x + y                LOAD x, LOAD y, LOADC 1, OP aten::add, STORE
     if c: A else: B      c, JF else, A, JMP end, else: B, end: STORE
-    for i in range(n)    LOADC 0, n, true, carried..., loop: LOOP end, STOREN i carried..., body, condition, carried...,
-                         JMP loop, end: STORE
+    for i in range(n)    LOADC 0, n, true, carried..., loop: LOOP end, STOREN i carried..., body,
+                         condition, carried..., JMP loop, end: STORE
 
-A block leaves its outputs on the stack, so both arms of an If arrive at `end` with the same things there. `LOOP` keeps two
-numbers of its own below: how many turns were taken, and how many there may be.
+A block leaves its outputs on the stack, so both arms of an If arrive at `end` with the same things
+there. `LOOP` keeps two numbers of its own below: how many turns were taken, and how many there may
+be.
 
-How the real one differs: the instructions are the same, one for one (tests/jit/runtime/test_interpreter.py compares
-them with those PyTorch writes for mobile phones); it deduplicates operators by name, we by function.
+How the real one differs: the instructions are the same, one for one
+(tests/jit/runtime/test_interpreter.py compares them with those PyTorch writes for mobile phones);
+it deduplicates operators by name, we by function.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ PLAIN_OPCODES = {
 
 
 def compile_graph(graph: Graph, name: str = "") -> Code:
-    """The instructions for `graph`. Raises RuntimeError for a node of a kind that is neither an operator nor known here."""
+    """The instructions for `graph`. Raises RuntimeError for a node of a kind that is neither an
+    operator nor known here.
+    """
     return Compiler(graph, name).compile()
 
 
@@ -107,7 +112,9 @@ class Compiler:
         self.load(block.outputs())
 
     def emit(self, root: Node) -> None:
-        """Instructions that leave the outputs of `root` on the stack, those evaluated in place coming before it."""
+        """Instructions that leave the outputs of `root` on the stack, those evaluated in place
+        coming before it.
+        """
         for node, value in self.tree(root):
             self.node = node
             if value is not None:
@@ -120,7 +127,8 @@ class Compiler:
                 self.emit_operation(node)
 
     def tree(self, root: Node) -> list[tuple[Node, Value | None]]:
-        """The order to emit in: (node, input of it to push), or (node, None) when all its inputs are there.
+        """The order to emit in: (node, input of it to push), or (node, None) when all its inputs
+        are there.
 
         A list, not recursion: a chain may be thousands of nodes long.
         """
@@ -128,7 +136,8 @@ class Compiler:
         waiting: list[tuple[Node, Value | None]] = [(root, None)]
         while waiting:
             node, value = waiting.pop()
-            if value is None:  # read backwards, so a node comes before its inputs and the last input first
+            if value is None:
+                # read backwards, so a node comes before its inputs and the last input first
                 order.append((node, None))
                 waiting += [(node, v) for v in self.inputs_to_push(node)]
             elif value.node() in self.inline:
@@ -138,7 +147,9 @@ class Compiler:
         return order[::-1]
 
     def inputs_to_push(self, node: Node) -> Sequence[Value]:
-        """What a node wants to find on the stack. A call does not push the function, a Drop nothing at all."""
+        """What a node wants to find on the stack. A call does not push the function, a Drop nothing
+        at all.
+        """
         kind = node.kind()
         if kind in ("prim::Constant", "prim::Drop", "prim::Loop", "prim::Uninitialized"):
             return ()
@@ -220,8 +231,14 @@ class Compiler:
 
     def operation(self, node: Node) -> Operation:
         schema = node.schema()
-        name = node.kind() if schema is None or not schema.overload_name else f"{schema.name}.{schema.overload_name}"
-        return Operation(name, function_of(node), len(self.inputs_to_push(node)), node.outputsSize())
+        name = (
+            node.kind()
+            if schema is None or not schema.overload_name
+            else f"{schema.name}.{schema.overload_name}"
+        )
+        return Operation(
+            name, function_of(node), len(self.inputs_to_push(node)), node.outputsSize()
+        )
 
     def emit_drop(self, node: Node) -> None:
         for value in node.inputs():

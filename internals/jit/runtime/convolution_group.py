@@ -1,14 +1,16 @@
-"""What runs a `prim::ConvolutionGroup`: packed kernels for inputs they are written for, else the operators one by one.
+"""What runs a `prim::ConvolutionGroup`: packed kernels for inputs they are written for, else the
+operators one by one.
 
-For the first inputs of some sizes a `Network` is built (`internals/aten/compiled/convolution`): weights are packed, buffers
-laid out, and for each layer the fastest algorithm is found by trying, which is shown on stderr and remembered on disk. Inputs
-of those sizes run it from then on.
+For the first inputs of some sizes a `Network` is built (`internals/aten/compiled/convolution`):
+weights are packed, buffers laid out, and for each layer the fastest algorithm is found by trying,
+which is shown on stderr and remembered on disk. Inputs of those sizes run it from then on.
 
-The operators serve where a kernel must not or cannot: a gradient is wanted; a dtype is not float32, or a device not the CPU;
-sizes do not fit together, so that there is an error to be raised; compiled kernels are switched off; somebody is watching the
-dispatcher.
+The operators serve where a kernel must not or cannot: a gradient is wanted; a dtype is not float32,
+or a device not the CPU; sizes do not fit together, so that there is an error to be raised; compiled
+kernels are switched off; somebody is watching the dispatcher.
 
-How the real one differs: `prim::mkldnn_convolution` nodes call oneDNN one after the other, with blocked tensors between them.
+How the real one differs: `prim::mkldnn_convolution` nodes call oneDNN one after the other, with
+blocked tensors between them.
 """
 
 from __future__ import annotations
@@ -44,18 +46,24 @@ def convolution_group(node: Node) -> Callable[..., Any]:
 
 
 def convolution_plan(module: Any) -> str:
-    """What was decided for the convolutions of a module from `optimize_for_inference`: text to be printed.
+    """What was decided for the convolutions of a module from `optimize_for_inference`: text to be
+    printed.
 
-    A table for each size of inputs that it has been called with: layers, sizes, algorithms, and how their time compares with
-    that of the best direct convolution. Says so where nothing was decided yet. Raises RuntimeError for a module without groups
-    of convolutions.
+    A table for each size of inputs that it has been called with: layers, sizes, algorithms, and how
+    their time compares with that of the best direct convolution. Says so where nothing was decided
+    yet. Raises RuntimeError for a module without groups of convolutions.
     """
     methods = getattr(getattr(module, "_jit_type", None), "methods", {})
-    nodes = [n for m in methods.values() for n in all_nodes(m.graph.block()) if n.kind() == "prim::ConvolutionGroup"]
+    nodes = [
+        n
+        for m in methods.values()
+        for n in all_nodes(m.graph.block())
+        if n.kind() == "prim::ConvolutionGroup"
+    ]
     if not nodes:
         raise RuntimeError(
-            f"convolution_plan: there are no packed convolutions in this {type(module).__name__}; it expects a module that "
-            "optimize_for_inference made of one with convolutions"
+            f"convolution_plan: there are no packed convolutions in this {type(module).__name__}; "
+            "it expects a module that optimize_for_inference made of one with convolutions"
         )
     return "\n\n".join(group_of(n).plan() for n in nodes)
 
@@ -66,7 +74,8 @@ class ConvolutionGroup:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
         self.operators = run_subgraph(graph, "prim::ConvolutionGroup")
-        self.networks: OrderedDict[Any, Any] = OrderedDict()  # by geometries and threads; None where there can be none
+        # by geometries and threads; None where there can be none
+        self.networks: OrderedDict[Any, Any] = OrderedDict()
         self.lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
@@ -110,22 +119,32 @@ class ConvolutionGroup:
 
         try:
             layers, outputs = layers_of(self.graph)
-            return Network(layers, outputs, [tuple(t.size()) for t in inputs], get_num_threads(), self.name)
+            return Network(
+                layers, outputs, [tuple(t.size()) for t in inputs], get_num_threads(), self.name
+            )
         except Unsupported:
             return None
-        except (ImportError, RuntimeError, OSError) as error:  # no LLVM, or one that cannot do this: operators can
-            warnings.warn(f"convolutions run as ordinary operators, kernels cannot be compiled: {error}", stacklevel=2)
+        except (ImportError, RuntimeError, OSError) as error:
+            # no LLVM, or one that cannot do this: operators can
+            warnings.warn(
+                f"convolutions run as ordinary operators, kernels cannot be compiled: {error}",
+                stacklevel=2,
+            )
             return None
 
 
 def group_of(node: Node) -> ConvolutionGroup:
-    """The function of a group: one for all with the same weights, since executors work on copies of a graph."""
+    """The function of a group: one for all with the same weights, since executors work on copies of
+    a graph.
+    """
     graph = node.g("Subgraph")
     key = _key(graph)
     with _lock:
         found = _groups.get(key)
         if found is None:
-            found = _groups[key] = ConvolutionGroup(graph, node.s("name") if node.hasAttribute("name") else "network")
+            found = _groups[key] = ConvolutionGroup(
+                graph, node.s("name") if node.hasAttribute("name") else "network"
+            )
         return found
 
 
@@ -134,13 +153,17 @@ _lock = threading.Lock()
 
 
 def _key(graph: Graph) -> Any:
-    """What two graphs have in common that compute the same with the same weights (the very same tensors)."""
+    """What two graphs have in common that compute the same with the same weights (the very same
+    tensors).
+    """
     numbers: dict[Any, Any] = {v: i for i, v in enumerate(graph.inputs())}
     nodes = []
     for node in graph.nodes():
         if node.kind() == "prim::Constant":
             value = constant_of(node.output())
-            numbers[node.output()] = ("tensor", id(value)) if isinstance(value, TensorImpl) else repr(value)
+            numbers[node.output()] = (
+                ("tensor", id(value)) if isinstance(value, TensorImpl) else repr(value)
+            )
             continue
         nodes.append((node.kind(), *[numbers[v] for v in node.inputs()]))
         numbers[node.output()] = len(numbers)
@@ -150,12 +173,7 @@ def _key(graph: Graph) -> Any:
 def _is_plain(t: Any) -> bool:
     """Whether a kernel may read the memory of `t` without anybody noticing."""
     g = t._geometry
-    return (
-        g.dtype is float32
-        and g.device is CPU
-        and g.keys == default_keys(CPU)
-        and g.numel > 0
-    )
+    return g.dtype is float32 and g.device is CPU and g.keys == default_keys(CPU) and g.numel > 0
 
 
 # From nodes to layers
@@ -202,7 +220,9 @@ class _Arguments:
         weight, bias = self["weight"], self["bias"]
         if any(t is not None and (t.dtype is not float32 or not t.is_cpu) for t in (weight, bias)):
             raise Unsupported("weights that are not float32")
-        return np.ascontiguousarray(array(weight.detach())), None if bias is None else array(bias.detach())
+        return np.ascontiguousarray(array(weight.detach())), None if bias is None else array(
+            bias.detach()
+        )
 
 
 def _convolution(a: _Arguments, inputs: Any, output: int) -> Any:
@@ -234,7 +254,12 @@ def _bounds(a: _Arguments, inputs: Any, output: int) -> Any:
         return Sum(inputs, output, low=0.0, high=6.0)
     low, high = ("min_val", "max_val") if kind == "aten::hardtanh" else ("min", "max")
     low, high = a[low], a[high]
-    return Sum(inputs, output, low=float("-inf") if low is None else low, high=float("inf") if high is None else high)
+    return Sum(
+        inputs,
+        output,
+        low=float("-inf") if low is None else low,
+        high=float("inf") if high is None else high,
+    )
 
 
 def _max_pool(a: _Arguments, inputs: Any, output: int) -> Any:

@@ -1,20 +1,24 @@
-"""What runs a `prim::DifferentiableGraph` (`DifferentiableGraphOp` in `torch/csrc/jit/runtime/graph_executor.cpp`).
+"""What runs a `prim::DifferentiableGraph` (`DifferentiableGraphOp` in
+`torch/csrc/jit/runtime/graph_executor.cpp`).
 
-The node holds two graphs made by `passes/differentiate.py`: `f` computes, `df` is the backward of all of it. To run it is to
+The node holds two graphs made by `passes/differentiate.py`: `f` computes, `df` is the backward of
+all of it. To run it is to
 
-1. note where gradients of the inputs go (next edges) and detach the inputs, so that nothing inside is recorded,
+1. note where gradients of the inputs go (next edges) and detach the inputs, so that nothing inside
+   is recorded,
 2. run `f`, which gives the node's outputs and some temporaries,
 3. hang a single node, `DifferentiableGraphBackward`, behind them, with what `df` needs saved in it.
 
-When gradients arrive at that node, it runs `df`, in an executor of its own: `df` is optimised and specialised like any graph,
-with None for gradients that are not defined. And since it runs like any graph, it can be recorded and differentiated again. For
-that the temporaries are outputs of the node as well: what `df` does to them leads back here.
+When gradients arrive at that node, it runs `df`, in an executor of its own: `df` is optimised and
+specialised like any graph, with None for gradients that are not defined. And since it runs like any
+graph, it can be recorded and differentiated again. For that the temporaries are outputs of the node
+as well: what `df` does to them leads back here.
 
-The formulas of `df` are those of real numbers. Where a complex one comes in, `f` runs on the inputs as they are, so that autograd
-records it operator by operator.
+The formulas of `df` are those of real numbers. Where a complex one comes in, `f` runs on the inputs
+as they are, so that autograd records it operator by operator.
 
-How the real one differs: the same, though its formulas are wrong for complex numbers; a captured undefined tensor, or a list of
-tensors, needs bookkeeping there.
+How the real one differs: the same, though its formulas are wrong for complex numbers; a captured
+undefined tensor, or a list of tensors, needs bookkeeping there.
 """
 
 from __future__ import annotations
@@ -53,8 +57,12 @@ class DifferentiableGraph:
         self.forward = run_subgraph(gradient.f, "prim::DifferentiableGraph")
         self.backward = GraphExecutor(gradient.df, "<backward>")
         self.several = len(gradient.f.outputs()) > 1
-        self.vjp_number = {output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))}
-        self.has_complex = any(str(n.output().type()) == "complex" for n in gradient.f.findAllNodes("prim::Constant"))
+        self.vjp_number = {
+            output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))
+        }
+        self.has_complex = any(
+            str(n.output().type()) == "complex" for n in gradient.f.findAllNodes("prim::Constant")
+        )
         self.is_real = not self.has_complex and all(_is_real(v.type()) for v in gradient.f.inputs())
 
     def __call__(self, *inputs: Any) -> Any:
@@ -62,7 +70,9 @@ class DifferentiableGraph:
         if not self.is_real and (self.has_complex or any(map(_is_complex, inputs))):
             edges, detached = [], list(inputs)
         else:
-            edges = [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
+            edges = (
+                [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
+            )
             detached = [_detached(v) for v in inputs]
         results = self.forward(*detached)
         outputs = list(results) if self.several else [results]
@@ -71,8 +81,16 @@ class DifferentiableGraph:
         real = outputs[: g.f_real_outputs]
         return real[0] if len(real) == 1 else tuple(real)
 
-    def record(self, edges: Sequence[Any], inputs: Sequence[Any], detached: Sequence[Any], outputs: list[Any]) -> None:
-        """Tie `outputs` to a new node. An output that is an input handed through becomes another tensor first."""
+    def record(
+        self,
+        edges: Sequence[Any],
+        inputs: Sequence[Any],
+        detached: Sequence[Any],
+        outputs: list[Any],
+    ) -> None:
+        """Tie `outputs` to a new node. An output that is an input handed through becomes another
+        tensor first.
+        """
         g = self.gradient
         seen = [*detached, *outputs[: g.f_real_outputs]]
         node = DifferentiableGraphBackward()
@@ -133,7 +151,9 @@ def _detached(v: Any) -> Any:
 
 
 def _kept(v: Any, number: int | None) -> Any:
-    """A captured value as the node holds it: tensors with their version, those the node made without their history."""
+    """A captured value as the node holds it: tensors with their version, those the node made
+    without their history.
+    """
     if not isinstance(v, TensorImpl):
         return v
     if number is None or v._geometry.dtype.category < FLOATING:
@@ -149,7 +169,9 @@ def _no_view(t: Any) -> Any:
 
 
 def _mark_view(t: Any) -> None:
-    """A result that is a view of an input or of another result cannot be written to: those would not learn of it."""
+    """A result that is a view of an input or of another result cannot be written to: those would
+    not learn of it.
+    """
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
         meta.creation_meta, meta.attr_version = "custom_function", t._version

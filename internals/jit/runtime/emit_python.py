@@ -6,16 +6,18 @@
             y = y + x
         return y
 
-Every node becomes a line, every block an indented one: a Loop is a `for` or a `while`, an If an `if`. The overload of each
-operator was chosen when the graph was made, so a call goes straight to the generated function of that overload (`aten_mm(x,
-w)`): no method is looked up, no argument parsed. What Python writes with a single operator is written so (`shortcuts.py`). A
-value that holds memory is deleted in the line of its last use.
+Every node becomes a line, every block an indented one: a Loop is a `for` or a `while`, an If an
+`if`. The overload of each operator was chosen when the graph was made, so a call goes straight to
+the generated function of that overload (`aten_mm(x, w)`): no method is looked up, no argument
+parsed. What Python writes with a single operator is written so (`shortcuts.py`). A value that holds
+memory is deleted in the line of its last use.
 
-`emit(graph)` gives an `EmittedFunction`: `source`, the compiled `function`, and `nodes[line]`, the node behind each line of the
-source. With that an error in the code is told as an error in the script.
+`emit(graph)` gives an `EmittedFunction`: `source`, the compiled `function`, and `nodes[line]`, the
+node behind each line of the source. With that an error in the code is told as an error in the
+script.
 
-How the real one differs: PyTorch never makes Python of a graph to run it; its executor is the interpreter. FX does this
-(`torch/fx/graph.py`), for graphs without control flow.
+How the real one differs: PyTorch never makes Python of a graph to run it; its executor is the
+interpreter. FX does this (`torch/fx/graph.py`), for graphs without control flow.
 """
 
 from __future__ import annotations
@@ -48,10 +50,17 @@ class TooDeep(Exception):
 
 
 class EmittedFunction:
-    """`source` is the Python code of a graph, `function` what it compiles to, `nodes` maps its lines (from 1) to nodes."""
+    """`source` is the Python code of a graph, `function` what it compiles to, `nodes` maps its
+    lines (from 1) to nodes.
+    """
 
     def __init__(
-        self, name: str, source: str, nodes: dict[int, Node], variables: dict[str, Any], script_name: str
+        self,
+        name: str,
+        source: str,
+        nodes: dict[int, Node],
+        variables: dict[str, Any],
+        script_name: str,
     ) -> None:
         self.name, self.source, self.nodes, self.script_name = name, source, nodes, script_name
         self.filename = f"<emitted {name} {next(_number)}>"
@@ -61,7 +70,12 @@ class EmittedFunction:
             raise TooDeep(f"Python cannot compile the code of {name}: {error}") from error
         exec(code, variables)
         self.function: Callable[..., Any] = variables[name]
-        linecache.cache[self.filename] = len(source), None, source.splitlines(keepends=True), self.filename
+        linecache.cache[self.filename] = (
+            len(source),
+            None,
+            source.splitlines(keepends=True),
+            self.filename,
+        )
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
 
     def __call__(self, *args: Any) -> Any:
@@ -73,7 +87,9 @@ class EmittedFunction:
             raise
 
     def explain(self, error: Exception) -> None:
-        """Raise `error`, which came out of `function`, as the script's error. Returns if it came from elsewhere."""
+        """Raise `error`, which came out of `function`, as the script's error. Returns if it came
+        from elsewhere.
+        """
         tb = error.__traceback__
         while tb is not None and tb.tb_frame.f_code.co_filename != self.filename:
             tb = tb.tb_next
@@ -81,7 +97,9 @@ class EmittedFunction:
             raise_at(error, self.nodes[tb.tb_lineno], self.script_name)
 
     def node_at(self, line: int) -> Node | None:
-        """The node that line `line` of the source stands for; None for lines that only move values."""
+        """The node that line `line` of the source stands for; None for lines that only move
+        values.
+        """
         return self.nodes.get(line)
 
     def __repr__(self) -> str:
@@ -89,7 +107,9 @@ class EmittedFunction:
 
 
 def emit(graph: Graph, name: str = "") -> EmittedFunction:
-    """Python code for `graph`. Raises TooDeep when Python cannot have so many blocks inside each other."""
+    """Python code for `graph`. Raises TooDeep when Python cannot have so many blocks inside each
+    other.
+    """
     return Emitter(graph, name).emit()
 
 
@@ -124,7 +144,8 @@ class Emitter:
     def find_expressions(self, block: Block) -> None:
         """Arithmetic of numbers that is used once, in the same block, goes where it is used.
 
-        So does a question about a tensor (`x is None`), if that is the next node: later the tensor may be gone.
+        So does a question about a tensor (`x is None`), if that is the next node: later the tensor
+        may be gone.
         """
         for node in all_nodes(block, inner_first=True):
             found = shortcut(node, self.ints.plain)
@@ -132,7 +153,8 @@ class Emitter:
                 continue
             self.shortcuts[node] = found
             self.depth[node] = 1 + max(
-                (self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within), default=0
+                (self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within),
+                default=0,
             )
             uses = node.output().uses()
             if (
@@ -150,20 +172,35 @@ class Emitter:
                 self.within[node] = user
 
     def is_harmless(self, value: Value) -> bool:
-        """Whether a value may just as well be read later: a number, and not one that is itself read off a tensor in place."""
+        """Whether a value may just as well be read later: a number, and not one that is itself read
+        off a tensor in place.
+        """
         if value.node() in self.within:
             return all(self.is_harmless(v) for v in self.shortcuts[value.node()].inputs)
         return is_number(value) or value.isConstant()
 
     def bind_functions(self, block: Block) -> None:
-        """Give a name to every function that will be called, and to constants that cannot be written out."""
+        """Give a name to every function that will be called, and to constants that cannot be
+        written out.
+        """
         for node in all_nodes(block, inner_first=True):
             if node.kind() == "prim::Constant":
-                value = None if isinstance(node.output().type(), FunctionType) else constant_of(node.output())
+                value = (
+                    None
+                    if isinstance(node.output().type(), FunctionType)
+                    else constant_of(node.output())
+                )
                 if literal(value) is None:
                     self.bind("constant", value)
-            elif not (node.blocks() or node.kind() == "prim::Drop" or node in self.shortcuts or python_form(node)):
-                self.functions[node] = self.bind(operator_name(node).replace("::", "_"), function_of(node))
+            elif not (
+                node.blocks()
+                or node.kind() == "prim::Drop"
+                or node in self.shortcuts
+                or python_form(node)
+            ):
+                self.functions[node] = self.bind(
+                    operator_name(node).replace("::", "_"), function_of(node)
+                )
 
     def bind(self, name: str, value: Any) -> str:
         """The global variable that holds `value`, named like `name`."""
@@ -210,7 +247,9 @@ class Emitter:
         self.delete_after(node, level)
 
     def emit_arm(self, node: Node, arm: Block, level: int, head: str = "") -> bool | None:
-        """The lines of an arm, below `head`. None if there are none; the first arm of an If needs at least a `pass`."""
+        """The lines of an arm, below `head`. None if there are none; the first arm of an If needs
+        at least a `pass`.
+        """
         if head:
             self.lines.append(head)
         before = len(self.lines)
@@ -224,8 +263,8 @@ class Emitter:
         return True
 
     def emit_loop(self, node: Node, level: int) -> None:
-        """A `for` when the number of turns is known beforehand, a `while` when only the condition counts; a `for` with a
-        `break` when both do."""
+        """A `for` when the number of turns is known beforehand, a `while` when only the condition
+        counts; a `for` with a `break` when both do."""
         (body,) = node.blocks()
         limit, condition, *starts = node.inputs()
         index, *carried = body.inputs()
@@ -258,7 +297,9 @@ class Emitter:
         self.delete_after(node, level)
 
     def finish_loop(self, node: Node, carried: Sequence[Value], level: int) -> None:
-        """After the loop its outputs are what was carried last; sums that were let grow are cut to 64 bits."""
+        """After the loop its outputs are what was carried last; sums that were let grow are cut to
+        64 bits.
+        """
         for output, inside in zip(node.outputs(), carried):
             name, last = self.naming[output], self.naming[inside]
             if output in self.ints.wrap:
@@ -274,7 +315,9 @@ class Emitter:
         level: int,
         extra: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """One assignment for all: a value may be in the variable that another one is about to go to."""
+        """One assignment for all: a value may be in the variable that another one is about to go
+        to.
+        """
         pairs = [(self.naming[t], self.use(v)) for t, v in zip(targets, values)]
         pairs = [(t, v) for t, v in pairs if t != v] + list(extra)
         if pairs:
@@ -289,10 +332,16 @@ class Emitter:
         found = self.shortcuts.get(node)
         if found is not None:
             operands = [self.operand(v) for v in found.inputs]
-            for function, v, other in zip((found.into_first, found.into_second), found.inputs, reversed(found.inputs)):
+            for function, v, other in zip(
+                (found.into_first, found.into_second), found.inputs, reversed(found.inputs)
+            ):
                 if function and v is not other and self.may_delete(v) and self.last_user(v) is node:
                     return f"{self.bind(REUSE[found.symbol], function)}({', '.join(operands)})"
-            return f"{found.symbol} {operands[0]}" if len(operands) == 1 else f" {found.symbol} ".join(operands)
+            return (
+                f"{found.symbol} {operands[0]}"
+                if len(operands) == 1
+                else f" {found.symbol} ".join(operands)
+            )
         inputs = [self.use(v) for v in node.inputs()[node.kind() == "prim::CallFunction" :]]
         form = python_form(node)
         if form is not None:
@@ -300,7 +349,9 @@ class Emitter:
         return f"{self.functions[node]}({', '.join(inputs)})"
 
     def use(self, value: Value) -> str:
-        """A value as an expression: a literal, a variable, or the whole computation if it is not made before."""
+        """A value as an expression: a literal, a variable, or the whole computation if it is not
+        made before.
+        """
         if value.isConstant():
             constant = None if isinstance(value.type(), FunctionType) else constant_of(value)
             return literal(constant) or self.bind("constant", constant)
@@ -313,14 +364,24 @@ class Emitter:
     # Memory
 
     def deletions(self, node: Node, kept: Iterable[str] = ()) -> str:
-        """`; del x` for what `node` is the last to use, unless it is in a variable that is `kept`."""
+        """`; del x` for what `node` is the last to use, unless it is in a variable that is
+        `kept`.
+        """
         if node.kind() == "prim::Return" and node.owningBlock().owningNode() is None:
             return ""
-        last = [v for v in dict.fromkeys(self.read_by(node)) if self.may_delete(v) and self.last_user(v) is node]
+        last = [
+            v
+            for v in dict.fromkeys(self.read_by(node))
+            if self.may_delete(v) and self.last_user(v) is node
+        ]
         after = self.naming.ends.get(node, self.naming.position[node])
         if node.kind() == "prim::Loop":
             after = self.naming.position[node]
-        gone = [self.naming[v] for v in last if self.naming.holds(v, after) and self.naming[v] not in kept]
+        gone = [
+            self.naming[v]
+            for v in last
+            if self.naming.holds(v, after) and self.naming[v] not in kept
+        ]
         return f"; del {', '.join(gone)}" if gone else ""
 
     def delete_after(self, node: Node, level: int) -> None:
@@ -329,7 +390,9 @@ class Emitter:
         if drop.kind() != "prim::Drop":
             return
         at = self.naming.position[drop]
-        gone = [self.naming[v] for v in drop.inputs() if self.may_delete(v) and self.naming.holds(v, at)]
+        gone = [
+            self.naming[v] for v in drop.inputs() if self.may_delete(v) and self.naming.holds(v, at)
+        ]
         if gone:
             self.put(node, level, f"del {', '.join(gone)}")
 

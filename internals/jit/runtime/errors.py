@@ -1,4 +1,5 @@
-"""What a failing script tells: where in the script it failed, and how it came there (`interpreter.cpp`, `handleError`).
+"""What a failing script tells: where in the script it failed, and how it came there
+(`interpreter.cpp`, `handleError`).
 
     RuntimeError: The following operation failed in the TorchScript interpreter.
     Traceback of TorchScript (most recent call last):
@@ -7,8 +8,9 @@
                ~~~~~~~ <--- HERE
     RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x4)
 
-Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the original is its `__cause__`.
-What a script raises itself, with `raise` or `assert`, is a `jit.Error`, whose last line names the class that the script wrote.
+Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the
+original is its `__cause__`. What a script raises itself, with `raise` or `assert`, is a
+`jit.Error`, whose last line names the class that the script wrote.
 
 How the real one differs: C++ knows only a few exception types to begin with.
 """
@@ -25,14 +27,18 @@ HEAD = "The following operation failed in the TorchScript interpreter.\n"
 
 
 class Error(Exception):
-    """Raised by a script's own `raise` or `assert`. `python_class_name` is what it wrote ("builtins.ValueError"), or None."""
+    """Raised by a script's own `raise` or `assert`. `python_class_name` is what it wrote
+    ("builtins.ValueError"), or None.
+    """
 
     __module__ = "internals.jit"
     python_class_name: str | None = None
 
 
 class CodeFrame(NamedTuple):
-    """One level of the script's call stack: the place in the source (None if unknown), the function it is in."""
+    """One level of the script's call stack: the place in the source (None if unknown), the function
+    it is in.
+    """
 
     range: Any
     function: str
@@ -42,11 +48,17 @@ class CodeFrame(NamedTuple):
             return ""
         text = str(self.range.highlight())
         first, newline, rest = text.partition("\n")
-        return f"{first}, in {self.function}\n{rest}" if first.startswith('  File "') and self.function else text
+        return (
+            f"{first}, in {self.function}\n{rest}"
+            if first.startswith('  File "') and self.function
+            else text
+        )
 
 
 class Failure(NamedTuple):
-    """What an error raised by a script carries as `torchscript`: enough to put the caller's frame before its own."""
+    """What an error raised by a script carries as `torchscript`: enough to put the caller's frame
+    before its own.
+    """
 
     frames: tuple[CodeFrame, ...]
     last_line: str
@@ -55,13 +67,17 @@ class Failure(NamedTuple):
 
     def text(self) -> str:
         frames = "".join(map(str, self.frames))
-        return f"{HEAD}Traceback of TorchScript (most recent call last):\n{frames}{self.last_line}\n"
+        return (
+            f"{HEAD}Traceback of TorchScript (most recent call last):\n{frames}{self.last_line}\n"
+        )
 
 
 def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFrame] = ()) -> None:
-    """Raise what a script raises when `error` came up at `node` of `function`, which was called from `outer`.
+    """Raise what a script raises when `error` came up at `node` of `function`, which was called
+    from `outer`.
 
-    If the node calls another script, the frames of that go behind ours. If it holds a part of this one, those are ours.
+    If the node calls another script, the frames of that go behind ours. If it holds a part of this
+    one, those are ours.
     """
     inner = getattr(error, "torchscript", None)
     frames = [*outer, *frames_of(node, function)]
@@ -74,7 +90,9 @@ def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFr
     if isinstance(error, (Error, NotImplementedError)):
         kind = Error if isinstance(error, Error) else NotImplementedError
     name = getattr(error, "python_class_name", None)
-    raise_failure(Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name), error)
+    raise_failure(
+        Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name), error
+    )
 
 
 def frames_of(node: Node, function: str) -> list[CodeFrame]:
@@ -95,14 +113,20 @@ def raise_failure(failure: Failure, cause: BaseException | None) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """What the error says, its name if that is nothing. A KeyError quotes its argument when it is turned into text; not here."""
+    """What the error says, its name if that is nothing. A KeyError quotes its argument when it is
+    turned into text; not here.
+    """
     if isinstance(error, KeyError) and len(error.args) == 1:
         return str(error.args[0])
-    return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
+    return str(error) or (
+        "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    )
 
 
 def python_error(error: Exception) -> RuntimeError:
-    """An error out of Python code that a script called: its type, its message, and the stack there, innermost first."""
+    """An error out of Python code that a script called: its type, its message, and the stack there,
+    innermost first.
+    """
     own = traceback.extract_tb(error.__traceback__)[1:]
     stack = "".join(f"  {f.filename}({f.lineno}): {f.name}\n" for f in reversed(own))
     return RuntimeError(f"{type(error).__name__}: {error}\n\nAt:\n{stack}")

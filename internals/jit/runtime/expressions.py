@@ -1,6 +1,7 @@
 """Nodes that Python has a form of its own for: displays, subscripts, attributes.
 
-How the real one differs: it emits no Python that runs; `.code`, which is for reading, has these forms too (`python_print.cpp`).
+How the real one differs: it emits no Python that runs; `.code`, which is for reading, has these
+forms too (`python_print.cpp`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from .node_functions import PLACES
 
 
 def python_form(node: Node) -> Callable[[Node, Sequence[str]], str] | None:
-    """What writes `node` as an expression, given the expressions of its inputs; None for nodes that are calls."""
+    """What writes `node` as an expression, given the expressions of its inputs; None for nodes that
+    are calls.
+    """
     type = node.output().type() if node.kind() == "prim::TupleConstruct" else None
-    return None if isinstance(type, TupleType) and type.names is not None else FORMS.get(node.kind())
+    return (
+        None if isinstance(type, TupleType) and type.names is not None else FORMS.get(node.kind())
+    )
 
 
 def dict_display(node: Node, inputs: Sequence[str]) -> str:
@@ -37,7 +42,9 @@ def itself(node: Node, inputs: Sequence[str]) -> str:
 
 
 def nothing(node: Node, inputs: Sequence[str]) -> str:
-    """What is never read. An int all the same, if one is expected: a loop may carry it through checks for overflow."""
+    """What is never read. An int all the same, if one is expected: a loop may carry it through
+    checks for overflow.
+    """
     return "0" if isinstance(node.output().type(), IntType) else "None"
 
 

@@ -1,9 +1,12 @@
-"""What runs a `prim::FusionGroup`, and the nodes that exist because of fusion (`torch/csrc/jit/codegen/fuser/`).
+"""What runs a `prim::FusionGroup`, and the nodes that exist because of fusion
+(`torch/csrc/jit/codegen/fuser/`).
 
-A group is run as it stands, operator by operator: the same result as from one compiled loop over memory, without its speed. That
-is also what PyTorch does where it cannot compile a kernel (`codegen/fuser/fallback.cpp`).
+A group is run as it stands, operator by operator: the same result as from one compiled loop over
+memory, without its speed. That is also what PyTorch does where it cannot compile a kernel
+(`codegen/fuser/fallback.cpp`).
 
-How the real one differs: it compiles the group to CUDA or C++ when it is first run with tensors of some dtypes and layouts.
+How the real one differs: it compiles the group to CUDA or C++ when it is first run with tensors of
+some dtypes and layouts.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ def fusion_group(node: Node) -> Function:
 
 @node_function("prim::ConstantChunk", "prim::BroadcastingChunk")
 def constant_chunk(node: Node) -> Function:
-    """`chunk` with its arguments as attributes, and as many outputs as pieces; RuntimeError if there are more or less."""
+    """`chunk` with its arguments as attributes, and as many outputs as pieces; RuntimeError if
+    there are more or less.
+    """
     chunks, dim, tensors = node.i("chunks"), node.i("dim"), node.inputsSize()
 
     def chunk(*inputs: Any) -> Any:
@@ -37,8 +42,8 @@ def constant_chunk(node: Node) -> Function:
             found = ops.chunk(t, chunks, dim)
             if len(found) != chunks:
                 raise RuntimeError(
-                    f"Expected chunk to return exactly {chunks} outputs but it returned {len(found)}: the size {t.size(dim)} "
-                    f"of dimension {dim} cannot be split so"
+                    f"Expected chunk to return exactly {chunks} outputs but it returned "
+                    f"{len(found)}: the size {t.size(dim)} of dimension {dim} cannot be split so"
                 )
             pieces += found
         return pieces[0] if len(pieces) == 1 else tuple(pieces)
@@ -78,12 +83,15 @@ def sum_to_size(node: Node) -> Function:
 
 
 def undo_broadcast(t: Any, size: list[int]) -> Any:
-    """Sum `t` over what broadcasting had repeated of a tensor of `size`: extra dimensions at the front, and those of size 1.
+    """Sum `t` over what broadcasting had repeated of a tensor of `size`: extra dimensions at the
+    front, and those of size 1.
 
     None, an undefined gradient, stays None.
     """
     if t is None or list(t.shape) == list(size):
         return t
     extra = t.dim() - len(size)
-    repeated = [i for i in range(t.dim()) if i < extra or (size[i - extra] == 1 and t.shape[i] != 1)]
+    repeated = [
+        i for i in range(t.dim()) if i < extra or (size[i - extra] == 1 and t.shape[i] != 1)
+    ]
     return t.sum(repeated, keepdim=True).reshape(size)

@@ -1,9 +1,11 @@
-"""`fork` and `wait`: work that goes on beside the script (`aten/src/ATen/core/ivalue_inl.h`, `struct Future`).
+"""`fork` and `wait`: work that goes on beside the script (`aten/src/ATen/core/ivalue_inl.h`,
+`struct Future`).
 
-`fut = jit.fork(f, x)` starts `f(x)` in a thread of its own and returns at once; `jit.wait(fut)` is its result, or raises what it
-raised. Whether gradients are recorded is passed on to the thread.
+`fut = jit.fork(f, x)` starts `f(x)` in a thread of its own and returns at once; `jit.wait(fut)` is
+its result, or raises what it raised. Whether gradients are recorded is passed on to the thread.
 
-How the real one differs: forks share a pool of threads, and an interpreter that waits is put aside instead of blocking one.
+How the real one differs: forks share a pool of threads, and an interpreter that waits is put aside
+instead of blocking one.
 """
 
 from __future__ import annotations

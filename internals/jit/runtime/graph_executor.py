@@ -1,15 +1,18 @@
-"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them (`runtime/graph_executor.cpp`).
+"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them
+(`runtime/graph_executor.cpp`).
 
     ex = GraphExecutor(graph, "f")
-    ex(x, y)                 # first call with such arguments: optimise, compile, run; later ones: run
+    ex(x, y)                 # first call with such arguments: optimise, compile, run; later ones:
+                             # run
     ex.graph_for(x, y)       # the optimised graph
     ex.phases(x, y)          # how it became so, pass by pass
 
-A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`), which is what runs, and
-bytecode for the interpreter (`interpreter.py`), with which it can be stepped through. Either is made when first needed.
+A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`),
+which is what runs, and bytecode for the interpreter (`interpreter.py`), with which it can be
+stepped through. Either is made when first needed.
 
-How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it has seen, guards them, and
-falls back when they change.
+How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it
+has seen, guards them, and falls back when they change.
 """
 
 from __future__ import annotations
@@ -39,10 +42,11 @@ MOST_KEYS = 1 << 12  # geometries remembered; plans are never forgotten
 
 
 class ExecutionPlan:
-    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any arguments.
+    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any
+    arguments.
 
-    `kind` is that of the node which holds the graph, if a node does: the name under which a profiler sees it run. Threads share
-    a plan; the first that runs it makes its code, once.
+    `kind` is that of the node which holds the graph, if a node does: the name under which a
+    profiler sees it run. Threads share a plan; the first that runs it makes its code, once.
     """
 
     def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None, kind: str = "") -> None:
@@ -63,7 +67,9 @@ class ExecutionPlan:
 
     @property
     def emitted(self) -> EmittedFunction:
-        """Its Python code. Raises TooDeep for a graph with more loops inside each other than Python has room for."""
+        """Its Python code. Raises TooDeep for a graph with more loops inside each other than Python
+        has room for.
+        """
         if self._emitted is None:
             with self._lock:
                 if self._emitted is None:
@@ -81,7 +87,9 @@ class ExecutionPlan:
         return run_code(self.code, args)
 
     def run(self, *args: Any, told: bool = False) -> Any:
-        """With the executor that this thread has chosen. Raises what the script raises, with the place where it happened."""
+        """With the executor that this thread has chosen. Raises what the script raises, with the
+        place where it happened.
+        """
         if hot.off and self.kind and not told:
             with recorded(self.kind, Scope.TORCHSCRIPT_FUNCTION):
                 return self.run(*args, told=True)
@@ -94,7 +102,9 @@ class ExecutionPlan:
             raise
 
     def explain(self, error: Exception) -> None:
-        """Raise `error` anew, saying where in the script it came up. The interpreter has done so already."""
+        """Raise `error` anew, saying where in the script it came up. The interpreter has done so
+        already.
+        """
         if self._emitted is not None:
             self._emitted.explain(error)
 
@@ -113,7 +123,9 @@ class DebugState(NamedTuple):
 
 
 class GraphExecutor:
-    """Callable on values in the order of the graph's inputs. They are not checked: `ScriptFunction` does that."""
+    """Callable on values in the order of the graph's inputs. They are not checked: `ScriptFunction`
+    does that.
+    """
 
     def __init__(self, graph: Graph, name: str = "") -> None:
         self.graph = graph.copy()
@@ -140,16 +152,20 @@ class GraphExecutor:
         try:
             return plan.function(*args) if not changed.threads else plan.run(*args)
         except BaseException as error:
-            set_grad_mode(known is self._recording)  # it may have failed, or been interrupted, inside `with no_grad()`
+            # it may have failed, or been interrupted, inside `with no_grad()`
+            set_grad_mode(known is self._recording)
             if isinstance(error, Exception):
                 plan.explain(error)
             raise
 
     def plan_for(self, *args: Any) -> ExecutionPlan:
-        """The plan that runs these arguments, made if there is none. Raises RuntimeError for a wrong number of them."""
+        """The plan that runs these arguments, made if there is none. Raises RuntimeError for a
+        wrong number of them.
+        """
         if len(args) != self._inputs:
             raise RuntimeError(
-                f"expected {self._inputs} inputs, but got {'only ' * (len(args) < self._inputs)}{len(args)}"
+                f"expected {self._inputs} inputs, but got "
+                f"{'only ' * (len(args) < self._inputs)}{len(args)}"
             )
         if not settings.optimize:
             return self.fallback
@@ -191,7 +207,8 @@ class GraphExecutor:
         return self.plan_for(*args).graph
 
     def phases(self, *args: Any, hide_unchanged: bool = False) -> Phases:
-        """What each pass does to the graph when it is optimised for arguments like these; printed, a table.
+        """What each pass does to the graph when it is optimised for arguments like these; printed,
+        a table.
 
         hide_unchanged: leave out those that change nothing.
         """
@@ -200,17 +217,23 @@ class GraphExecutor:
         return Phases(r for r in records if r.changed or not hide_unchanged)
 
     def watched(self, args: tuple[Any, ...] | None) -> Iterator[tuple[PassRecord | None, Graph]]:
-        """The graph itself as it is optimised for arguments like these: before the first phase, with None, and after each.
+        """The graph itself as it is optimised for arguments like these: before the first phase,
+        with None, and after each.
 
-        It is the same graph all the time, and that of no plan. Without arguments (None), the phases without which nothing runs.
+        It is the same graph all the time, and that of no plan. Without arguments (None), the phases
+        without which nothing runs.
         """
-        graph, spec, recording = self.prepared(args) if args is not None else (self.graph.copy(), None, True)
+        graph, spec, recording = (
+            self.prepared(args) if args is not None else (self.graph.copy(), None, True)
+        )
         yield None, graph
         for record in optimizing(graph, spec, recording):
             yield record, graph
 
     def prepared(self, args: tuple[Any, ...]) -> tuple[Graph, ArgumentSpec | None, bool]:
-        """A copy of the graph, ready to be optimised for `args`; what it is to be specialised to; whether autograd records."""
+        """A copy of the graph, ready to be optimised for `args`; what it is to be specialised to;
+        whether autograd records.
+        """
         recording = is_grad_enabled()
         spec = argument_spec(self.graph, args, recording) if settings.optimize else None
         graph = self.graph.copy()

@@ -1,16 +1,20 @@
 """Which int operations can do without the check for overflow.
 
-An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its result, which costs more than the
-sum. Most sums need no check, and this finds them before anything runs:
+An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its
+result, which costs more than the sum. Most sums need no check, and this finds them before anything
+runs:
 
-| what                                              | why it is safe                                                      |
-|---------------------------------------------------|---------------------------------------------------------------------|
-| a sum or product of small things: `2 * i + 1`     | the counter of a loop stays below 2^53: no machine counts further   |
-| a value carried through a loop by `k = k + 1`     | likewise, if it starts small and the step is a small constant       |
-| a value carried by sums only: `total = total + x` | a wrapped sum of wrapped ints is the sum, wrapped: once, at the end |
+| what                                              | why it is safe                               |
+|---------------------------------------------------|----------------------------------------------|
+| a sum or product of small things: `2 * i + 1`     | the counter of a loop stays below 2^53: no   |
+|                                                   | machine counts further                       |
+| a value carried through a loop by `k = k + 1`     | likewise, if it starts small and the step is |
+|                                                   | a small constant                             |
+| a value carried by sums only: `total = total + x` | a wrapped sum of wrapped ints is the sum,    |
+|                                                   | wrapped: once, at the end                    |
 
-In the last case the value is too long while the loop runs, so nothing but the sums may look at it. It grows by a bit for every
-doubling of its size, not by a factor for every turn, as products would.
+In the last case the value is too long while the loop runs, so nothing but the sums may look at it.
+It grows by a bit for every doubling of its size, not by a factor for every turn, as products would.
 
 How the real one differs: C++ wraps by itself.
 """
@@ -26,7 +30,9 @@ RING = (*LINEAR, "aten::mul.int")
 
 
 class PlainInts:
-    """`plain`: the int additions, subtractions and products that need no check. `wrap`: loop outputs to be wrapped afterwards."""
+    """`plain`: the int additions, subtractions and products that need no check. `wrap`: loop
+    outputs to be wrapped afterwards.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.bits: dict[Value, int] = {}
@@ -79,7 +85,9 @@ class PlainInts:
                 self.wrap.add(output)
 
     def is_counter(self, start: Value, value: Value, end: Value) -> bool:
-        """Whether each turn adds small constants to a value that starts small (several if the loop was unrolled)."""
+        """Whether each turn adds small constants to a value that starts small (several if the loop
+        was unrolled).
+        """
         if self.size(start) > SMALL + 1:
             return False
         total = 0
@@ -95,7 +103,9 @@ class PlainInts:
         return total.bit_length() < 16
 
     def sums_only(self, value: Value) -> set[Node] | None:
-        """The sums that `value` goes through on its way around the loop; None if it goes anywhere else."""
+        """The sums that `value` goes through on its way around the loop; None if it goes anywhere
+        else.
+        """
         body, place = value.node().owningBlock(), value.offset()
         members, sums, waiting = {value}, set(), [value]
         while waiting:

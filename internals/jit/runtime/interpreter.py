@@ -1,19 +1,23 @@
-"""The interpreter: runs bytecode, one instruction after the other (`torch/csrc/jit/runtime/interpreter.cpp`).
+"""The interpreter: runs bytecode, one instruction after the other
+(`torch/csrc/jit/runtime/interpreter.cpp`).
 
-The talk shows its heart, `runImpl`: while there are instructions, load the inputs, call, store the outputs, go to the next. So it
-is here, in `step`, which does one instruction and can be called by hand:
+The talk shows its heart, `runImpl`: while there are instructions, load the inputs, call, store the
+outputs, go to the next. So it is here, in `step`, which does one instruction and can be called by
+hand:
 
     it = Interpreter(fn.bytecode, x, y)
     it.step()                      # pc, registers and stack can be looked at between any two
     it.run()                       # the rest
 
-An instruction's method returns how far to go: 1 to the next instruction, more or less for a jump. A call of another script pushes
-a frame with registers of its own; all frames share one stack, so arguments and results need not be carried over.
+An instruction's method returns how far to go: 1 to the next instruction, more or less for a jump. A
+call of another script pushes a frame with registers of its own; all frames share one stack, so
+arguments and results need not be carried over.
 
-`record` is a run that notes every step. When nobody looks, `program.py` runs the same instructions tied together, several times
-faster.
+`record` is a run that notes every step. When nobody looks, `program.py` runs the same instructions
+tied together, several times faster.
 
-How the real one differs: `runImpl` is one C++ `switch`, with a `goto` from each instruction to the next.
+How the real one differs: `runImpl` is one C++ `switch`, with a `goto` from each instruction to the
+next.
 """
 
 from __future__ import annotations
@@ -46,13 +50,17 @@ class Interpreter:
         self.n_outputs = code.n_outputs
 
     def run(self) -> Any:
-        """Run to the end; returns the output, a tuple of them when there are several, None when there is none."""
+        """Run to the end; returns the output, a tuple of them when there are several, None when
+        there is none.
+        """
         while self.step():
             pass
         return self.result()
 
     def step(self) -> bool:
-        """One instruction. False when it was the last. Raises what the script raises, with the place where it happened."""
+        """One instruction. False when it was the last. Raises what the script raises, with the
+        place where it happened.
+        """
         frame = self.frames[-1]
         instruction = frame.code.instructions[frame.pc]
         try:
@@ -64,7 +72,9 @@ class Interpreter:
     def result(self) -> Any:
         """What the script returned. Raises RuntimeError while it is running."""
         if self.frames:
-            raise RuntimeError(f"the script is still running: it is at instruction {self.frames[-1].pc}")
+            raise RuntimeError(
+                f"the script is still running: it is at instruction {self.frames[-1].pc}"
+            )
         return self.stack[0] if self.n_outputs == 1 else tuple(self.stack) or None
 
     def callers(self) -> list[CodeFrame]:
@@ -109,7 +119,9 @@ class Interpreter:
         return 1 if self.stack.pop() else instruction.X
 
     def loop(self, frame: Frame, instruction: Instruction) -> int:
-        """On the stack: turns taken, turns allowed, whether to go on, the values carried from turn to turn."""
+        """On the stack: turns taken, turns allowed, whether to go on, the values carried from turn
+        to turn.
+        """
         turns, limit, go_on, *carried = self.pop(instruction.N + 1)
         if turns < limit and go_on:
             self.stack += [turns + 1, limit, turns, *carried]
@@ -171,7 +183,9 @@ METHODS: dict[str, Callable[[Interpreter, Frame, Instruction], int]] = {
 
 
 class Step(NamedTuple):
-    """The state before an instruction: `depth` frames are active, `registers` maps names of values to what they hold."""
+    """The state before an instruction: `depth` frames are active, `registers` maps names of values
+    to what they hold.
+    """
 
     depth: int
     code: Code
@@ -182,7 +196,8 @@ class Step(NamedTuple):
 
 
 def record(code: Code, *args: Any) -> Iterator[Step]:
-    """Run `code` and give the state before every instruction; a last step, at the final RET, has the results on its stack.
+    """Run `code` and give the state before every instruction; a last step, at the final RET, has
+    the results on its stack.
 
     Registers that hold nothing are left out.
     """
@@ -193,5 +208,12 @@ def record(code: Code, *args: Any) -> Iterator[Step]:
         named = zip(frame.code.register_names, frame.registers[1:])
         registers = {name: value for name, value in named if value is not None}
         instruction = frame.code.instructions[frame.pc]
-        yield Step(len(interpreter.frames), frame.code, frame.pc, instruction, registers, list(interpreter.stack))
+        yield Step(
+            len(interpreter.frames),
+            frame.code,
+            frame.pc,
+            instruction,
+            registers,
+            list(interpreter.stack),
+        )
         more = interpreter.step()

@@ -1,19 +1,20 @@
 """Names of Python variables for the values of a graph.
 
-In a graph every value has one definition; in Python a variable may be assigned again and again. A loop shows the difference:
+In a graph every value has one definition; in Python a variable may be assigned again and again. A
+loop shows the difference:
 
     %y : Tensor = prim::Loop(%n, %true, %x)             y = x
       block0(%i : int, %y.9 : Tensor):                  for i in range(n):
         %y.5 : Tensor = aten::add(%y.9, %x, %1)             y = y + x
         -> (%true, %y.5)
 
-Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none is needed any more when the next one is made. So
-every value gets an interval, from where it is made to where it is last needed, counted in nodes; a variable may have several
-values whose intervals don't overlap. Values that are handed to each other are tried first: what a block returns, with what
-receives it.
+Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none is needed any more
+when the next one is made. So every value gets an interval, from where it is made to where it is
+last needed, counted in nodes; a variable may have several values whose intervals don't overlap.
+Values that are handed to each other are tried first: what a block returns, with what receives it.
 
-How the real one differs: names matter only to `.code` there; in the bytecode every value has a register of its own
-(`code_impl.h`).
+How the real one differs: names matter only to `.code` there; in the bytecode every value has a
+register of its own (`code_impl.h`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from internals.jit.ir import Block, Graph, Node, Value, base_name
 
 
 class Naming:
-    """`self[value]` is the variable's name. `within[node]` is the node in whose statement `node` is evaluated."""
+    """`self[value]` is the variable's name. `within[node]` is the node in whose statement `node` is
+    evaluated.
+    """
 
     def __init__(self, graph: Graph, within: dict[Node, Node], reserved: set[str]) -> None:
         self.within, self.reserved = within, reserved
@@ -48,7 +51,8 @@ class Naming:
     def number(self, block: Block, at: int) -> int:
         """Number the nodes of a block and of the blocks inside; returns the next number.
 
-        A node with blocks takes three: it begins, gets ready (a loop's range is computed after its variables are set), ends.
+        A node with blocks takes three: it begins, gets ready (a loop's range is computed after its
+        variables are set), ends.
         """
         for node in block.nodes():
             self.position[node] = at
@@ -70,7 +74,9 @@ class Naming:
         if node.kind() == "prim::Param":
             owner = node.owningBlock().owningNode()
             return (
-                -1 if owner is None else self.position[owner] + (owner.kind() == "prim::Loop" and value.offset() == 0)
+                -1
+                if owner is None
+                else self.position[owner] + (owner.kind() == "prim::Loop" and value.offset() == 0)
             )
         return self.ends[node]
 
@@ -80,10 +86,17 @@ class Naming:
         if owner is not None and owner.kind() == "prim::Loop" and value in block.inputs()[:1]:
             return self.ends[owner]
         uses = [u for u in value.uses() if u.user.kind() != "prim::Drop"]
-        return max([self.made_at(value) + 1, *(self.used_at(self.root(u.user), u.offset, block) for u in uses)])
+        return max(
+            [
+                self.made_at(value) + 1,
+                *(self.used_at(self.root(u.user), u.offset, block) for u in uses),
+            ]
+        )
 
     def used_at(self, user: Node, offset: int, home: Block) -> int:
-        """Where a use ends. Inside a loop that the value comes into from outside: at the end of the loop."""
+        """Where a use ends. Inside a loop that the value comes into from outside: at the end of the
+        loop.
+        """
         at = self.position[user]
         if user.kind() == "prim::Loop" and offset < 2:
             at += 1
@@ -126,40 +139,54 @@ class Naming:
         self.wishes.setdefault(value, []).extend(others)
 
     def give(self, value: Value) -> None:
-        """The name of a value it is handed to or comes from, if that variable is free; else one like its own in the graph."""
+        """The name of a value it is handed to or comes from, if that variable is free; else one
+        like its own in the graph.
+        """
         base, own = identifier(base_name(value.debugName())), identifier(value.debugName())
         wished = [self.names[v] for v in self.wishes.get(value, ()) if v in self.names]
         begin, end = self.made_at(value), self.needed_until(value)
-        candidates = itertools.chain(wished, [base, own], (f"{own}_{n}" for n in itertools.count(2)))
-        name = next(c for c in candidates if c not in self.reserved and self.is_free(c, value, begin, end))
+        candidates = itertools.chain(
+            wished, [base, own], (f"{own}_{n}" for n in itertools.count(2))
+        )
+        name = next(
+            c for c in candidates if c not in self.reserved and self.is_free(c, value, begin, end)
+        )
         insort(self.begins.setdefault(name, []), begin)
         self.alive.setdefault(name, []).append((end, value))
         self.names[value] = name
 
     def is_free(self, name: str, value: Value, begin: int, end: int) -> bool:
-        """Whether everything else in the variable is done with when `value` is made, or made when `value` is done with."""
+        """Whether everything else in the variable is done with when `value` is made, or made when
+        `value` is done with.
+        """
         others = self.alive.get(name, [])
         for e, other in others:
             if e > begin and end > self.made_at(other) and not self.is_done(other, value, begin):
                 return False
         here = self.position.get(value.node(), begin)
-        self.alive[name] = [(e, other) for e, other in others if e > here]  # the others are of the past
+        # the others are of the past
+        self.alive[name] = [(e, other) for e, other in others if e > here]
         return True
 
     def is_done(self, other: Value, value: Value, at: int) -> bool:
-        """Whether all uses of `other` that come after `value` are in the other arm of an If, which does not run."""
+        """Whether all uses of `other` that come after `value` are in the other arm of an If, which
+        does not run.
+        """
         if self.made_at(other) >= at:
             return False
         home = other.node().owningBlock()
         late = [
             u
             for u in other.uses()
-            if self.used_at(self.root(u.user), u.offset, home) > at and u.user.kind() != "prim::Drop"
+            if self.used_at(self.root(u.user), u.offset, home) > at
+            and u.user.kind() != "prim::Drop"
         ]
         return all(in_other_arm(self.root(u.user), value.node().owningBlock(), home) for u in late)
 
     def holds(self, value: Value, at: int) -> bool:
-        """Whether the variable still has this value at position `at`, or another has taken its place."""
+        """Whether the variable still has this value at position `at`, or another has taken its
+        place.
+        """
         begins = self.begins[self.names[value]]
         return bisect_right(begins, at) <= bisect_right(begins, self.made_at(value))
 
@@ -167,7 +194,8 @@ class Naming:
 def in_other_arm(user: Node, block: Block, home: Block) -> bool:
     """Whether `user` is in the second arm of an If whose first arm `block` is, or is in.
 
-    Not if there is a loop between the If and `home`, where the value was made: the next turn may take the other arm.
+    Not if there is a loop between the If and `home`, where the value was made: the next turn may
+    take the other arm.
     """
     arms: list[Block] = []
     while block is not home and (owner := block.owningNode()) is not None:

@@ -1,12 +1,14 @@
 """What each node computes, as a Python function of its inputs.
 
-For an operator that is the function of its registry. The others, control flow aside, are below: nodes whose work depends on their
-attributes or on the types around them. A function takes the node's inputs and returns its output, a tuple of them when there are
-several, or None when there is none. Both executors get their functions here, so they cannot disagree about what a node means.
+For an operator that is the function of its registry. The others, control flow aside, are below:
+nodes whose work depends on their attributes or on the types around them. A function takes the
+node's inputs and returns its output, a tuple of them when there are several, or None when there is
+none. Both executors get their functions here, so they cannot disagree about what a node means.
 
 The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp` and `register_special_ops.cpp`.
 
-How the real one differs: there a function gets the stack, takes its arguments off it and puts its results there.
+How the real one differs: there a function gets the stack, takes its arguments off it and puts its
+results there.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from .future import Future, fork
 
 Function = Callable[..., Any]
 
-# Kinds whose functions live in modules of their own, which are imported when the first such node is met.
+# Kinds whose functions live in modules of their own, which are imported when the first such node is
+# met.
 ELSEWHERE = {
     "prim::DifferentiableGraph": "internals.jit.runtime.differentiable_graph",
     **dict.fromkeys(
@@ -41,7 +44,9 @@ ELSEWHERE = {
         "internals.jit.runtime.fusion_group",
     ),
     "prim::ConvolutionGroup": "internals.jit.runtime.convolution_group",
-    **dict.fromkeys(("prim::MMTreeReduce", "prim::MMBatchSide"), "internals.jit.runtime.batched_mm"),
+    **dict.fromkeys(
+        ("prim::MMTreeReduce", "prim::MMBatchSide"), "internals.jit.runtime.batched_mm"
+    ),
 }
 
 # By kind: what makes, of a node, the function of its inputs. Longer ones enter themselves below.
@@ -62,7 +67,9 @@ NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {
 
 
 def function_of(node: Node) -> Function:
-    """The function that computes `node`. Raises RuntimeError for a kind nobody knows, or an overload that does not exist."""
+    """The function that computes `node`. Raises RuntimeError for a kind nobody knows, or an
+    overload that does not exist.
+    """
     kind = node.kind()
     if kind.startswith("^"):
         return call_python(node)
@@ -78,7 +85,9 @@ def function_of(node: Node) -> Function:
     return operator.fn
 
 
-def node_function(*kinds: str) -> Callable[[Callable[[Node], Function]], Callable[[Node], Function]]:
+def node_function(
+    *kinds: str,
+) -> Callable[[Callable[[Node], Function]], Callable[[Node], Function]]:
     """Decorator: enters a function `(node) -> function of the inputs` for nodes of these kinds."""
 
     def enter(make: Callable[[Node], Function]) -> Callable[[Node], Function]:
@@ -188,7 +197,9 @@ def _method(node: Node, name: str) -> Any:
 
 
 def executable(function: Any) -> Function:
-    """What runs a scripted function without checking its arguments: the compiler has checked the types."""
+    """What runs a scripted function without checking its arguments: the compiler has checked the
+    types.
+    """
     return lambda *inputs: function.executor(*inputs)
 
 
@@ -209,7 +220,9 @@ def leave(node: Node) -> Function:
 def call_python(node: Node) -> Function:
     function, kind = node.pyobj, node.kind()
     if function is None:
-        raise RuntimeError(f"{kind} cannot run: the Python function is not part of the graph's text")
+        raise RuntimeError(
+            f"{kind} cannot run: the Python function is not part of the graph's text"
+        )
     check = result_converter(node.output().type()) if node.outputsSize() == 1 else None
 
     def call(*inputs: Any) -> Any:
@@ -223,7 +236,9 @@ def call_python(node: Node) -> Function:
 
 
 def result_converter(type: Type) -> Function:
-    """What Python code returns, as a value of the type it is declared to have. None may stand for a Tensor (an undefined one)."""
+    """What Python code returns, as a value of the type it is declared to have. None may stand for a
+    Tensor (an undefined one).
+    """
     convert = converter(type)
 
     def checked(result: Any) -> Any:
@@ -233,8 +248,8 @@ def result_converter(type: Type) -> Function:
             return convert(result)
         except CastError as why:
             raise RuntimeError(
-                f" expected value of type {type.str()} for return value but instead got value of type "
-                f"{result.__class__.__name__}.\nValue: {result!r}\nCast error details: {why}"
+                f" expected value of type {type.str()} for return value but instead got value of "
+                f"type {result.__class__.__name__}.\nValue: {result!r}\nCast error details: {why}"
             ) from None
 
     return checked
@@ -264,7 +279,9 @@ def fork_subgraph(node: Node) -> Function:
 # Gradients
 
 
-@node_function("prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined")
+@node_function(
+    "prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined"
+)
 def autograd_add(node: Node) -> Function:
     if node.kind() == "prim::AutogradAllNonZero":
         return lambda *gradients: all(g is not None for g in gradients)
@@ -299,10 +316,16 @@ def nothing(*_: Any) -> None:
 def to_list(node: Node) -> Function:
     def convert(tensor: Any, dimensions: int, element: int) -> Any:
         if tensor.dim() != dimensions:
-            raise RuntimeError("Output annotation list dimension and runtime tensor dimension must match for tolist()")
+            raise RuntimeError(
+                "Output annotation list dimension and runtime tensor dimension must match for "
+                "tolist()"
+            )
         kinds = tensor.dtype.is_floating_point, tensor.dtype.is_complex, tensor.dtype is bool_dtype
         if (element == 1, element == 3, element == 2) != kinds:
-            raise RuntimeError("Output annotation element type and runtime tensor element type must match for tolist()")
+            raise RuntimeError(
+                "Output annotation element type and runtime tensor element type must match for "
+                "tolist()"
+            )
         return tensor.tolist()
 
     return convert

@@ -1,14 +1,17 @@
-"""The phases as a table: which pass changed what (`GraphExecutor.phases`; the counterpart is `torch/csrc/jit/jit_log.cpp`).
+"""The phases as a table: which pass changed what (`GraphExecutor.phases`; the counterpart is
+`torch/csrc/jit/jit_log.cpp`).
 
     pass                    changed   what
     dce                     -
     cse                     yes       - aten::mul
     loop_unrolling          yes       + aten::add x8, + prim::Loop
 
-What changed is told by counting the kinds of nodes before and after; where these are the same, types, names or order changed.
-Times are left out unless asked for, so that the table of a program is always the same.
+What changed is told by counting the kinds of nodes before and after; where these are the same,
+types, names or order changed. Times are left out unless asked for, so that the table of a program
+is always the same.
 
-How the real one differs: it has none; with `PYTORCH_JIT_LOG_LEVEL` set, passes write the graphs before and after to a log.
+How the real one differs: it has none; with `PYTORCH_JIT_LOG_LEVEL` set, passes write the graphs
+before and after to a log.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from internals.jit.passes import PassRecord
 
 
 class Phases(list[PassRecord]):
-    """The records of all passes, in the order they ran. Printed, they are a table; `table(times=True)` has milliseconds."""
+    """The records of all passes, in the order they ran. Printed, they are a table;
+    `table(times=True)` has milliseconds.
+    """
 
     def table(self, times: bool = False, hide_unchanged: bool = False) -> str:
         """One line for each pass. `hide_unchanged` leaves out those that did nothing."""
@@ -30,7 +35,10 @@ class Phases(list[PassRecord]):
         lines = [f"{'pass':{width}}  changed  {clock}what"]
         for r in rows:
             clock = f"{r.ms:9.3f}  " if times else ""
-            lines.append(f"{r.name:{width}}  {'yes' if r.changed else '-':7}  {clock}{difference(r)}".rstrip())
+            lines.append(
+                f"{r.name:{width}}  {'yes' if r.changed else '-':7}  "
+                f"{clock}{difference(r)}".rstrip()
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:

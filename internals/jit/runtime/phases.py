@@ -1,10 +1,12 @@
-"""The phases a graph goes through before it runs, in the order of PyTorch 1.0.1 (`GraphExecutorImpl::compileSpec`).
+"""The phases a graph goes through before it runs, in the order of PyTorch 1.0.1
+(`GraphExecutorImpl::compileSpec`).
 
-Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize` runs them. What each did can be
-kept (`PassRecord`): its name, whether it changed the graph, the text before and after, the time.
+Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize`
+runs them. What each did can be kept (`PassRecord`): its name, whether it changed the graph, the
+text before and after, the time.
 
-How the real one differs: 1.0.1 had inlined calls when it compiled; today's executor first runs the graph a few times to see which
-sizes turn up, and specialises to those.
+How the real one differs: 1.0.1 had inlined calls when it compiled; today's executor first runs the
+graph a few times to see which sizes turn up, and specialises to those.
 """
 
 from __future__ import annotations
@@ -20,8 +22,21 @@ from .argument_spec import ArgumentSpec, requires_grad
 CALLS = ("inline", "lower_simple_tuples")
 REQUIRED = ("specialize_undef", "lower_grad_of", "remove_expands", "canonicalize_ops", "dce")
 PROPAGATION = ("constant_propagation", "propagate_input_shapes", "propagate_requires_grad")
-OPTIMIZATION = ("dce", "cse", "constant_pooling", "peephole", "loop_unrolling", "cse", "batch_mm", "check_inplace")
-WITH_GRADIENTS = ("create_autodiff_subgraphs", "differentiate_subgraphs", "inline_autodiff_subgraphs")
+OPTIMIZATION = (
+    "dce",
+    "cse",
+    "constant_pooling",
+    "peephole",
+    "loop_unrolling",
+    "cse",
+    "batch_mm",
+    "check_inplace",
+)
+WITH_GRADIENTS = (
+    "create_autodiff_subgraphs",
+    "differentiate_subgraphs",
+    "inline_autodiff_subgraphs",
+)
 WITHOUT_GRADIENTS = ("graph_fuser",)
 LAST = ("dce",)
 
@@ -36,13 +51,17 @@ def phases_for(graph: Graph, spec: ArgumentSpec | None, recording: bool) -> Iter
     yield from _named(REQUIRED)
     yield from _named(PROPAGATION)
     yield from _named(OPTIMIZATION)
-    yield from _named(WITH_GRADIENTS if needs_gradient(graph, spec, recording) else WITHOUT_GRADIENTS)
+    yield from _named(
+        WITH_GRADIENTS if needs_gradient(graph, spec, recording) else WITHOUT_GRADIENTS
+    )
     yield from POST_PASSES
     yield from _named(LAST)
 
 
 def needs_gradient(graph: Graph, spec: ArgumentSpec, recording: bool) -> bool:
-    """Whether autograd will want something: a tensor that goes in requires grad, or Python code inside may make one that does."""
+    """Whether autograd will want something: a tensor that goes in requires grad, or Python code
+    inside may make one that does.
+    """
     return recording and (requires_grad(spec) or _calls_python(graph))
 
 
@@ -50,8 +69,12 @@ def _calls_python(graph: Graph) -> bool:
     return any(node.kind().startswith("^") for node in all_nodes(graph.block()))
 
 
-def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False) -> list[PassRecord]:
-    """Run the phases on `graph`. keep_text: the records have the graph's text before and after each pass."""
+def optimize(
+    graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
+) -> list[PassRecord]:
+    """Run the phases on `graph`. keep_text: the records have the graph's text before and after each
+    pass.
+    """
     return list(optimizing(graph, spec, recording, keep_text))
 
 

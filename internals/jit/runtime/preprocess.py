@@ -1,14 +1,17 @@
-"""What a graph is made ready with before it is compiled (`torch/csrc/jit/runtime/interpreter/preprocess_graph.h`).
+"""What a graph is made ready with before it is compiled
+(`torch/csrc/jit/runtime/interpreter/preprocess_graph.h`).
 
-Registers are cleared by the last reader of their value, so every value needs one reader that is surely the last. Two kinds of
-values have none: those nobody reads, and those whose last reader is inside a block, which may run many times or not at all.
-Both are given a `prim::Drop` node to read them: after their definition, or after the node around the block.
+Registers are cleared by the last reader of their value, so every value needs one reader that is
+surely the last. Two kinds of values have none: those nobody reads, and those whose last reader is
+inside a block, which may run many times or not at all. Both are given a `prim::Drop` node to read
+them: after their definition, or after the node around the block.
 
-And `inline_nodes` finds the nodes whose result need not go through a register, because the next thing anybody does is to take
-it from the stack: `a * x + b * y` needs two of its three results only in passing.
+And `inline_nodes` finds the nodes whose result need not go through a register, because the next
+thing anybody does is to take it from the stack: `a * x + b * y` needs two of its three results only
+in passing.
 
-A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its last use from being
-evaluated in place. PyTorch's instructions are so, and ours are the same.
+A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its
+last use from being evaluated in place. PyTorch's instructions are so, and ours are the same.
 
 How the real one differs: the same, on a copy of the graph as here.
 """
@@ -22,7 +25,9 @@ NEVER_INLINE = ("prim::Param", "prim::FusionGroup", "prim::ConvolutionGroup")
 
 
 def preprocess(graph: Graph) -> tuple[Graph, set[Node]]:
-    """A copy of the graph with `prim::Drop` nodes, and those of its nodes that are evaluated where they are used."""
+    """A copy of the graph with `prim::Drop` nodes, and those of its nodes that are evaluated where
+    they are used.
+    """
     graph = graph.copy()
     drop_unused(graph.block())
     LastUses().scan_block(graph.block())
@@ -42,7 +47,9 @@ def drop_unused(block: Block) -> None:
 
 
 class LastUses:
-    """Walks backwards: the first reader met is the last one. If it is deeper than the definition, a Drop is put behind it."""
+    """Walks backwards: the first reader met is the last one. If it is deeper than the definition, a
+    Drop is put behind it.
+    """
 
     def __init__(self) -> None:
         self.seen: set[Value] = set()
@@ -68,17 +75,22 @@ class LastUses:
             return
         drop = self.drops.get(owner)
         if drop is None:
-            drop = self.drops[owner] = owner.owningGraph().create("prim::Drop", (), 0).insertAfter(owner)
+            drop = self.drops[owner] = (
+                owner.owningGraph().create("prim::Drop", (), 0).insertAfter(owner)
+            )
         drop.addInput(value)
 
 
 def owner_in_block(node: Node, block: Block) -> Node:
-    """The node of `block` that `node` is, or is inside of. Raises RuntimeError when it is outside."""
+    """The node of `block` that `node` is, or is inside of. Raises RuntimeError when it is
+    outside.
+    """
     while node.owningBlock() is not block:
         outer = node.owningBlock().owningNode()
         if outer is None:
             raise RuntimeError(
-                "a value is used outside the block that defines it; the graph is not well formed (Graph.lint)"
+                "a value is used outside the block that defines it; the graph is not well formed "
+                "(Graph.lint)"
             )
         node = outer
     return node
@@ -87,8 +99,9 @@ def owner_in_block(node: Node, block: Block) -> Node:
 class InlineNodes:
     """Finds the nodes that can be evaluated right where their one result is used.
 
-    Evaluating them there must not change the order in which anything runs. So from every node the inputs are followed backwards,
-    last one first, and at the same time the list of nodes: as long as the two agree, the order is the same.
+    Evaluating them there must not change the order in which anything runs. So from every node the
+    inputs are followed backwards, last one first, and at the same time the list of nodes: as long
+    as the two agree, the order is the same.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -101,7 +114,9 @@ class InlineNodes:
             self.scan_node(node)
 
     def scan_node(self, root: Node) -> Node | None:
-        """The node before all that is evaluated for `root`. A chain may be thousands of nodes long: no recursion along inputs."""
+        """The node before all that is evaluated for `root`. A chain may be thousands of nodes long:
+        no recursion along inputs.
+        """
         if root in self.found:
             return None
         point: Node | None = None

@@ -1,19 +1,22 @@
-"""Bytecode tied together: the interpreter at full speed (`torch/csrc/jit/interpreter.cpp: runImpl` of 1.0.1).
+"""Bytecode tied together: the interpreter at full speed (`torch/csrc/jit/interpreter.cpp: runImpl`
+of 1.0.1).
 
-Most instructions only carry values to the stack and from there into a register. Where they are known beforehand, and they are,
-nothing need be carried: `LOAD 1, LOAD 2, OP aten::mul, STORE 3` is
+Most instructions only carry values to the stack and from there into a register. Where they are
+known beforehand, and they are, nothing need be carried: `LOAD 1, LOAD 2, OP aten::mul, STORE 3` is
 
     registers[3] = mul(registers[1], registers[2])
 
-one *step*, which is the instruction of the talk's `runImpl`: a callback, the registers it reads, the registers it writes. `tie`
-replays the instructions once with a stack of register numbers instead of values, and writes down a step for every operator.
-Constants and what stays on the stack between steps get registers of their own, behind the others. Steps that follow each other
-form a `Block`; a block ends where the bytecode jumps.
+one *step*, which is the instruction of the talk's `runImpl`: a callback, the registers it reads,
+the registers it writes. `tie` replays the instructions once with a stack of register numbers
+instead of values, and writes down a step for every operator. Constants and what stays on the stack
+between steps get registers of their own, behind the others. Steps that follow each other form a
+`Block`; a block ends where the bytecode jumps.
 
-`run_code` is the loop over steps. `Interpreter.step` does the same one instruction at a time, and is what to read first.
+`run_code` is the loop over steps. `Interpreter.step` does the same one instruction at a time, and
+is what to read first.
 
-How the real one differs: 1.0.1's instructions were such steps; today's interpreter runs the bytecode as it is, because a `LOAD`
-costs C++ next to nothing.
+How the real one differs: 1.0.1's instructions were such steps; today's interpreter runs the
+bytecode as it is, because a `LOAD` costs C++ next to nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class Program(NamedTuple):
 
 
 def run_code(code: Code, args: Sequence[Any]) -> Any:
-    """Run `code`; returns its output, a tuple for several, None for none. Raises what the script raises."""
+    """Run `code`; returns its output, a tuple for several, None for none. Raises what the script
+    raises.
+    """
     entry, registers = code.program
     r = registers.copy()
     r[1 : len(args) + 1] = args
@@ -113,7 +118,9 @@ def tie(code: Code) -> Program:
 
 
 class Operand(NamedTuple):
-    """Where an entry of the stack is. `moved`: nobody else reads it. `number`: clearing its register would free nothing."""
+    """Where an entry of the stack is. `moved`: nobody else reads it. `number`: clearing its
+    register would free nothing.
+    """
 
     register: int
     moved: bool
@@ -121,7 +128,9 @@ class Operand(NamedTuple):
 
 
 class Join(NamedTuple):
-    """Where two arms meet: the entries above `base` are brought to the registers `homes`, and `block` goes on."""
+    """Where two arms meet: the entries above `base` are brought to the registers `homes`, and
+    `block` goes on.
+    """
 
     base: int
     homes: tuple[Operand, ...]
@@ -256,24 +265,42 @@ class Tie:
             self.put(GENERAL, function, read, freed, out, pc)
         self.stack += outputs
 
-    def bring(self, entries: Sequence[Operand], homes: Sequence[Operand], pc: int, also_read: int = -1) -> None:
-        """Let the values of `entries` be in `homes`: by making them there in the first place, or by moves, all at once."""
+    def bring(
+        self, entries: Sequence[Operand], homes: Sequence[Operand], pc: int, also_read: int = -1
+    ) -> None:
+        """Let the values of `entries` be in `homes`: by making them there in the first place, or by
+        moves, all at once.
+        """
         moves = [(e, h) for e, h in zip(entries, homes) if e.register != h.register]
         steps = self.block.steps
-        if moves and steps and steps[-1][:3] == (COPY, None, 0) and any(steps[-1][4] == h.register for _, h in moves):
+        if (
+            moves
+            and steps
+            and steps[-1][:3] == (COPY, None, 0)
+            and any(steps[-1][4] == h.register for _, h in moves)
+        ):
             steps.pop()  # cleared just now, and about to be written
         sources = [e.register for e, _ in moves] + [also_read]
         stay = {h.register for h in homes}
         left = []
         for entry, home in moves:
             untouched = (
-                home.register not in sources and sources.count(entry.register) == 1 and entry.register not in stay
+                home.register not in sources
+                and sources.count(entry.register) == 1
+                and entry.register not in stay
             )
             if not (untouched and entry.moved and self.redirect(entry, home.register)):
                 left.append((entry, home))
         targets = {h.register for _, h in left}
         if any(e.register in targets for e, _ in left):
-            self.put(PARALLEL, None, [e.register for e, _ in left], None, [h.register for _, h in left], pc)
+            self.put(
+                PARALLEL,
+                None,
+                [e.register for e, _ in left],
+                None,
+                [h.register for _, h in left],
+                pc,
+            )
             left = [(e, h) for e, h in left if e.moved and not e.number and e.register not in stay]
             for entry, _ in left:
                 self.put(COPY, None, 0, 0, entry.register, pc)
@@ -284,7 +311,9 @@ class Tie:
             self.put(MOVE if clear else COPY, None, entry.register, 0, home.register, pc)
 
     def redirect(self, entry: Operand, home: int) -> bool:
-        """Let the step of this block that makes `entry` write `home` instead, if nothing after it touches either."""
+        """Let the step of this block that makes `entry` write `home` instead, if nothing after it
+        touches either.
+        """
         steps, register = self.block.steps, entry.register
         for i in range(len(steps) - 1, max(-1, len(steps) - 1 - LOOK_BACK), -1):
             kind, function, a, b, out, pc = steps[i]
@@ -313,7 +342,9 @@ class Tie:
         self.block = then
 
     def end_arm(self, pc: int, end: int) -> None:
-        """The first arm is done: its values go where those of the second will go; the second begins with the stack as it was."""
+        """The first arm is done: its values go where those of the second will go; the second begins
+        with the stack as it was.
+        """
         otherwise, stack = self.arms.pop(pc + 1)
         base, count = len(stack), len(self.stack) - len(stack)
         outer = self.joins.setdefault(end, [])
@@ -335,7 +366,9 @@ class Tie:
         return tuple(self.temporary(base + i) for i in range(count))
 
     def join(self, pc: int) -> int:
-        """The second arm is done as well, and those of other Ifs that end here. Returns where to go on."""
+        """The second arm is done as well, and those of other Ifs that end here. Returns where to go
+        on.
+        """
         for join in reversed(self.joins.pop(pc, [])):
             self.bring(self.stack[join.base :], join.homes, pc)
             self.block.exit = JUMP, join.block
@@ -347,14 +380,18 @@ class Tie:
         return pc
 
     def first_turn(self, pc: int, end: int, n: int) -> None:
-        """Begin a loop. The STORE at the start of its body says where the carried values live; it needs not be done itself."""
+        """Begin a loop. The STORE at the start of its body says where the carried values live; it
+        needs not be done itself.
+        """
         base = len(self.stack) - (n + 1)
         entries = self.pop(n + 1)
         counter, limit = self.temporary(base, True), self.temporary(base + 1, True)
         index = self.code.instructions[pc + 1].X
         homes = tuple(self.operand(index + 1 + i) for i in range(n - 2))
         turn = self.turns[pc] = Turn(base, homes, index, Block(), Block())
-        self.begin_turn(turn, entries[2], [*entries[:2], *entries[3:]], [counter, limit, *homes], pc)
+        self.begin_turn(
+            turn, entries[2], [*entries[:2], *entries[3:]], [counter, limit, *homes], pc
+        )
         self.block = turn.body
         self.stack += [counter, limit]
 
@@ -371,7 +408,12 @@ class Tie:
         self.stack += turn.homes
 
     def begin_turn(
-        self, turn: Turn, condition: Operand, entries: Sequence[Operand], homes: Sequence[Operand], pc: int
+        self,
+        turn: Turn,
+        condition: Operand,
+        entries: Sequence[Operand],
+        homes: Sequence[Operand],
+        pc: int,
     ) -> None:
         if any(h.register == condition.register for h in homes):
             aside = self.temporary(turn.base + 2, True)
@@ -379,4 +421,12 @@ class Tie:
             condition = aside
         self.bring(entries, homes, pc, also_read=condition.register)
         counter, limit = (self.first_temporary + turn.base + i for i in range(2))
-        self.block.exit = LOOP, counter, limit, condition.register, turn.counter, turn.body, turn.after
+        self.block.exit = (
+            LOOP,
+            counter,
+            limit,
+            condition.register,
+            turn.counter,
+            turn.body,
+            turn.after,
+        )

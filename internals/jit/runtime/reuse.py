@@ -1,16 +1,19 @@
 """A sum written over one of its addends, when nobody will look at that again.
 
-In `y = y + x` the old y is garbage as soon as the sum exists. If it is this script's alone, the sum may as well be written into
-it: no memory is asked for, no tensor is made, none is freed, which for small tensors is most of the work. numpy does the same
-with the intermediate results of `a + b + c` ("temporary elision").
+In `y = y + x` the old y is garbage as soon as the sum exists. If it is this script's alone, the sum
+may as well be written into it: no memory is asked for, no tensor is made, none is freed, which for
+small tensors is most of the work. numpy does the same with the intermediate results of `a + b + c`
+("temporary elision").
 
-Whether somebody else has the tensor cannot be read off the graph. It may be an argument, the caller's; or an element of a list;
-or share its memory with a view. But then somebody holds a reference to it, or to its storage, and Python counts those. So the
-graph says that the value is used for the last time, the counts say that it is nobody else's, and everything unusual (memory
-that was borrowed from numpy, a version counter, gradients to be recorded, somebody watching the allocator) takes the ordinary
-way.
+Whether somebody else has the tensor cannot be read off the graph. It may be an argument, the
+caller's; or an element of a list; or share its memory with a view. But then somebody holds a
+reference to it, or to its storage, and Python counts those. So the graph says that the value is
+used for the last time, the counts say that it is nobody else's, and everything unusual (memory that
+was borrowed from numpy, a version counter, gradients to be recorded, somebody watching the
+allocator) takes the ordinary way.
 
-How the real one differs: the JIT never does this; the fuser goes further, and never makes the intermediate tensors at all.
+How the real one differs: the JIT never does this; the fuser goes further, and never makes the
+intermediate tensors at all.
 """
 
 from __future__ import annotations
@@ -27,11 +30,14 @@ from internals.core.allocator import drop_reference
 from internals.core.hot import hot
 
 Function = Callable[[Any, Any], Any]
-_float_errors = (RuntimeWarning, FloatingPointError)  # raised, if the user wants that, when the result is complete
+# raised, if the user wants that, when the result is complete
+_float_errors = (RuntimeWarning, FloatingPointError)
 
 
 def reusing(function: Function, loop: Any, second: bool = False) -> Function:
-    """`function` of two tensors, which may write the result over the first (or the second), by numpy's `loop`."""
+    """`function` of two tensors, which may write the result over the first (or the second), by
+    numpy's `loop`.
+    """
 
     def call(a: Any, b: Any) -> Any:
         if a.__class__ is Tensor and getrefcount(a) == ALONE and not hot.off:
@@ -79,7 +85,9 @@ def reusing(function: Function, loop: Any, second: bool = False) -> Function:
 
 
 def count_alone() -> int:
-    """How many references a function sees of what its caller holds in one variable: that one, its own, `getrefcount`'s."""
+    """How many references a function sees of what its caller holds in one variable: that one, its
+    own, `getrefcount`'s.
+    """
 
     def see(thing: object) -> int:
         return getrefcount(thing)
@@ -103,6 +111,10 @@ class _Holder:
 
 
 ALONE, HELD_ALONE = count_alone(), count_held()
-LOOPS = {"+": (operator.add, np.add), "-": (operator.sub, np.subtract), "*": (operator.mul, np.multiply)}
+LOOPS = {
+    "+": (operator.add, np.add),
+    "-": (operator.sub, np.subtract),
+    "*": (operator.mul, np.multiply),
+}
 INTO_FIRST = {symbol: reusing(*functions) for symbol, functions in LOOPS.items()}
 INTO_SECOND = {symbol: reusing(*functions, second=True) for symbol, functions in LOOPS.items()}

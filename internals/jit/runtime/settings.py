@@ -2,7 +2,8 @@
 (`getGraphExecutorOptimize` of `torch/csrc/jit/runtime/graph_executor.cpp`).
 
     with jit.executor("interpreter"): fn(x)            # bytecode instead of emitted Python
-    with jit.optimized_execution(False): fn(x)         # one plan for all arguments, only the passes that are needed to run
+    with jit.optimized_execution(False): fn(x)         # one plan for all arguments, only the passes
+                                                       # that are needed to run
 
 How the real one differs: there is one executor, and `optimized_execution` is the thread's as well.
 """
@@ -22,7 +23,9 @@ class Settings(threading.local):
 
 
 class Changed:
-    """`changed.threads` counts the threads with settings other than the usual: while it is 0, nobody needs to ask."""
+    """`changed.threads` counts the threads with settings other than the usual: while it is 0,
+    nobody needs to ask.
+    """
 
     __slots__ = ("threads",)
 
@@ -37,7 +40,9 @@ _lock = threading.Lock()
 
 @contextmanager
 def executor(name: str) -> Iterator[None]:
-    """Inside, this thread runs compiled functions with the executor `name`: "emitted" (the default) or "interpreter"."""
+    """Inside, this thread runs compiled functions with the executor `name`: "emitted" (the default)
+    or "interpreter".
+    """
     if name not in EXECUTORS:
         raise ValueError(f"executor is one of {', '.join(EXECUTORS)}, not {name!r}")
     before, settings.executor = settings.executor, name

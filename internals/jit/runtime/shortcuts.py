@@ -1,16 +1,17 @@
 """Nodes that are a single operator of Python: `x + y` instead of `add_Tensor(x, y, 1)`.
 
-The result is the same and the way shorter: two tensors that are added find the fast lane of `Tensor.__add__`, two numbers are one
-instruction of the Python interpreter. Both executors use this table.
+The result is the same and the way shorter: two tensors that are added find the fast lane of
+`Tensor.__add__`, two numbers are one instruction of the Python interpreter. Both executors use this
+table.
 
-| operator                                  | becomes   | if                                             |
-|-------------------------------------------|-----------|------------------------------------------------|
-| `add`, `sub` of tensors, or a number      | `+ -`     | the factor `alpha` is the constant 1           |
-| `mul`, `div` of tensors, or a number      | `* /`     |                                                |
-| `add sub mul` of floats, comparisons      | as written | what is compared is of one type               |
-| `add sub mul` of ints                     | `+ - *`   | it cannot overflow (`int_overflow.py`)         |
-| `floordiv`, `remainder` of ints           | `// %`    | the divisor is a constant above 0              |
-| `not`, `is`, `and`, `or` of bools         | as written |                                               |
+| operator                             | becomes    | if                                     |
+|--------------------------------------|------------|----------------------------------------|
+| `add`, `sub` of tensors, or a number | `+ -`      | the factor `alpha` is the constant 1   |
+| `mul`, `div` of tensors, or a number | `* /`      |                                        |
+| `add sub mul` of floats, comparisons | as written | what is compared is of one type        |
+| `add sub mul` of ints                | `+ - *`    | it cannot overflow (`int_overflow.py`) |
+| `floordiv`, `remainder` of ints      | `// %`     | the divisor is a constant above 0      |
+| `not`, `is`, `and`, `or` of bools    | as written |                                        |
 
 How the real one differs: there the call of an operator costs the same whatever it is.
 """
@@ -30,8 +31,8 @@ from .reuse import INTO_FIRST, INTO_SECOND
 class Shortcut(NamedTuple):
     """`symbol` between (or before) the inputs; `function` does the same to their values.
 
-    scalar: it is arithmetic of numbers. into_first, into_second: what to call instead if the first or second input, a tensor, is
-    not used any more (`reuse.py`).
+    scalar: it is arithmetic of numbers. into_first, into_second: what to call instead if the first
+    or second input, a tensor, is not used any more (`reuse.py`).
     """
 
     symbol: str
@@ -43,16 +44,17 @@ class Shortcut(NamedTuple):
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "is": operator.is_, "is not": operator.is_not, "and": operator.and_, "or": operator.or_, "not": operator.not_,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "is": operator.is_,
+    "is not": operator.is_not, "and": operator.and_, "or": operator.or_, "not": operator.not_,
 }  # fmt: skip
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 DIVISIONS = {"floordiv": "//", "remainder": "%"}
 LOGIC = {
-    "aten::__and__.bool": "and", "aten::__or__.bool": "or", "aten::__not__": "not", "aten::__is__": "is",
-    "aten::__isnot__": "is not",
+    "aten::__and__.bool": "and", "aten::__or__.bool": "or", "aten::__not__": "not",
+    "aten::__is__": "is", "aten::__isnot__": "is not",
 }  # fmt: skip
 IDENTITY = ("aten::__is__", "aten::__isnot__")  # Python warns of `1 is None`
 FLOATS = ("float", "int_float", "float_int")
@@ -73,7 +75,9 @@ def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
         return scalar(node, ARITHMETIC[symbol])
     if overload in ("float", "int", "bool") and symbol in COMPARISONS:
         return scalar(node, COMPARISONS[symbol])
-    if overload == "int" and (node in plain or (symbol in DIVISIONS and positive_constant(node.input(1)))):
+    if overload == "int" and (
+        node in plain or (symbol in DIVISIONS and positive_constant(node.input(1)))
+    ):
         return scalar(node, {**ARITHMETIC, **DIVISIONS}[symbol])
     return None
 

@@ -21,6 +21,6 @@ from .traced_module import TopLevelTracedModule, TracedModule
 from .warnings import TracerWarning
 
 __all__ = [
-    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "TracingState", "get_tracing_state",
-    "is_tracing", "script_if_tracing", "trace", "trace_module",
+    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "TracingState",
+    "get_tracing_state", "is_tracing", "script_if_tracing", "trace", "trace_module",
 ]  # fmt: skip

@@ -7,11 +7,11 @@
     traced.graph                # what f did
     traced(a, b)                # does it again, with other tensors
 
-A function becomes a `ScriptFunction`, a module a `TopLevelTracedModule`. Either is checked at once: it is traced a second
-time, and run beside the original (`check.py`).
+A function becomes a `ScriptFunction`, a module a `TopLevelTracedModule`. Either is checked at once:
+it is traced a second time, and run beside the original (`check.py`).
 
-How the real one differs: it warns that tracing is deprecated in favour of `torch.compile` and `torch.export`, which are not here;
-and `trace` there has arguments for where compiled code is kept.
+How the real one differs: it warns that tracing is deprecated in favour of `torch.compile` and
+`torch.export`, which are not here; and `trace` there has arguments for where compiled code is kept.
 """
 
 from __future__ import annotations
@@ -50,22 +50,25 @@ def trace(
     *,
     example_kwarg_inputs: dict[str, Any] | None = None,
 ) -> Any:
-    """Run a function or module on example inputs and return what it did, as a `ScriptFunction` or `TopLevelTracedModule`.
+    """Run a function or module on example inputs and return what it did, as a `ScriptFunction` or
+    `TopLevelTracedModule`.
 
-    `example_inputs` is a tensor or a tuple of arguments: tensors, and (nested) tuples, lists and dicts of them;
-    `example_kwarg_inputs` takes them by name instead. With `check_trace` the trace is checked on `check_inputs`, a list of
-    arguments, or on the example inputs again; outputs may differ by a relative `check_tolerance`. `strict=False` allows lists and
-    dicts as outputs.
+    `example_inputs` is a tensor or a tuple of arguments: tensors, and (nested) tuples, lists and
+    dicts of them; `example_kwarg_inputs` takes them by name instead. With `check_trace` the trace
+    is checked on `check_inputs`, a list of arguments, or on the example inputs again; outputs may
+    differ by a relative `check_tolerance`. `strict=False` allows lists and dicts as outputs.
 
-    Branches and loops are not recorded, only what was done in this run. Raises RuntimeError for inputs and outputs that cannot be
-    traced, TracingCheckError when a second trace differs. With the environment variable PYTORCH_JIT=0 it returns `func`.
+    Branches and loops are not recorded, only what was done in this run. Raises RuntimeError for
+    inputs and outputs that cannot be traced, TracingCheckError when a second trace differs. With
+    the environment variable PYTORCH_JIT=0 it returns `func`.
     """
     if not _script.enabled:
         return func
     warn_if_optimize(optimize)
     if isinstance(func, ScriptModule):
         warnings.warn(
-            "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
+            "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the "
+            "object as is.",
             stacklevel=2,
         )
         return func
@@ -87,11 +90,18 @@ def trace(
             **options,  # type: ignore[arg-type]
         )
     if isinstance(owner, Module):
-        raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
-    inputs = example_kwarg_inputs if example_kwarg_inputs is not None else _as_arguments(example_inputs)
+        raise AttributeError(
+            "trace doesn't support compiling individual module's functions.\nPlease use "
+            "trace_module"
+        )
+    inputs = (
+        example_kwarg_inputs if example_kwarg_inputs is not None else _as_arguments(example_inputs)
+    )
     traced = trace_function(func, inputs, strict, _force_outplace)
     if check_trace:
-        again = functools.partial(trace_function, func, strict=strict, force_outplace=_force_outplace)
+        again = functools.partial(
+            trace_function, func, strict=strict, force_outplace=_force_outplace
+        )
         for given in [inputs] if check_inputs is None else check_inputs:
             run_checks(_as_check_arguments(given), func, traced, again, check_tolerance)
     return traced
@@ -104,7 +114,9 @@ def trace_function(
     names = argument_names(func)
     by_name = isinstance(inputs, dict)
     if by_name:
-        inputs = {n: inputs[n] for n in names if n in inputs} if set(inputs) <= set(names) else inputs
+        inputs = (
+            {n: inputs[n] for n in names if n in inputs} if set(inputs) <= set(names) else inputs
+        )
     graph = record_function(
         func,
         list(inputs.values()) if by_name else inputs,
@@ -130,7 +142,8 @@ def trace_module(
     *,
     example_inputs_is_kwarg: bool = False,
 ) -> Any:
-    """Trace several methods of a module, `{"forward": example_inputs, "other": ...}`, into one `TopLevelTracedModule`.
+    """Trace several methods of a module, `{"forward": example_inputs, "other": ...}`, into one
+    `TopLevelTracedModule`.
 
     Raises AttributeError when `mod` is no module or `inputs` no dict; otherwise as `trace` does.
     """
@@ -143,9 +156,12 @@ def trace_module(
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     traced = traced_module(mod, _module_class or TopLevelTracedModule)
     for name, given in inputs.items():
-        kept = traced.__dict__.setdefault("_traced_inputs", {})  # what `save` writes as `traced_inputs.pkl`
+        # what `save` writes as `traced_inputs.pkl`
+        kept = traced.__dict__.setdefault("_traced_inputs", {})
         kept[name] = list(given.values() if example_inputs_is_kwarg else make_tuple(given))
-        method = trace_method(mod, traced, name, given, strict, _force_outplace, example_inputs_is_kwarg)
+        method = trace_method(
+            mod, traced, name, given, strict, _force_outplace, example_inputs_is_kwarg
+        )
         if not check_trace:
             continue
         original = mod if name == "forward" else getattr(mod, name)
@@ -159,7 +175,13 @@ def trace_module(
 
 
 def trace_method(
-    mod: Module, traced: Any, name: str, inputs: Any, strict: bool, force_outplace: bool, by_name: bool
+    mod: Module,
+    traced: Any,
+    name: str,
+    inputs: Any,
+    strict: bool,
+    force_outplace: bool,
+    by_name: bool,
 ) -> Any:
     """Trace one method of `mod` and add it to `traced`; returns it, bound."""
     function = mod if name == "forward" else getattr(mod, name)
@@ -169,7 +191,8 @@ def trace_method(
             if key not in names:
                 valid = "[" + ",".join(names) + "]"
                 raise NameError(
-                    f"'{key}' is not in forward() method's arguments,\n                         valid arguments name are {valid}"
+                    f"'{key}' is not in forward() method's arguments,\n                         "
+                    f"valid arguments name are {valid}"
                 )
     inputs = {n: inputs[n] for n in names if n in inputs} if by_name else make_tuple(inputs)
     type = traced._jit_type
@@ -184,22 +207,41 @@ def trace_method(
         scopes=dict(_scopes(mod, "__module")),
     )
     full = f"{type.qualified_name}.{name}"
-    type.addMethod(name, ScriptFunction(name, graph, qualified_name=full, python_function=function, is_method=True))
+    type.addMethod(
+        name,
+        ScriptFunction(name, graph, qualified_name=full, python_function=function, is_method=True),
+    )
     return traced._method(name)
 
 
 def _trace_again(
-    mod: Module, all_inputs: dict[str, Any], name: str, strict: bool, outplace: bool, by_name: bool, inputs: Any
+    mod: Module,
+    all_inputs: dict[str, Any],
+    name: str,
+    strict: bool,
+    outplace: bool,
+    by_name: bool,
+    inputs: Any,
 ) -> Any:
     """The method `name` of a second trace of the whole module, on `inputs`."""
     traced = traced_module(mod)
     for method, given in all_inputs.items():
-        trace_method(mod, traced, method, inputs if method == name else clone_inputs(given), strict, outplace, by_name)
+        trace_method(
+            mod,
+            traced,
+            method,
+            inputs if method == name else clone_inputs(given),
+            strict,
+            outplace,
+            by_name,
+        )
     return traced._method(name)
 
 
 def _scopes(parent: Module, prefix: str) -> Iterator[tuple[Any, str]]:
-    """Every submodule and its scope: `__module.seq.0`. One that is there twice comes twice; the last of its places counts."""
+    """Every submodule and its scope: `__module.seq.0`. One that is there twice comes twice; the
+    last of its places counts.
+    """
     for name, child in parent.named_children():
         yield child, f"{prefix}.{name}"
         yield from _scopes(child, f"{prefix}.{name}")
@@ -229,14 +271,17 @@ def _as_check_arguments(given: Any) -> Any:
 def warn_if_optimize(optimize: Any) -> None:
     if optimize is not None:
         warnings.warn(
-            "`optimize` is deprecated and has no effect. Use `with torch.jit.optimized_execution()` instead",
+            "`optimize` is deprecated and has no effect. Use `with "
+            "torch.jit.optimized_execution()` instead",
             FutureWarning,
             stacklevel=3,
         )
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: inside a trace, compile `fn` and record a call of it; otherwise run it as it is."""
+    """Decorator: inside a trace, compile `fn` and record a call of it; otherwise run it as it
+    is.
+    """
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -1,13 +1,17 @@
-"""Is the trace true? It is made a second time, and run beside the function (`_check_trace` in `torch/jit/_trace.py`).
+"""Is the trace true? It is made a second time, and run beside the function (`_check_trace` in
+`torch/jit/_trace.py`).
 
-    traced(inputs)  =  function(inputs)         else a warning: "Output nr 1. of the traced function does not match ..."
-    traced(inputs)  =  second trace(inputs)     else a warning
+    traced(inputs)  =  function(inputs)            else a warning: "Output nr 1. of the traced
+                                                   function does not match ..."
+    traced(inputs)  =  second trace(inputs)        else a warning
     graph           =  graph of the second trace   else TracingCheckError, with the difference
 
-A function with a branch, checked on inputs that take the other way, is found out. One with dropout is found out, too, though
-its trace is right: the two runs throw different coins. The warning then lists the nodes that do.
+A function with a branch, checked on inputs that take the other way, is found out. One with dropout
+is found out, too, though its trace is right: the two runs throw different coins. The warning then
+lists the nodes that do.
 
-How the real one differs: outputs that are quantized, nested or on other devices are converted first.
+How the real one differs: outputs that are quantized, nested or on other devices are converted
+first.
 """
 
 from __future__ import annotations
@@ -34,25 +38,37 @@ class TracingCheckError(Exception):
     """The second trace of a function differs from the first. `message` tells how."""
 
     def __init__(
-        self, graph_diff_error: str | None, tensor_compare_error: str | None, extra_msg: str | None = None
+        self,
+        graph_diff_error: str | None,
+        tensor_compare_error: str | None,
+        extra_msg: str | None = None,
     ) -> None:
         self.message = "Tracing failed sanity checks!\n"
         if extra_msg is not None:
             self.message += extra_msg + "\n"
         if graph_diff_error is not None:
-            self.message += "ERROR: Graphs differed across invocations!\n" + indent(graph_diff_error) + "\n"
+            self.message += (
+                "ERROR: Graphs differed across invocations!\n" + indent(graph_diff_error) + "\n"
+            )
         if tensor_compare_error is not None:
             self.message += (
-                "ERROR: Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer "
-                "has encountered untraceable code.\n" + indent(tensor_compare_error) + "\n"
+                "ERROR: Tensor-valued Constant nodes "
+                "differed in value across invocations. This "
+                "often indicates that the tracer has "
+                "encountered untraceable code.\n" + indent(tensor_compare_error) + "\n"
             )
         super().__init__(self.message)
 
 
 def check_trace(
-    inputs: Any, function: Callable[..., Any], traced: Any, trace_again: Callable[[Any], Any], tolerance: float
+    inputs: Any,
+    function: Callable[..., Any],
+    traced: Any,
+    trace_again: Callable[[Any], Any],
+    tolerance: float,
 ) -> None:
-    """Compare `traced` with `function` and with `trace_again(inputs)`. `inputs` is a tuple, or a dict of keyword arguments.
+    """Compare `traced` with `function` and with `trace_again(inputs)`. `inputs` is a tuple, or a
+    dict of keyword arguments.
 
     Gives a TracerWarning for outputs that differ, raises TracingCheckError for graphs that do.
     """
@@ -61,7 +77,9 @@ def check_trace(
         outputs = check.run(traced, inputs, "trace")
         wanted = check.run(function, inputs, "Python function")
         if check.compare(outputs, wanted, "Python function"):
-            check.compare(outputs, check.run(check.again, inputs, "repeated trace"), "repeated trace")
+            check.compare(
+                outputs, check.run(check.again, inputs, "repeated trace"), "repeated trace"
+            )
         differences = check.graph_differences()
         if any(d is not None for d in differences):
             raise TracingCheckError(*differences)
@@ -81,7 +99,8 @@ class _Check:
             result = function(**given) if isinstance(given, dict) else function(*given)
         except Exception as error:
             message = (
-                f"encountered an exception while running the {what} with test inputs.\nException:\n{indent(str(error))}"
+                f"encountered an exception while running the {what} with test "
+                f"inputs.\nException:\n{indent(str(error))}"
             )
             raise TracingCheckError(*self.graph_differences(), extra_msg=message) from error
         results = result if isinstance(result, tuple) else (result,)
@@ -97,8 +116,8 @@ class _Check:
             except AssertionError as error:
                 self.warn_if_nondeterministic()
                 self.warn(
-                    f"Output nr {i + 1}. of the traced function does not match the corresponding output of the {what}. Detailed "
-                    f"error:\n{error}"
+                    f"Output nr {i + 1}. of the traced function does not match the corresponding "
+                    f"output of the {what}. Detailed error:\n{error}"
                 )
                 all_ok = False
         return all_ok
@@ -110,10 +129,13 @@ class _Check:
         nodes = [n for n in self.traced.graph.nodes() if n.isNondeterministic()]
         if nodes:
             self.warn(
-                "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n"
+                "Trace had nondeterministic nodes. Did you forget call .eval() on your model? "
+                "Nodes:\n"
                 + "\n".join([indent(str(n)) for n in nodes][:20])
-                + "\nThis may cause errors in trace checking. To disable trace checking, pass check_trace=False to "
-                "torch.jit.trace()"
+                + (
+                    "\nThis may cause errors in trace checking. To disable trace checking, pass "
+                    "check_trace=False to torch.jit.trace()"
+                )
             )
 
     @staticmethod
@@ -128,7 +150,9 @@ class _Check:
 
 
 def canonical(graph: Graph) -> Graph:
-    """A copy with values numbered in order, calls inlined, and nothing known of tensors but that they are."""
+    """A copy with values numbered in order, calls inlined, and nothing known of tensors but that
+    they are.
+    """
     copy = canonicalized(graph)
     inline(copy)
     erase_shape_information(copy)
@@ -147,7 +171,11 @@ def _graph_difference(first: Graph, second: Graph) -> str | None:
     for n, m in zip(first.nodes(), second.nodes()):
         if str(n) == str(m):
             continue
-        text += "First diverging operator:\nNode diff:\n" + indent("".join(_ndiff(str(n), str(m)))) + "\n"
+        text += (
+            "First diverging operator:\nNode diff:\n"
+            + indent("".join(_ndiff(str(n), str(m))))
+            + "\n"
+        )
         text += _location("Trace source location:\n", n) + _location("Check source location:\n", m)
         break
     return text
@@ -157,7 +185,9 @@ def _constant_difference(first: Graph, second: Graph) -> str | None:
     for n, m in zip(first.nodes(), second.nodes()):
         if n.kind() != m.kind():
             return None
-        if n.kind() != "prim::Constant" or not (n.hasAttribute("value") and m.hasAttribute("value")):
+        if n.kind() != "prim::Constant" or not (
+            n.hasAttribute("value") and m.hasAttribute("value")
+        ):
             continue
         if n.kindOf("value") != "t" or m.kindOf("value") != "t":
             continue
@@ -165,7 +195,14 @@ def _constant_difference(first: Graph, second: Graph) -> str | None:
             assert_close(n.t("value"), m.t("value"))
         except (RuntimeError, AssertionError) as error:
             where = _location("Source Location:\n", n)
-            return "Node:\n" + indent(str(n)) + "\n" + where + "Comparison exception: " + indent(str(error))
+            return (
+                "Node:\n"
+                + indent(str(n))
+                + "\n"
+                + where
+                + "Comparison exception: "
+                + indent(str(error))
+            )
     return None
 
 

@@ -1,7 +1,7 @@
 """Are two tensors close, and if not, where and by how much (`torch/testing/_comparison.py`).
 
-How the real one differs: `torch.testing.assert_close` also takes numbers, sequences and mappings; here the checker of traces only
-needs tensors.
+How the real one differs: `torch.testing.assert_close` also takes numbers, sequences and mappings;
+here the checker of traces only needs tensors.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from internals.core.tensor_impl import host_array
 
 # dtype: relative, absolute
 TOLERANCES = {
-    dt.float16: (1e-3, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7), dt.complex64: (1.3e-6, 1e-5),
-    dt.complex128: (1e-7, 1e-7),
+    dt.float16: (1e-3, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7),
+    dt.complex64: (1.3e-6, 1e-5), dt.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 
 
 def default_tolerances(*tensors: Any) -> tuple[float, float]:
-    """The largest relative and absolute tolerance that the dtypes of the tensors have; 0 for integers and bools."""
+    """The largest relative and absolute tolerance that the dtypes of the tensors have; 0 for
+    integers and bools.
+    """
     pairs = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in tensors]
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None) -> None:
-    """Raises AssertionError unless shapes and dtypes are equal and |actual - expected| <= atol + rtol * |expected|.
+def assert_close(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None
+) -> None:
+    """Raises AssertionError unless shapes and dtypes are equal and |actual - expected| <= atol +
+    rtol * |expected|.
 
     NaN equals NaN.
     """
@@ -63,8 +68,12 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
     a, b, equal = host_array(actual), host_array(expected), host_array(matches)
     with np.errstate(all="ignore"):
         absolute = np.where(equal, 0, abs(a - b))
-        relative = np.where(equal, 0, (absolute / abs(b)).astype(a.dtype if a.dtype.kind in "fc" else np.float32))
-    text = f"{_head('Tensor-likes', rtol, atol)}Mismatched elements: {wrong} / {n} ({wrong / n:.1%})\n"
+        relative = np.where(
+            equal, 0, (absolute / abs(b)).astype(a.dtype if a.dtype.kind in "fc" else np.float32)
+        )
+    text = (
+        f"{_head('Tensor-likes', rtol, atol)}Mismatched elements: {wrong} / {n} ({wrong / n:.1%})\n"
+    )
     return text + "\n".join(
         f"Greatest {name} difference: {_greatest(d)}{_allowed(t, rtol, atol)}"
         for name, d, t in (("absolute", absolute, atol), ("relative", relative, rtol))

@@ -1,15 +1,22 @@
-"""From one long recording to a tree of methods (`torch/csrc/jit/passes/fixup_trace_scope_blocks.cpp`).
+"""From one long recording to a tree of methods
+(`torch/csrc/jit/passes/fixup_trace_scope_blocks.cpp`).
 
-While a module is traced, each call of a submodule opens a block, `prim::TracedModuleForward[scope="__module.fc"]`, and
-parameters are `prim::TracedAttr[scope="__module.fc.weight"]` at the top. In four steps the blocks become methods `forward` of
-the submodules:
+While a module is traced, each call of a submodule opens a block,
+`prim::TracedModuleForward[scope="__module.fc"]`, and parameters are
+`prim::TracedAttr[scope="__module.fc.weight"]` at the top. In four steps the blocks become methods
+`forward` of the submodules:
 
-| step | before | after |
-|------|--------|-------|
-| attributes | `%TracedAttr` is used in the block | `prim::GetAttr[name="weight"](%self)`, in the block, `self` its input |
-| results | a value of the block is used behind it | it is an output of the block and its node |
-| lambda lifting | a value from outside is used in the block | it is an input of the block |
-| calls | the node with its block | `prim::CallMethod[name="forward"](%fc, %x)`; the second call of `fc` is of `forward1` |
+| step           | before                                 | after                                  |
+|----------------|----------------------------------------|----------------------------------------|
+| attributes     | `%TracedAttr` is used in the block     | `prim::GetAttr[name="weight"](%self)`, |
+|                |                                        | in the block, `self` its input         |
+| results        | a value of the block is used behind it | it is an output of the block and its   |
+|                |                                        | node                                   |
+| lambda lifting | a value from outside is used in the    | it is an input of the block            |
+|                | block                                  |                                        |
+| calls          | the node with its block                | `prim::CallMethod[name="forward"](%fc, |
+|                |                                        | %x)`; the second call of `fc` is of    |
+|                |                                        | `forward1`                             |
 
 A traced function that calls modules has nobody to own such methods: its blocks are inlined.
 
@@ -31,7 +38,9 @@ FORWARD = "prim::TracedModuleForward"
 
 
 def fixup_scopes(graph: Graph, module: Any = None) -> None:
-    """Turn the blocks of submodules into methods of `module`'s submodules; without a module, inline them."""
+    """Turn the blocks of submodules into methods of `module`'s submodules; without a module, inline
+    them.
+    """
     if module is not None:
         attributes_to_getattrs(graph)
     _Dominance().run(graph.block())
@@ -93,7 +102,9 @@ def _blocks_around(block: Block) -> list[Block]:
 
 
 def _one_result_each(block: Block) -> None:
-    """A method returns one value: several outputs become a tuple that the caller unpacks, none becomes None."""
+    """A method returns one value: several outputs become a tuple that the caller unpacks, none
+    becomes None.
+    """
     graph = block.owningGraph()
     for node in block.nodes():
         if node.kind() != FORWARD:
@@ -121,7 +132,9 @@ def _one_result_each(block: Block) -> None:
 
 
 def _lift(block: Block) -> None:
-    """Turn the block of every submodule into a graph, innermost first; values from outside become its inputs."""
+    """Turn the block of every submodule into a graph, innermost first; values from outside become
+    its inputs.
+    """
     for node in block.nodes():
         if node.kind() == FORWARD:
             _lift(node.blocks()[0])
@@ -130,7 +143,9 @@ def _lift(block: Block) -> None:
 
 
 def _as_graph(node: Node) -> Graph:
-    """A graph with a copy of the node's block. What it takes from outside is added to the inputs of both."""
+    """A graph with a copy of the node's block. What it takes from outside is added to the inputs of
+    both.
+    """
     graph = Graph()
     outside: dict[Value, Value] = {}
 

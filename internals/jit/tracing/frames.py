@@ -1,11 +1,14 @@
-"""Which Python code is running under the trace: for the names of values, the places of nodes, and warnings.
+"""Which Python code is running under the trace: for the names of values, the places of nodes, and
+warnings.
 
-PyTorch's tracer looks at the Python stack, and of PyTorch itself only what is written in Python is on it. Here everything is
-Python, so the frames that would be C++ over there (operators, the argument parser, indexing, the recorder) are passed over.
-What is left is the user's code, `nn`, `models`, and the few functions of tensors that PyTorch, too, has in Python.
+PyTorch's tracer looks at the Python stack, and of PyTorch itself only what is written in Python is
+on it. Here everything is Python, so the frames that would be C++ over there (operators, the
+argument parser, indexing, the recorder) are passed over. What is left is the user's code, `nn`,
+`models`, and the few functions of tensors that PyTorch, too, has in Python.
 
-The counterparts are `pythonCallstack` and `getPythonInterpreterSourceRange` in `torch/csrc/jit/python/python_tracer.cpp`, and
-`_create_interpreter_name_lookup_fn` in `torch/jit/_trace.py`.
+The counterparts are `pythonCallstack` and `getPythonInterpreterSourceRange` in
+`torch/csrc/jit/python/python_tracer.cpp`, and `_create_interpreter_name_lookup_fn` in
+`torch/jit/_trace.py`.
 
 How the real one differs: it need not choose.
 """
@@ -20,14 +23,20 @@ from typing import Any
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import Frame, StackRange
 
-_PYTHON_THERE = ("internals.nn", "internals.models", "internals.jit.tracing.api", "internals.jit.tracing.check")
+_PYTHON_THERE = (
+    "internals.nn",
+    "internals.models",
+    "internals.jit.tracing.api",
+    "internals.jit.tracing.check",
+)
 _SOME_PYTHON = (
-    "internals._tensor", "internals._tensor.operators", "internals.functional", "internals.functional.linalg",
-    "internals.functional.signal", "internals.autograd.function",
+    "internals._tensor", "internals._tensor.operators", "internals.functional",
+    "internals.functional.linalg", "internals.functional.signal", "internals.autograd.function",
 )  # fmt: skip
 _PYTHON_FUNCTIONS = frozenset(
-    "__rsub__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __iter__ __len__ __reversed__ __contains__ apply split norm einsum "
-    "meshgrid tensordot cdist cartesian_prod block_diag broadcast_tensors atleast_1d atleast_2d atleast_3d unflatten stft".split()
+    "__rsub__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __iter__ __len__ __reversed__ "
+    "__contains__ apply split norm einsum meshgrid tensordot cdist cartesian_prod "
+    "block_diag broadcast_tensors atleast_1d atleast_2d atleast_3d unflatten stft".split()
 )
 
 
@@ -53,7 +62,9 @@ def python_frames() -> Iterator[FrameType]:
 
 
 def is_called_by(method: str) -> bool:
-    """Whether the operator being recorded was called by this method of our own, such as `__and__`."""
+    """Whether the operator being recorded was called by this method of our own, such as
+    `__and__`.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_python_there(frame):
         if frame.f_code.co_name == method:
@@ -75,11 +86,15 @@ def asked_by_python() -> bool:
 
 
 def source_location() -> StackRange:
-    return StackRange(tuple(Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in python_frames()))
+    return StackRange(
+        tuple(Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in python_frames())
+    )
 
 
 def name_of(tensor: Any) -> str:
-    """The name of the local variable of the innermost function that is this very tensor; "" if there is none, or it is `self`."""
+    """The name of the local variable of the innermost function that is this very tensor; "" if
+    there is none, or it is `self`.
+    """
     for name, value in innermost().f_locals.items():
         if value is tensor and isinstance(value, TensorImpl):
             return name if name != "self" else ""

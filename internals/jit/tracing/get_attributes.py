@@ -1,12 +1,14 @@
-"""Parameters of traced modules, fetched where they are used (`ConvertTracedAttrReferences` in `fixup_trace_scope_blocks.cpp`).
+"""Parameters of traced modules, fetched where they are used (`ConvertTracedAttrReferences` in
+`fixup_trace_scope_blocks.cpp`).
 
-In the recording a parameter is `prim::TracedAttr[scope="__module.seq.0.weight"]` at the top of the graph, whoever uses it. In
-a block whose scope is `__module.seq` it becomes the chain that leads there from the block's own `self`:
+In the recording a parameter is `prim::TracedAttr[scope="__module.seq.0.weight"]` at the top of the
+graph, whoever uses it. In a block whose scope is `__module.seq` it becomes the chain that leads
+there from the block's own `self`:
 
     %_0 = prim::GetAttr[name="0"](%self);  %weight = prim::GetAttr[name="weight"](%_0)
 
-A module that uses a parameter of another one (a weight that two layers share) cannot reach it from its `self`: the value
-becomes an input of its block, and the block around fetches it.
+A module that uses a parameter of another one (a weight that two layers share) cannot reach it from
+its `self`: the value becomes an input of its block, and the block around fetches it.
 
 How the real one differs: not at all, in what comes out.
 """
@@ -21,7 +23,9 @@ FORWARD, ATTRIBUTE = "prim::TracedModuleForward", "prim::TracedAttr"
 
 
 def attributes_to_getattrs(graph: Graph) -> None:
-    """Replace every `prim::TracedAttr` by `prim::GetAttr`s. The graph's first input is the module."""
+    """Replace every `prim::TracedAttr` by `prim::GetAttr`s. The graph's first input is the
+    module.
+    """
     attributes = {n.s("scope"): n.output() for n in graph.nodes() if n.kind() == ATTRIBUTE}
     _add_self(graph.block(), attributes)
     _convert(graph.block(), "__module", graph.inputs()[0])
@@ -39,7 +43,9 @@ def _add_self(block: Block, attributes: dict[str, Value]) -> None:
 
 
 def _convert(block: Block, scope: str, self_value: Value) -> list[Value]:
-    """Returns the attributes that lie outside of `scope`: they have become inputs of the block, for the caller to supply."""
+    """Returns the attributes that lie outside of `scope`: they have become inputs of the block, for
+    the caller to supply.
+    """
     here: dict[Value, Value] = {}
     unresolved: list[Value] = []
 
@@ -61,7 +67,9 @@ def _convert(block: Block, scope: str, self_value: Value) -> list[Value]:
     return unresolved
 
 
-def _fetch(block: Block, attribute: Value, scope: str, self_value: Value, unresolved: list[Value]) -> Value:
+def _fetch(
+    block: Block, attribute: Value, scope: str, self_value: Value, unresolved: list[Value]
+) -> Value:
     graph, path = block.owningGraph(), attribute.node().s("scope")
     if not path.startswith(scope + "."):
         unresolved.append(attribute)

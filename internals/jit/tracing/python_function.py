@@ -1,13 +1,16 @@
 """`autograd.Function.apply` under a trace (`_trace_pre_record` and `_trace_post_record` in
 `torch/csrc/autograd/python_function.cpp`).
 
-    y = Scale.apply(x, 3)      %3 : Float(2) = ^Scale[inplace=0, module="m", Subgraph=<Graph>](3)(%x)
+    y = Scale.apply(x, 3)      %3 : Float(2) = ^Scale[inplace=0, module="m",
+                               Subgraph=<Graph>](3)(%x)
 
-What the user's `forward` does may be any Python, and its `backward` is no operator at all. So the call is recorded as a node
-that calls Python again: tensors are its inputs, everything else is fixed. The operators of `forward`, which ran under the
-trace as well, are kept beside it as `Subgraph`, for exporters that want to look inside; in the graph itself nobody uses them.
+What the user's `forward` does may be any Python, and its `backward` is no operator at all. So the
+call is recorded as a node that calls Python again: tensors are its inputs, everything else is
+fixed. The operators of `forward`, which ran under the trace as well, are kept beside it as
+`Subgraph`, for exporters that want to look inside; in the graph itself nobody uses them.
 
-How the real one differs: `backward` cannot be saved, there as here: a graph with such a node runs only beside its Python class.
+How the real one differs: `backward` cannot be saved, there as here: a graph with such a node runs
+only beside its Python class.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ class PythonFunctions:
 
     graph: Graph
 
-    def call_function(self: TracingState, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # type: ignore[misc]
+    def call_function(  # type: ignore[misc]
+        self: TracingState, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Run `function._apply` and record it as a `^Name` node."""
         node = self.graph.create(f"^{function.__name__}", num_outputs=0)
         node.setSourceRange(source_location())
@@ -43,14 +48,18 @@ class PythonFunctions:
         self._after_call(node, function, inputs, results)
         return results
 
-    def _after_call(self: TracingState, node: Node, function: Any, inputs: Sequence[Any], results: Any) -> None:  # type: ignore[misc]
+    def _after_call(  # type: ignore[misc]
+        self: TracingState, node: Node, function: Any, inputs: Sequence[Any], results: Any
+    ) -> None:
         is_tuple = isinstance(results, tuple)
         outputs: Sequence[Any] = results if is_tuple else (results,)
         node.i_("inplace", any(r is t for r in outputs for t in inputs))
         node.s_("module", function.__module__)
         values, after = [node.addOutput()], node
         if is_tuple:
-            after = self.graph.create("prim::TupleUnpack", [values[0]], len(outputs)).insertAfter(node)
+            after = self.graph.create("prim::TupleUnpack", [values[0]], len(outputs)).insertAfter(
+                node
+            )
             values = after.outputs()
         inside: list[Value] = []
         for value, r in zip(values, outputs):
@@ -77,7 +86,9 @@ def call_with_tensors(function: Callable[..., Any], args: Sequence[Any]) -> Call
 
 
 def _keep_subgraph(node: Node, last: Node, results: Sequence[Value]) -> None:
-    """Copy the nodes that were recorded behind `last` into the attribute `Subgraph`, if they take from nowhere else."""
+    """Copy the nodes that were recorded behind `last` into the attribute `Subgraph`, if they take
+    from nowhere else.
+    """
     subgraph = Graph()
     here: dict[Value, Value] = {}
     for v in node.inputs():

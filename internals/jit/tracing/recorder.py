@@ -1,16 +1,18 @@
-"""The kernel of the Tracer key: write the operator down, then let it run (the generated `TraceType_*.cpp` of PyTorch).
+"""The kernel of the Tracer key: write the operator down, then let it run (the generated
+`TraceType_*.cpp` of PyTorch).
 
-Tracer stands above Autograd. While a trace is recorded every call of this thread enters here first, as the backend fallback that
-serves all operators:
+Tracer stands above Autograd. While a trace is recorded every call of this thread enters here first,
+as the backend fallback that serves all operators:
 
-    1. a node `aten::<name>`, its inputs the arguments in the order of the schema, constants for what is no tensor
+    1. a node `aten::<name>`, its inputs the arguments in the order of the schema, constants for
+       what is no tensor
     2. the operator runs on the keys below, with the recording put aside
     3. outputs: the tensors that came back are from now on the node's outputs
 
 Which operators are not written down as themselves stands in `rules.py`.
 
-How the real one differs: a kernel is generated for every operator, and only custom ones go through a boxed fallback
-(`general_trace_function`).
+How the real one differs: a kernel is generated for every operator, and only custom ones go through
+a boxed fallback (`general_trace_function`).
 """
 
 from __future__ import annotations
@@ -22,7 +24,16 @@ from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
 from internals.core.schema import Argument
 from internals.core.tensor_impl import TensorImpl
 from internals.core.tracer import TracedFloat, TracedInt, tracer
-from internals.jit.ir import FloatType, IntType, ListType, Node, OptionalType, TensorType, Type, Value
+from internals.jit.ir import (
+    FloatType,
+    IntType,
+    ListType,
+    Node,
+    OptionalType,
+    TensorType,
+    Type,
+    Value,
+)
 
 from . import rules
 from .state import TracingState
@@ -38,12 +49,18 @@ def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
         return special(state, op, keys, args)
     plain = [_plain(a) for a in args]
     node = state.graph.create(rules.recorded_name(op, state.force_outplace), num_outputs=0)
-    values = [v for a, given in zip(op.schema.arguments, _with_options(op, args)) for v in _inputs(state, op, a, given)]
+    values = [
+        v
+        for a, given in zip(op.schema.arguments, _with_options(op, args))
+        for v in _inputs(state, op, a, given)
+    ]
     for v in [*values, *rules.extra_inputs(state, op)]:
         node.addInput(v)
     state.add(node)
     if state.force_outplace and op.schema.is_mutable:
-        rules.warn_if_shared(state, op.schema.name, next(t for a, t in zip(op.schema.arguments, args) if a.is_write))
+        rules.warn_if_shared(
+            state, op.schema.name, next(t for a, t in zip(op.schema.arguments, args) if a.is_write)
+        )
     with state.paused():
         result = dispatcher.redispatch(op, keys, *plain)
     _add_outputs(state, op, node, result)
@@ -57,7 +74,9 @@ dispatcher.fallbacks[DispatchKey.Tracer] = KernelFunction(record, takes_keys=Tru
 
 
 def _inputs(state: TracingState, op: OperatorHandle, argument: Argument, given: Any) -> list[Value]:
-    """The value for one argument; none at all for an `out=` argument that the trace replaces by the result."""
+    """The value for one argument; none at all for an `out=` argument that the trace replaces by the
+    result.
+    """
     if state.force_outplace and op.schema.is_out and argument.kwarg_only and argument.is_write:
         return []
     return [argument_value(state, argument, rules.as_recorded(op, argument, given))]
@@ -82,7 +101,9 @@ def argument_value(state: TracingState, argument: Argument, given: Any) -> Value
     if t.base == "float" and isinstance(given, int) and not isinstance(given, TracedInt):
         return state.constant(float(given))
     if t.base == "Generator":
-        raise RuntimeError("Found an unsupported argument type in the JIT tracer: Generator. File a bug report.")
+        raise RuntimeError(
+            "Found an unsupported argument type in the JIT tracer: Generator. File a bug report."
+        )
     return _number(state, given)
 
 
@@ -93,7 +114,9 @@ def _number(state: TracingState, given: Any) -> Value:
 
 
 def _with_options(op: OperatorHandle, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments as PyTorch's Python binding completes them: no pinned memory, and a device where no tensor tells it."""
+    """The arguments as PyTorch's Python binding completes them: no pinned memory, and a device
+    where no tensor tells it.
+    """
     arguments = op.schema.arguments
     names = [a.name for a in arguments]
     if "pin_memory" not in names or op.schema.name in ("to", "_to_copy"):
@@ -113,7 +136,9 @@ def _plain(argument: Any) -> Any:
         return int(argument)
     if isinstance(argument, TracedFloat):
         return float(argument)
-    if isinstance(argument, (list, tuple)) and any(isinstance(a, (TracedInt, TracedFloat)) for a in argument):
+    if isinstance(argument, (list, tuple)) and any(
+        isinstance(a, (TracedInt, TracedFloat)) for a in argument
+    ):
         return [_plain(a) for a in argument]
     return argument
 
@@ -133,7 +158,9 @@ def _add_outputs(state: TracingState, op: OperatorHandle, node: Node, result: An
             node.addOutput()
 
 
-def set_output(state: TracingState, value: Value, t: TensorImpl, without_grad: bool = False) -> None:
+def set_output(
+    state: TracingState, value: Value, t: TensorImpl, without_grad: bool = False
+) -> None:
     type = TensorType.create_from_tensor(t)
     value.setType(type.with_(requires_grad=False) if without_grad else type)
     state.set_value(t, value)

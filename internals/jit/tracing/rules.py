@@ -1,15 +1,21 @@
-"""What the tracer writes down differently (`torchgen`'s `gen_trace_type.py`, `TraceTypeManual.cpp`, `normalize_ops.cpp`).
+"""What the tracer writes down differently (`torchgen`'s `gen_trace_type.py`, `TraceTypeManual.cpp`,
+`normalize_ops.cpp`).
 
-| rule | for |
-|------|-----|
-| not written down itself, but what it is made of | convolutions, recurrent cells, `conj` |
-| not written down at all | what returns no tensor: `item`, `equal` |
-| by another name | the second names of an operator (`operators/second_names.py`); `detach_` is `detach` |
-| with `force_outplace`, without its underscore | in-place operators; `zero_` is `zeros_like`, `fill_` is `full_like` |
-| a number in place of a tensor becomes a constant tensor | `x + 1`, and the others of arithmetic |
-| forgotten, with a warning | `resize_` |
+| rule                                                    | for                                    |
+|---------------------------------------------------------|----------------------------------------|
+| not written down itself, but what it is made of         | convolutions, recurrent cells, `conj`  |
+| not written down at all                                 | what returns no tensor: `item`,        |
+|                                                         | `equal`                                |
+| by another name                                         | the second names of an operator        |
+|                                                         | (`operators/second_names.py`);         |
+|                                                         | `detach_` is `detach`                  |
+| with `force_outplace`, without its underscore           | in-place operators; `zero_` is         |
+|                                                         | `zeros_like`, `fill_` is `full_like`   |
+| a number in place of a tensor becomes a constant tensor | `x + 1`, and the others of arithmetic  |
+| forgotten, with a warning                               | `resize_`                              |
 
-How the real one differs: the rules are in the code generator, and second names are replaced afterwards by a pass.
+How the real one differs: the rules are in the code generator, and second names are replaced
+afterwards by a pass.
 """
 
 from __future__ import annotations
@@ -35,8 +41,10 @@ if TYPE_CHECKING:
     from .state import TracingState
 
 NOT_RECORDED = frozenset(
-    ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "lstm_cell", "gru_cell",
-     "rnn_tanh_cell", "rnn_relu_cell", "conj")
+    (
+        "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+        "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell", "conj",
+    )
 )  # fmt: skip
 
 PYTHON_OPERATORS = {
@@ -47,7 +55,9 @@ PYTHON_OPERATORS = {
 OUT_OF_PLACE = {"zero": "zeros_like", "fill": "full_like"}
 
 # Python's binding takes numbers for these tensors (`should_allow_numbers_as_tensors`).
-NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide multiply subtract divide true_divide".split())
+NUMBERS_AS_TENSORS = frozenset(
+    "add sub mul div floor_divide multiply subtract divide true_divide".split()
+)
 
 
 def is_recorded(op: OperatorHandle) -> bool:
@@ -76,9 +86,13 @@ def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
 
 
 def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
-    """The argument as the overload that PyTorch would have chosen takes it: a constant tensor for a number."""
+    """The argument as the overload that PyTorch would have chosen takes it: a constant tensor for a
+    number.
+    """
     schema = op.schema
-    is_number = isinstance(given, (bool, int, float, complex)) and not isinstance(given, (TracedInt, TracedFloat))
+    is_number = isinstance(given, (bool, int, float, complex)) and not isinstance(
+        given, (TracedInt, TracedFloat)
+    )
     if is_number and argument.name in ("other", "value") and schema.overload.startswith("Scalar"):
         if schema.name.rstrip("_") in NUMBERS_AS_TENSORS:
             wrapped: Any = from_array(np.asarray(given))
@@ -100,29 +114,36 @@ def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
         "zero_",
         "fill_",
     ):  # dtype, layout, device, pin_memory, memory_format
-        return [state.constant(as_constant(v)) for v in (None, strided, CPU, False, preserve_format)]
+        return [
+            state.constant(as_constant(v)) for v in (None, strided, CPU, False, preserve_format)
+        ]
     if op.schema.name == "convolution":  # benchmark, deterministic, cudnn_enabled, allow_tf32
         return [state.constant(b) for b in (False, False, True, True)]
     return []
 
 
 def below_autograd(op: OperatorHandle) -> bool:
-    """Whether PyTorch meets the operator after autograd has had its turn, so that its result does not require grad yet."""
+    """Whether PyTorch meets the operator after autograd has had its turn, so that its result does
+    not require grad yet.
+    """
     return op.schema.name == "convolution"
 
 
 def warn_if_shared(state: TracingState, name: str, t: TensorImpl) -> None:
-    """Before a write is recorded as an operator that does not write: others that look at the memory will not see it."""
+    """Before a write is recorded as an operator that does not write: others that look at the memory
+    will not see it.
+    """
     references = sys.getrefcount(t._storage) - 1
     if references > 1:
         state.warn(SHARED.format(references, name))
 
 
 SHARED = (
-    "There are {} live references to the data region being modified when tracing in-place operator {}. This might cause the "
-    "trace to be incorrect, because all other views that also reference this data will not reflect this change in the trace! "
-    "On the other hand, if all other views use the same memory chunk, but are disjoint (e.g. are outputs of torch.split), this "
-    "might still be safe."
+    "There are {} live references to the data region being modified when tracing in-place operator "
+    "{}. This might cause the trace to be incorrect, because all other views that also reference "
+    "this data will not reflect this change in the trace! On the other hand, if all other views "
+    "use the same memory chunk, but are disjoint (e.g. are outputs of torch.split), this might "
+    "still be safe."
 )
 
 

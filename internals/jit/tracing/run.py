@@ -1,13 +1,15 @@
 """One trace: inputs in, the function run, outputs out, the graph tidied (`tracer::trace` in
 `torch/csrc/jit/frontend/tracer.cpp`).
 
-    graph inputs ◄── example inputs        the function's arguments, tuples and lists of them unpacked by nodes
+    graph inputs ◄── example inputs        the function's arguments, tuples and lists of them
+                                           unpacked by nodes
     body         ◄── what the function does, as `recorder.py` writes it down
     graph outputs ◄─ what it returns
 
 The function is really run, on the example inputs, and only this once.
 
-How the real one differs: passes run on the graph also in between, for forks, which are left out here.
+How the real one differs: passes run on the graph also in between, for forks, which are left out
+here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from .state import TracingState
 from .traceable import check_traceable, infer_type
 
 NO_RESULT = (
-    "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a no-op."
+    "The traced function didn't return any values! Side-effects are not captured in traces, so it "
+    "would be a no-op."
 )
 
 
@@ -39,17 +42,21 @@ def record_function(
     module: Any = None,
     scopes: Mapping[Any, str] | None = None,
 ) -> Graph:
-    """The graph of what `function(*inputs)` does. Its inputs are called `names`, as far as there are enough of those.
+    """The graph of what `function(*inputs)` does. Its inputs are called `names`, as far as there
+    are enough of those.
 
-    With `keywords` the inputs are passed by name. `module` is the traced module whose method this becomes: it is the graph's
-    first input, and its parameters are known as its attributes. `scopes` maps submodules of the original to their scopes.
-    Raises RuntimeError for inputs and outputs that cannot be traced, and inside another trace."""
+    With `keywords` the inputs are passed by name. `module` is the traced module whose method this
+    becomes: it is the graph's first input, and its parameters are known as its attributes. `scopes`
+    maps submodules of the original to their scopes. Raises RuntimeError for inputs and outputs that
+    cannot be traced, and inside another trace."""
     state = TracingState(strict, force_outplace, scopes)
     graph = state.graph
     types = check_traceable(inputs).elements
     with state.recording():
         if module is not None:
-            _gather_attributes(state, graph.addInput("self").setType(module._jit_type), module, "__module")
+            _gather_attributes(
+                state, graph.addInput("self").setType(module._jit_type), module, "__module"
+            )
         named = len(names) >= len(inputs)
         given = [
             _add_input(state, value, type, graph.addInput(names[i] if named else ""))
@@ -78,7 +85,9 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
     if isinstance(example, tuple):
         assert isinstance(type, TupleType)
         node = graph.insertNode(graph.create("prim::TupleUnpack", [value], len(example)))
-        parts = [_add_input(state, e, t, v) for e, t, v in zip(example, type.elements, node.outputs())]
+        parts = [
+            _add_input(state, e, t, v) for e, t, v in zip(example, type.elements, node.outputs())
+        ]
         value.setType(TupleType([v.type() for v in node.outputs()]))
         return tuple(parts)
     if isinstance(example, dict):
@@ -95,10 +104,14 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
 
 
 def _gather_attributes(state: TracingState, self_value: Value, module: Any, prefix: str) -> None:
-    """Let `prim::TracedAttr` nodes stand for everything a module has; `fixup_scopes` turns those in use into `GetAttr`s."""
+    """Let `prim::TracedAttr` nodes stand for everything a module has; `fixup_scopes` turns those in
+    use into `GetAttr`s.
+    """
     state.set_value(module, self_value)
     for name, attribute in module._jit_type.attributes.items():
-        node = state.graph.insertNode(state.graph.create("prim::TracedAttr").s_("scope", f"{prefix}.{name}"))
+        node = state.graph.insertNode(
+            state.graph.create("prim::TracedAttr").s_("scope", f"{prefix}.{name}")
+        )
         value = node.output().setType(attribute.type)
         if attribute.kind == "module":
             _gather_attributes(state, value, module._modules[name], f"{prefix}.{name}")

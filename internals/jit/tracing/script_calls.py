@@ -1,9 +1,12 @@
-"""Script functions called under a trace (`runAndInsertCall` in `torch/csrc/jit/python/pybind_utils.h`).
+"""Script functions called under a trace (`runAndInsertCall` in
+`torch/csrc/jit/python/pybind_utils.h`).
 
-The call becomes a `prim::CallFunction` (or `prim::CallMethod`), and what the function does inside is not recorded: it has a
-graph of its own, with its branches and loops. That is how control flow gets into a trace.
+The call becomes a `prim::CallFunction` (or `prim::CallMethod`), and what the function does inside
+is not recorded: it has a graph of its own, with its branches and loops. That is how control flow
+gets into a trace.
 
-How the real one differs: arguments are matched against the schema by the compiler's schema matching, which may convert them.
+How the real one differs: arguments are matched against the schema by the compiler's schema
+matching, which may convert them.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ class ScriptCalls:
 
     graph: Graph
 
-    def call_script_function(self: TracingState, function: ScriptFunction, args: Sequence[Any]) -> Any:  # type: ignore[misc]
+    def call_script_function(  # type: ignore[misc]
+        self: TracingState, function: ScriptFunction, args: Sequence[Any]
+    ) -> Any:
         """Record the call and run it."""
         values = [self.value_of(a) for a in args]
         if function.is_method:

@@ -1,11 +1,13 @@
-"""Sizes under a trace: numbers that remember where they came from (`getSizeOf`, `ArgumentStash` in `tracer.cpp`).
+"""Sizes under a trace: numbers that remember where they came from (`getSizeOf`, `ArgumentStash` in
+`tracer.cpp`).
 
     y.view(x.size(0), -1)
 
-If `x.size(0)` were the int 2, the trace would say `view(%y, [2, -1])` and be wrong for every other x. So under a trace it is
-a 0-dim tensor, computed by `aten::size` and `prim::NumToTensor`. Python does arithmetic with it, which is recorded like any
-other. When an operator that wants an int is given one, the argument parser asks for `as_int`: an `aten::Int` is inserted
-right behind what made the tensor, and the int handed to the operator is a `TracedInt` that carries its output.
+If `x.size(0)` were the int 2, the trace would say `view(%y, [2, -1])` and be wrong for every other
+x. So under a trace it is a 0-dim tensor, computed by `aten::size` and `prim::NumToTensor`. Python
+does arithmetic with it, which is recorded like any other. When an operator that wants an int is
+given one, the argument parser asks for `as_int`: an `aten::Int` is inserted right behind what made
+the tensor, and the int handed to the operator is a `TracedInt` that carries its output.
 
 How the real one differs: see `internals.core.tracer` on the ArgumentStash.
 """
@@ -94,5 +96,7 @@ class Sizes:
         tensor = self.value_of(t)
         node = self.graph.create(kind, [tensor]).insertAfter(tensor.node())
         node.setSourceRange(source_location())
-        node.output().setType({"aten::Int": IntType, "aten::Float": FloatType}.get(kind, NumberType).get())
+        node.output().setType(
+            {"aten::Int": IntType, "aten::Float": FloatType}.get(kind, NumberType).get()
+        )
         return node.output()

@@ -1,15 +1,19 @@
-"""`TracingState`: the graph being recorded, and which tensor is which value of it (`torch/csrc/jit/frontend/tracer.cpp`).
+"""`TracingState`: the graph being recorded, and which tensor is which value of it
+(`torch/csrc/jit/frontend/tracer.cpp`).
 
-The heart of a trace is one dictionary: from a tensor, by identity, to the value that stands for it. An operator's inputs are
-looked up in it, its outputs are entered. A tensor that is not found was made outside of the trace: it becomes a constant.
+The heart of a trace is one dictionary: from a tensor, by identity, to the value that stands for it.
+An operator's inputs are looked up in it, its outputs are entered. A tensor that is not found was
+made outside of the trace: it becomes a constant.
 
     x ──► %x            y = x * w
     y ──► %3            %1 = prim::Constant[value=<w>];  %3 = aten::mul(%x, %1)
 
-`active` is the state of the thread while Python code runs under the trace. While a recorded operator runs it is put aside
-(`paused`), so that what the operator does inside is not recorded a second time.
+`active` is the state of the thread while Python code runs under the trace. While a recorded
+operator runs it is put aside (`paused`), so that what the operator does inside is not recorded a
+second time.
 
-How the real one differs: there is a stack of dictionaries, for code that is traced in a fork; and sizes are asked from C++.
+How the real one differs: there is a stack of dictionaries, for code that is traced in a fork; and
+sizes are asked from C++.
 """
 
 from __future__ import annotations
@@ -40,14 +44,18 @@ _TRACER = 1 << DispatchKey.Tracer
 
 
 class TracingState(Sizes, PythonFunctions, ScriptCalls):
-    """What one run of `trace` knows. `strict` refuses mutable containers in the output; `force_outplace` records `add` for
-    `add_`.
+    """What one run of `trace` knows. `strict` refuses mutable containers in the output;
+    `force_outplace` records `add` for `add_`.
 
-    `modules` maps each submodule of a traced module to its scope (`__module.seq.0`); None when a function is traced.
+    `modules` maps each submodule of a traced module to its scope (`__module.seq.0`); None when a
+    function is traced.
     """
 
     def __init__(
-        self, strict: bool = True, force_outplace: bool = False, modules: Mapping[Any, str] | None = None
+        self,
+        strict: bool = True,
+        force_outplace: bool = False,
+        modules: Mapping[Any, str] | None = None,
     ) -> None:
         self.graph = Graph()
         self.strict, self.force_outplace, self.modules = strict, force_outplace, modules
@@ -59,7 +67,8 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         return id(thing) in self._values
 
     def set_value(self, thing: Any, value: Value) -> None:
-        """From now on `value` stands for this tensor or module; lists, tuples and dicts of tensors are unpacked.
+        """From now on `value` stands for this tensor or module; lists, tuples and dicts of tensors
+        are unpacked.
 
         Raises RuntimeError for anything else.
         """
@@ -73,15 +82,23 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         elif isinstance(thing, dict):
             for key, item in thing.items():
                 self.set_value(
-                    item, self.add(self.graph.create("aten::__getitem__", [value, self.constant(key)])).output()
+                    item,
+                    self.add(
+                        self.graph.create("aten::__getitem__", [value, self.constant(key)])
+                    ).output(),
                 )
             return
         elif not hasattr(thing, "_jit_type"):
-            kind = {int: "Int", float: "Double", str: "String", bool: "Bool", type(None): "None"}.get(
-                type(thing), "Object"
-            )
+            kind = {
+                int: "Int",
+                float: "Double",
+                str: "String",
+                bool: "Bool",
+                type(None): "None",
+            }.get(type(thing), "Object")
             raise RuntimeError(
-                f"Tracer cannot set value trace for type {kind}. Supported types are tensor, tensor list, and tuple of tensors."
+                f"Tracer cannot set value trace for type {kind}. Supported types are tensor, "
+                "tensor list, and tuple of tensors."
             )
         self._values[id(thing)] = thing, value
 
@@ -98,9 +115,11 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         self._values.pop(id(thing), None)
 
     def value_of(self, thing: Any) -> Value:
-        """The value for a tensor, or for a tuple, list or dict of them; constants for everything the trace does not know.
+        """The value for a tensor, or for a tuple, list or dict of them; constants for everything
+        the trace does not know.
 
-        Raises RuntimeError for a tensor that requires grad and is not known, for objects and for what cannot be a constant.
+        Raises RuntimeError for a tensor that requires grad and is not known, for objects and for
+        what cannot be a constant.
         """
         if isinstance(thing, TensorImpl):
             found = self._values.get(id(thing))
@@ -121,8 +140,9 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             return self._values[id(thing)][1]
         if hasattr(thing, "_jit_type"):
             raise RuntimeError(
-                f"Tried to trace <{thing._jit_type.qualified_name} object> but it is not part of the active trace. Modules that "
-                "are called during a trace must be registered as submodules of the thing being traced."
+                f"Tried to trace <{thing._jit_type.qualified_name} object> but it is not part of "
+                "the active trace. Modules that are called during a trace must be registered as "
+                "submodules of the thing being traced."
             )
         return self.constant(thing)
 
@@ -130,23 +150,26 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         if t.requires_grad:
             with self.paused():
                 raise RuntimeError(
-                    "Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or "
-                    f"detaching the gradient\nTensor:\n{_shown(t)}"
+                    "Cannot insert a Tensor that requires grad as a constant. Consider making it "
+                    f"a parameter or input, or detaching the gradient\nTensor:\n{_shown(t)}"
                 )
         with self.paused():
             constant = self.constant(t)
         return constant
 
     def output_value(self, thing: Any, number: int) -> Value:
-        """The value for a result of the traced function. Raises RuntimeError for one the trace has not seen being computed."""
+        """The value for a result of the traced function. Raises RuntimeError for one the trace has
+        not seen being computed.
+        """
         if isinstance(thing, TensorImpl):
             found = self._values.get(id(thing))
             if found is None:
                 with self.paused():
                     shown = _shown(thing)
                 raise RuntimeError(
-                    f"output {number} ({shown}) of traced region did not have observable data dependence with trace inputs; this "
-                    "probably indicates your program cannot be understood by the tracer."
+                    f"output {number} ({shown}) of traced region did not have observable data "
+                    "dependence with trace inputs; this probably indicates your program cannot be "
+                    "understood by the tracer."
                 )
             return found[1]
         if isinstance(thing, list):
@@ -159,10 +182,15 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             if self.strict:
                 raise RuntimeError("Encountering a dict at the output of the tracer" + CONTAINER)
             self._check_dict(thing, number)
-            pairs = [v for k, t in thing.items() for v in (self.value_of(k), self.output_value(t, number))]
+            pairs = [
+                v
+                for k, t in thing.items()
+                for v in (self.value_of(k), self.output_value(t, number))
+            ]
             return self._dict_of(thing, pairs)
         raise RuntimeError(
-            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions"
+            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from "
+            "traced functions"
         )
 
     def _check_dict(self, thing: dict[Any, Any], number: int) -> None:
@@ -170,10 +198,14 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         tensors = [t for v in thing.values() for t in (v if isinstance(v, tuple) else (v,))]
         if not keys_fit or not all(isinstance(t, TensorImpl) for t in tensors):
             with self.paused():
-                shown = ", ".join(f"{k}: {_shown(v) if isinstance(v, TensorImpl) else v}" for k, v in thing.items())
+                shown = ", ".join(
+                    f"{k}: {_shown(v) if isinstance(v, TensorImpl) else v}"
+                    for k, v in thing.items()
+                )
             raise RuntimeError(
-                f"output {number} ({{{shown}}}) of traced region cannot be understood by the tracer, only outputs matching "
-                "dict[Union[str, Tensor], Union[Tensor, Tuple[Tensor, ...]]] can be a dictionary output of a traced function"
+                f"output {number} ({{{shown}}}) of traced region cannot be understood by the "
+                "tracer, only outputs matching dict[Union[str, Tensor], Union[Tensor, "
+                "Tuple[Tensor, ...]]] can be a dictionary output of a traced function"
             )
 
     # Nodes
@@ -189,8 +221,8 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             output = self.graph.insertConstant(value)
         except TypeError:
             raise RuntimeError(
-                f"Tracer cannot get value trace for type {type(value).__name__}. The below value could not be materialized as a "
-                f"constant:\n{value}"
+                f"Tracer cannot get value trace for type {type(value).__name__}. The below value "
+                f"could not be materialized as a constant:\n{value}"
             ) from None
         if value is not None:
             output.node().setSourceRange(source_location())
@@ -215,11 +247,15 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
     # Modules
 
     def call_module(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run `forward`; that of a submodule goes into a block of its own (`Module._slow_forward`)."""
+        """Run `forward`; that of a submodule goes into a block of its own
+        (`Module._slow_forward`).
+        """
         scope = self.modules.get(module) if self.modules is not None else None
         if not scope or hasattr(module, "_jit_type"):
             return module.forward(*args, **kwargs)
-        node = self.graph.insertNode(self.graph.create("prim::TracedModuleForward", 0).s_("scope", scope))
+        node = self.graph.insertNode(
+            self.graph.create("prim::TracedModuleForward", 0).s_("scope", scope)
+        )
         with self.graph.scope_guard(scope), self.graph.insert_point_guard(node.addBlock()):
             return module.forward(*args, **kwargs)
 
@@ -227,7 +263,9 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Inside, what this thread does is recorded. Raises RuntimeError when a trace is going on already."""
+        """Inside, what this thread does is recorded. Raises RuntimeError when a trace is going on
+        already.
+        """
         if tracer.state is not None:
             raise RuntimeError("Tracing can't be nested")
         key = -1 - id(self)
@@ -261,9 +299,10 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
 
 
 CONTAINER = (
-    " might cause the trace to be incorrect, this is only valid if the container structure does not change based on the module's "
-    "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` "
-    "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
+    " might cause the trace to be incorrect, this is only valid if the container structure does "
+    "not change based on the module's inputs. Consider using a constant container instead (e.g. "
+    "for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely "
+    "need this and know the side effects, pass strict=False to trace() to allow this behavior."
 )
 
 

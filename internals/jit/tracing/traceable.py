@@ -1,7 +1,9 @@
-"""Which values may go into a trace and come out of it (`toTypeInferredIValue` in `torch/csrc/jit/python/pybind_utils.h`).
+"""Which values may go into a trace and come out of it (`toTypeInferredIValue` in
+`torch/csrc/jit/python/pybind_utils.h`).
 
-Tensors, and nested tuples, lists and dicts of tensors. Lists and dicts need elements of one type, and at least one of them, as
-their type has to be told from what is in them. Named tuples become tuples.
+Tensors, and nested tuples, lists and dicts of tensors. Lists and dicts need elements of one type,
+and at least one of them, as their type has to be told from what is in them. Named tuples become
+tuples.
 
 How the real one differs: futures, enums and objects of script classes have types there, too.
 """
@@ -15,7 +17,8 @@ from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import DictType, ListType, TensorType, TupleType, Type, type_of, unify_types
 
 ONLY = (
-    "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced functions"
+    "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs "
+    "or outputs of traced functions"
     ", but instead got value of type {}."
 )
 
@@ -34,8 +37,8 @@ def check_traceable(inputs: Any) -> TupleType:
     assert isinstance(type, TupleType)
     if not _has_only_tensors(type):
         raise RuntimeError(
-            f"Type '{type.annotation_str}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of "
-            "Tensors can be traced"
+            f"Type '{type.annotation_str}' cannot be traced. Only Tensors and (possibly nested) "
+            "Lists, Dicts, and Tuples of Tensors can be traced"
         )
     return type
 
@@ -52,7 +55,9 @@ def _infer(value: Any) -> Type:
     if isinstance(value, list):
         if not value:
             raise _NoType("List trace inputs must have elements")
-        return ListType(_common(value, "List inputs to traced functions must have consistent element type"))
+        return ListType(
+            _common(value, "List inputs to traced functions must have consistent element type")
+        )
     if isinstance(value, dict):
         if not value:
             raise _NoType("Dictionary inputs must have entries")

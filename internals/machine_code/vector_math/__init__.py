@@ -1,8 +1,10 @@
-"""exp, log, sin and the rest for kernels, in arithmetic that a vectorised loop does on all its lanes at once.
+"""exp, log, sin and the rest for kernels, in arithmetic that a vectorised loop does on all its
+lanes at once.
 
-The C library's exp takes one number and returns one: a loop that calls it is no vector loop any more, and costs twenty times as
-much. The functions here are additions, multiplications and selects, without a branch, so that LLVM's vectoriser makes sixteen
-exponentials at a time of a loop with one. They are templates over `T`, float32 or float64, and plain Python too:
+The C library's exp takes one number and returns one: a loop that calls it is no vector loop any
+more, and costs twenty times as much. The functions here are additions, multiplications and selects,
+without a branch, so that LLVM's vectoriser makes sixteen exponentials at a time of a loop with one.
+They are templates over `T`, float32 or float64, and plain Python too:
 
     from internals.machine_code.vector_math import erf
 
@@ -11,23 +13,26 @@ exponentials at a time of a loop with one. They are templates over `T`, float32 
         for i in range(begin, end):
             out[i] = T(0.5) * x[i] * (T(1) + erf(x[i] * T(0.7071067811865476)))
 
-`FUNCTIONS` has a line for each: how far from the exact result it was seen (in units of the last place: 0.5 is correct rounding),
-how it works. NaN, infinities, zeros with their signs and denormal results are those of IEEE's functions, which PyTorch's eager
-kernels return too but for this: where SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. For
-float64, `pow` is the C library's, one number at a time, as the remainders are; sin, cos and tan are too unless the CPU has
-AVX-512.
+`FUNCTIONS` has a line for each: how far from the exact result it was seen (in units of the last
+place: 0.5 is correct rounding), how it works. NaN, infinities, zeros with their signs and denormal
+results are those of IEEE's functions, which PyTorch's eager kernels return too but for this: where
+SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. For float64,
+`pow` is the C library's, one number at a time, as the remainders are; sin, cos and tan are too
+unless the CPU has AVX-512.
 
     bits                         casts, signs, powers of two
-    polynomials                  tables of coefficients, written out as multiplications and additions
+    polynomials                  tables of coefficients, written out as multiplications and
+                                 additions
     exponential, logarithm       exp exp2 expm1 tanh sigmoid sinh cosh, log log2 log10 log1p
     trigonometric, payne_hanek   sin cos tan
     inverse_trigonometric        asin acos atan atan2
     error_function, powers       erf erfc, pow sqrt
     rounding                     floor ceil trunc round fmod copysign
 
-How the real one differs: ATen calls SLEEF, or Intel's VML where it was built with MKL (`aten/src/ATen/cpu/vec/vec512`, `vml.h`).
-glibc has such functions as well, `libmvec`, and a call with the attribute `vector-function-abi-variant` reaches them on Linux;
-they are as accurate (4 ulp), and about as fast.
+How the real one differs: ATen calls SLEEF, or Intel's VML where it was built with MKL
+(`aten/src/ATen/cpu/vec/vec512`, `vml.h`). glibc has such functions as well, `libmvec`, and a call
+with the attribute `vector-function-abi-variant` reaches them on Linux; they are as accurate (4
+ulp), and about as fast.
 """
 
 from __future__ import annotations
@@ -44,7 +49,9 @@ from .trigonometric import cos, sin, tan
 
 
 class VectorFunction(NamedTuple):
-    """A function of this package: the largest error seen, in units of the last place, and how it works."""
+    """A function of this package: the largest error seen, in units of the last place, and how it
+    works.
+    """
 
     function: Any
     arity: int

@@ -1,14 +1,16 @@
-"""The bits of a number, its sign, and powers of two: what `Vectorized<T>` does with casts (`aten/src/ATen/cpu/vec/functional.h`).
+"""The bits of a number, its sign, and powers of two: what `Vectorized<T>` does with casts
+(`aten/src/ATen/cpu/vec/functional.h`).
 
-A float is sign, exponent and fraction next to each other in one integer, so 2^k is an integer shifted left, the exponent of x an
-integer shifted right, and adding to the exponent multiplies. Here those shifts are done on all lanes of a vector at once.
+A float is sign, exponent and fraction next to each other in one integer, so 2^k is an integer
+shifted left, the exponent of x an integer shifted right, and adding to the exponent multiplies.
+Here those shifts are done on all lanes of a vector at once.
 
-Adding `rounder()` to a number that is not too large pushes its fraction out at the right end: what stays is the nearest integer,
-in the last bits of the sum. That costs one addition on any CPU, where a conversion to int would be undefined for NaN and
-infinity.
+Adding `rounder()` to a number that is not too large pushes its fraction out at the right end: what
+stays is the nearest integer, in the last bits of the sum. That costs one addition on any CPU, where
+a conversion to int would be undefined for NaN and infinity.
 
-How the real one differs: SLEEF's headers spell this with intrinsics of every instruction set (`vcast`, `vreinterpret`); here the
-compiler finds them.
+How the real one differs: SLEEF's headers spell this with intrinsics of every instruction set
+(`vcast`, `vreinterpret`); here the compiler finds them.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def with_sign_of(x: Any, sign: Any) -> Any:
 
 @inline
 def rounder() -> Any:
-    """1.5 * 2^(bits of the fraction), plus twice the bias of exponents: see `scaled`. Added and subtracted again, it rounds."""
+    """1.5 * 2^(bits of the fraction), plus twice the bias of exponents: see `scaled`. Added and
+    subtracted again, it rounds.
+    """
     if T is float32:
         return float32(12582912.0 + 254.0)
     else:
@@ -71,15 +75,18 @@ def power_of_two(k: Any) -> Any:
 
 @inline
 def scaled(y: Any, n: Any) -> Any:
-    """y * 2^k for n = rounder() + k, where k may lie beyond the exponents there are; the product is rounded once.
+    """y * 2^k for n = rounder() + k, where k may lie beyond the exponents there are; the product is
+    rounded once.
 
-    In two steps, by 2^(k/2) and what is left. The bits of n end in k plus twice the bias: half of that, shifted to its place, is
-    the first power, and the rest the second.
+    In two steps, by 2^(k/2) and what is left. The bits of n end in k plus twice the bias: half of
+    that, shifted to its place, is the first power, and the rest the second.
     """
     i = bits(n)
     if T is float32:
         half = int32(i >> int32(1))
-        return (y * from_bits(int32(half << int32(23)))) * from_bits(int32(int32(i - half) << int32(23)))
+        return (y * from_bits(int32(half << int32(23)))) * from_bits(
+            int32(int32(i - half) << int32(23))
+        )
     else:
         half = i >> int64(1)
         return (y * from_bits(half << int64(52))) * from_bits((i - half) << int64(52))

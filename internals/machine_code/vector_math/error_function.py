@@ -1,19 +1,21 @@
 """erf and erfc (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`, `aten/src/ATen/native/Math.h`).
 
     erf(x) = x p(x^2)                        near 0
-    erf(x) = 1 - erfc(x)                     further out, where erfc(x) is the smaller part, so that its error matters less
+    erf(x) = 1 - erfc(x)                     further out, where erfc(x) is the smaller part, so that
+                                             its error matters less
     erfc(x) = exp(-x^2) g(x) / (1 + 2 x)     for x >= 0.4
 
-g is a slow function between 1 and 1.3 that a polynomial in u = (x - 4) / (x + 4) follows all the way to x = 28, where erfc is
-below the smallest float64. In single precision erf needs erfc only to a few digits less, and 2^l(x) with a polynomial l for
-log2(erfc) is enough up to 4, where erf is 1. exp(-x^2) would multiply the rounding error of x^2 by x^2; so x is split, as h + l
-with few bits in h, and h^2 is exact: exp(-h^2) exp(-l (x + h)).
+g is a slow function between 1 and 1.3 that a polynomial in u = (x - 4) / (x + 4) follows all the
+way to x = 28, where erfc is below the smallest float64. In single precision erf needs erfc only to
+a few digits less, and 2^l(x) with a polynomial l for log2(erfc) is enough up to 4, where erf is 1.
+exp(-x^2) would multiply the rounding error of x^2 by x^2; so x is split, as h + l with few bits in
+h, and h^2 is exact: exp(-h^2) exp(-l (x + h)).
 
-The coefficients come from Remez' algorithm in 50 digits, minimax for the relative error of erf or erfc: 2^-31 (p), 2^-28 (l) and
-2^-28 (g) in single, 2^-57 (p) and 2^-60 (g) in double precision.
+The coefficients come from Remez' algorithm in 50 digits, minimax for the relative error of erf or
+erfc: 2^-31 (p), 2^-28 (l) and 2^-28 (g) in single, 2^-57 (p) and 2^-60 (g) in double precision.
 
-How the real one differs: float64 erf is Sun's rational functions on five intervals (Cephes' for erfc); float32 is XLA's rational
-one.
+How the real one differs: float64 erf is Sun's rational functions on five intervals (Cephes' for
+erfc); float32 is XLA's rational one.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def erfc(x: Any) -> Any:
 
 @inline(fastmath=("contract",))
 def small_erfc(a: Any) -> Any:
-    """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, with less care than `exp`."""
+    """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, with less
+    care than `exp`.
+    """
     p = log2_erfc(a)
     n = p + rounder()
     return rough_exp2(p - (n - rounder())) * power_of_two(bits(n) - bits(rounder()))

@@ -1,17 +1,19 @@
-"""exp and what is made of it: exp2, expm1, tanh, sigmoid, sinh, cosh (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
+"""exp and what is made of it: exp2, expm1, tanh, sigmoid, sinh, cosh
+(`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
 
-    exp(x) = 2^k * exp(r)      k = x / log 2, rounded      r = x - k log 2, so |r| <= log(2) / 2 = 0.347
+    exp(x) = 2^k * exp(r)    k = x / log 2, rounded    r = x - k log 2, so |r| <= log(2) / 2 = 0.347
 
-k log 2 is subtracted in two parts, of which the first times k is exact: otherwise what is left, r, would be left with the
-rounding error of a number a hundred times as large. On this small interval exp(r) = 1 + r + r^2 q(r) with a polynomial q of
-degree 4 in single and 10 in double precision. Multiplying by 2^k only adds k to the exponent.
+k log 2 is subtracted in two parts, of which the first times k is exact: otherwise what is left, r,
+would be left with the rounding error of a number a hundred times as large. On this small interval
+exp(r) = 1 + r + r^2 q(r) with a polynomial q of degree 4 in single and 10 in double precision.
+Multiplying by 2^k only adds k to the exponent.
 
-The coefficients are minimax for the relative error of exp(r) - 1, found with Remez' algorithm in 50 digits and then rounded;
-their error is 2^-26 of exp(r) - 1 in single and 2^-61 in double precision. No step has a branch: a bound is a select, NaN passes
-by.
+The coefficients are minimax for the relative error of exp(r) - 1, found with Remez' algorithm in 50
+digits and then rounded; their error is 2^-26 of exp(r) - 1 in single and 2^-61 in double precision.
+No step has a branch: a bound is a select, NaN passes by.
 
-How the real one differs: these are SLEEF's polynomials with other coefficients; for float32 `exp` on AVX-512 it has a shorter
-one.
+How the real one differs: these are SLEEF's polynomials with other coefficients; for float32 `exp`
+on AVX-512 it has a shorter one.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ T = template("T")
 
 @inline
 def exp(x: Any) -> Any:
-    """e^x: 0 below -104 (float32) and -746 (float64), inf above 89 and 710; results between may be denormal."""
+    """e^x: 0 below -104 (float32) and -746 (float64), inf above 89 and 710; results between may be
+    denormal.
+    """
     if T is float32:
         x = T(89.5) if x > T(89.5) else x
     else:
@@ -59,7 +63,9 @@ def expm1(x: Any) -> Any:
 
 @inline
 def tanh(x: Any) -> Any:
-    """The hyperbolic tangent: (e^2a - 1) / (e^2a + 1) with a = |x|, and the sign of x. From 10 (float32) and 20 on it is 1."""
+    """The hyperbolic tangent: (e^2a - 1) / (e^2a + 1) with a = |x|, and the sign of x. From 10
+    (float32) and 20 on it is 1.
+    """
     a = abs(x)
     a = T(20) if a > T(20) else a
     y = fraction_of_expm1(a + a, 0)
@@ -68,7 +74,9 @@ def tanh(x: Any) -> Any:
 
 @inline
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + e^-x) as e^x / (1 + e^x) where x < 0, so that nothing overflows and small results keep their digits."""
+    """1 / (1 + e^-x) as e^x / (1 + e^x) where x < 0, so that nothing overflows and small results
+    keep their digits.
+    """
     e = exp_of_negative(-abs(x))
     return (T(1) if x >= T(0) else e) / (T(1) + e)
 
@@ -94,7 +102,9 @@ def cosh(x: Any) -> Any:
 
 @inline
 def fraction_of_expm1(x: Any, e: Any) -> Any:
-    """(e^x - 1) / 2^e, so that what is made of it may be larger than e^x: 2^(k-e) (e^r - 1) + (2^(k-e) - 2^-e)."""
+    """(e^x - 1) / 2^e, so that what is made of it may be larger than e^x: 2^(k-e) (e^r - 1) +
+    (2^(k-e) - 2^-e).
+    """
     x = between(x)
     x = T(-40) if x < T(-40) else x
     n = nearest_power(x)
@@ -105,7 +115,9 @@ def fraction_of_expm1(x: Any, e: Any) -> Any:
 
 @inline
 def is_tiny(x: Any) -> Any:
-    """Whether x is e^x - 1 and sinh(x) to all digits; to divide x by 2^e might cost some, if it is denormal."""
+    """Whether x is e^x - 1 and sinh(x) to all digits; to divide x by 2^e might cost some, if it is
+    denormal.
+    """
     if T is float32:
         return abs(x) < T(1e-8)
     else:

@@ -1,13 +1,15 @@
-"""asin, acos, atan and atan2 (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`, `BinaryOpsKernel.cpp`).
+"""asin, acos, atan and atan2 (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`,
+`BinaryOpsKernel.cpp`).
 
-    atan(a) = atan(1) + atan((a - 1) / (a + 1)) = pi/2 - atan(1/a)      brings any a to |t| <= sqrt(2) - 1
-    asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2))                          brings a > 1/2 to t <= 1/2
+    atan(a) = atan(1) + atan((a - 1) / (a + 1)) = pi/2 - atan(1/a)    any a to |t| <= sqrt(2) - 1
+    asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2))                        a > 1/2 to t <= 1/2
 
-after which a polynomial in t^2 does: t + t^3 p(t^2). Of the three cases of atan only a numerator and a denominator are chosen,
-so there is one division; atan2(y, x) starts from the two numbers it is given and has only that one too.
+after which a polynomial in t^2 does: t + t^3 p(t^2). Of the three cases of atan only a numerator
+and a denominator are chosen, so there is one division; atan2(y, x) starts from the two numbers it
+is given and has only that one too.
 
-The coefficients are minimax for the relative error, found with Remez' algorithm in 50 digits: 2^-30 and 2^-59 for atan, 2^-31
-and 2^-59 for asin.
+The coefficients are minimax for the relative error, found with Remez' algorithm in 50 digits: 2^-30
+and 2^-59 for atan, 2^-31 and 2^-59 for asin.
 
 How the real one differs: SLEEF reduces atan to [0, 1] with a longer polynomial.
 """
@@ -35,7 +37,9 @@ def atan(x: Any) -> Any:
 
 @inline
 def atan2(y: Any, x: Any) -> Any:
-    """The angle of the point (x, y), between -pi and pi; a zero's sign and infinities count as in C's atan2."""
+    """The angle of the point (x, y), between -pi and pi; a zero's sign and infinities count as in
+    C's atan2.
+    """
     above, aside = abs(y), abs(x)
     if T is float32:
         shrink = T(2.0**-2) if above > T(1e37) or aside > T(1e37) else T(1)

@@ -2,14 +2,15 @@
 
     log(x) = k log 2 + log(m)      x = 2^k m,  m between sqrt(1/2) and sqrt(2)
 
-The exponent is read from the bits: subtracting those of sqrt(1/2) leaves k in the upper ones, whatever the fraction is. Then
-with f = m - 1 and s = f / (2 + f)
+The exponent is read from the bits: subtracting those of sqrt(1/2) leaves k in the upper ones,
+whatever the fraction is. Then with f = m - 1 and s = f / (2 + f)
 
     log(1 + f) = 2 atanh(s) = 2 s + s^3 P(s^2) = f - (f^2 / 2 - s (f^2 / 2 + s^2 P(s^2)))
 
-where the last form rounds f^2 / 2 and not f itself, which is exact; so log(x) is good to a few of its own last places next to x
-= 1 too. P has degree 2 in single and 6 in double precision; it is minimax for the relative error of log(1 + f) (2^-29 and
-2^-59), by Remez' algorithm in 50 digits. Denormal numbers are multiplied by 2^25 or 2^54 first.
+where the last form rounds f^2 / 2 and not f itself, which is exact; so log(x) is good to a few of
+its own last places next to x = 1 too. P has degree 2 in single and 6 in double precision; it is
+minimax for the relative error of log(1 + f) (2^-29 and 2^-59), by Remez' algorithm in 50 digits.
+Denormal numbers are multiplied by 2^25 or 2^54 first.
 
 How the real one differs: SLEEF's logarithm has the same series in s, with m between 0.75 and 1.5.
 """
@@ -48,12 +49,16 @@ def log10(x: Any) -> Any:
     else:
         high, low = T(0.3010299956640665), T(-8.532344317057107e-14)
     k = exponent(x)
-    return at_the_ends(x, k * high + (k * low + small_log1p(fraction(x) - T(1)) * T(0.4342944819032518)))
+    return at_the_ends(
+        x, k * high + (k * low + small_log1p(fraction(x) - T(1)) * T(0.4342944819032518))
+    )
 
 
 @inline
 def log1p(x: Any) -> Any:
-    """log(1 + x) with all digits near 0: the logarithm of u = 1 + x as rounded, and the rounding error of u divided by u."""
+    """log(1 + x) with all digits near 0: the logarithm of u = 1 + x as rounded, and the rounding
+    error of u divided by u.
+    """
     u = T(1) + x
     y = log(u)
     corrected = y + (x - (u - T(1))) / u
@@ -83,7 +88,9 @@ def fraction(x: Any) -> Any:
 
 @inline
 def offset_bits(x: Any) -> Any:
-    """The bits of x (of a denormal one times 2^25 or 2^54) less those of sqrt(1/2), which are the numbers seen here and above."""
+    """The bits of x (of a denormal one times 2^25 or 2^54) less those of sqrt(1/2), which are the
+    numbers seen here and above.
+    """
     if T is float32:
         normal = x * T(2.0**25) if x < T(1.1754943508222875e-38) else x
         return int32(bits(normal) - int32(0x3F3504F3))

@@ -2,13 +2,15 @@
 
     x = m 2^e, m an integer of 53 bits        x * 2/pi = m * (2^e * 2/pi)
 
-Of the bits of 2^e * 2/pi, those worth 4 and more give full turns, whatever m is; so the product begins with the bit worth 2. And
-far to the right bits are too small to matter. What is left is a window of 192 bits in the expansion of 2/pi, where x's exponent
-says. The product with m, modulo 4 and done in integers, has the quadrant in its first two bits and then the fraction of the
-quadrant, of which 60 may be zero: that close to a multiple of pi/2 a float64 can be. 126 bits are computed.
+Of the bits of 2^e * 2/pi, those worth 4 and more give full turns, whatever m is; so the product
+begins with the bit worth 2. And far to the right bits are too small to matter. What is left is a
+window of 192 bits in the expansion of 2/pi, where x's exponent says. The product with m, modulo 4
+and done in integers, has the quadrant in its first two bits and then the fraction of the quadrant,
+of which 60 may be zero: that close to a multiple of pi/2 a float64 can be. 126 bits are computed.
 
-All of it are integer operations on lanes, and six loads from where the window is. Where the CPU is slow at such gathers (before
-AVX-512), LLVM leaves the loop as it is, and one number is done at a time.
+All of it are integer operations on lanes, and six loads from where the window is. Where the CPU is
+slow at such gathers (before AVX-512), LLVM leaves the loop as it is, and one number is done at a
+time.
 
 How the real one differs: SLEEF's table holds the window for each exponent in four float64.
 """
@@ -35,7 +37,11 @@ BITS = FIRST + 1248
 def _pairs_of_words() -> np.ndarray[Any, np.dtype[np.uint64]]:
     """64 bits of the expansion of 2/pi, `FIRST` zeros before it, from every 32nd bit on."""
     return np.array(
-        [(TWO_OVER_PI >> (BITS - FIRST - 32 * j)) & (2**64 - 1) for j in range((BITS - FIRST) // 32 + 1)], np.uint64
+        [
+            (TWO_OVER_PI >> (BITS - FIRST - 32 * j)) & (2**64 - 1)
+            for j in range((BITS - FIRST) // 32 + 1)
+        ],
+        np.uint64,
     )
 
 
@@ -44,7 +50,9 @@ PAIRS = _pairs_of_words()
 
 @inline
 def quadrant_any(x: Any) -> tuple[Any, Any]:
-    """n modulo 4 in the last bits of an integer, and r = x - n pi/2, for any float64; r is NaN for infinity."""
+    """n modulo 4 in the last bits of an integer, and r = x - n pi/2, for any float64; r is NaN for
+    infinity.
+    """
     a = abs(x)
     i = float64(a).view(int64)
     exponent = i >> int64(52)

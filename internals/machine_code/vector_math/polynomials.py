@@ -1,10 +1,12 @@
-"""Polynomials, by Horner's scheme: ((a x + b) x + c) x + d, a multiplication and an addition for each coefficient.
+"""Polynomials, by Horner's scheme: ((a x + b) x + c) x + d, a multiplication and an addition for
+each coefficient.
 
-A kernel cannot loop over a table of coefficients: LLVM unrolls a long one no more, and what is not unrolled is not vectorised
-either. So the lines are written out, `p = p * x + T(c)`, by `polynomial`, whose argument is the table.
+A kernel cannot loop over a table of coefficients: LLVM unrolls a long one no more, and what is not
+unrolled is not vectorised either. So the lines are written out, `p = p * x + T(c)`, by
+`polynomial`, whose argument is the table.
 
-How the real one differs: SLEEF's `POLY` macros group the terms in pairs (Estrin's scheme), which takes more multiplications and
-fewer steps that wait for each other.
+How the real one differs: SLEEF's `POLY` macros group the terms in pairs (Estrin's scheme), which
+takes more multiplications and fewer steps that wait for each other.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ T = template("T")
 
 
 def polynomial(coefficients: tuple[float, ...], single: tuple[float, ...] = ()) -> Inline:
-    """The function of x with these coefficients, of the highest power first; `single`: others for float32.
+    """The function of x with these coefficients, of the highest power first; `single`: others for
+    float32.
 
     A multiplication and the addition after it may become one instruction (`contract`).
     """

@@ -1,8 +1,9 @@
 """Powers and roots (`aten/src/ATen/native/cpu/PowKernel.cpp`).
 
-float32: x^y = 2^(y log2 |x|) in double precision, whose 53 bits leave 24 right ones after the exponent has taken its 8. What a
-logarithm cannot say is put in by selects: the sign for a negative base and an odd exponent, NaN for a fractional one, 1 for y =
-0 and for |x| = 1. float64 would need a logarithm of 64 bits and is the C library's `pow`, one number at a time.
+float32: x^y = 2^(y log2 |x|) in double precision, whose 53 bits leave 24 right ones after the
+exponent has taken its 8. What a logarithm cannot say is put in by selects: the sign for a negative
+base and an odd exponent, NaN for a fractional one, 1 for y = 0 and for |x| = 1. float64 would need
+a logarithm of 64 bits and is the C library's `pow`, one number at a time.
 
 An exponent known beforehand is better spelled out, as ATen does: 2, 3, 1/2, -1/2, -1, -2.
 
@@ -47,7 +48,9 @@ def pow(x: Any, exponent: Any) -> Any:
 
 @inline
 def sqrt(x: Any) -> Any:
-    """The square root, rounded correctly by the instruction of that name; NaN of negative numbers, -0 of -0."""
+    """The square root, rounded correctly by the instruction of that name; NaN of negative numbers,
+    -0 of -0.
+    """
     return np.sqrt(x)
 
 

@@ -1,21 +1,25 @@
 """sin, cos and tan of any number, however large (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
 
-    x = n pi/2 + r,  |r| <= pi/4      sin(x) is sin(r), cos(r), -sin(r), -cos(r) for n = 0, 1, 2, 3 modulo 4
+    x = n pi/2 + r,  |r| <= pi/4
+    sin(x) is sin(r), cos(r), -sin(r), -cos(r) for n = 0, 1, 2, 3 modulo 4
 
-The polynomials for sin(r) and cos(r) are the small part. The large one is r: next to a multiple of pi/2, x - n pi/2 cancels
-nearly all digits, and for x = 1e30 all but the last bits of a 100-bit n are useless, while 2/pi is needed to 150 bits.
+The polynomials for sin(r) and cos(r) are the small part. The large one is r: next to a multiple of
+pi/2, x - n pi/2 cancels nearly all digits, and for x = 1e30 all but the last bits of a 100-bit n
+are useless, while 2/pi is needed to 150 bits.
 
-float32 is done in double precision (`quadrant_single`), with 2/pi in three parts of 29, 29 and 53 bits: 29 bits times the 24 of
-x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or 2^-78, which leaves an integer, and 2/pi by the inverse of
-that; of this the multiples of 4 are left out, for they only make full turns. So there are four sets of three constants, and
-choosing one is a select: Payne and Hanek's reduction without a table and without a branch.
+float32 is done in double precision (`quadrant_single`), with 2/pi in three parts of 29, 29 and 53
+bits: 29 bits times the 24 of x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or
+2^-78, which leaves an integer, and 2/pi by the inverse of that; of this the multiples of 4 are left
+out, for they only make full turns. So there are four sets of three constants, and choosing one is a
+select: Payne and Hanek's reduction without a table and without a branch.
 
 float64 has no wider type to be done in, and is done in integers (`payne_hanek.quadrant_any`).
 
-The coefficients are minimax for the relative error of sin(r) and of cos(r), found with Remez' algorithm in 50 digits; the errors
-are 2^-28 and 2^-33 for float32, 2^-58 and 2^-64 for float64.
+The coefficients are minimax for the relative error of sin(r) and of cos(r), found with Remez'
+algorithm in 50 digits; the errors are 2^-28 and 2^-33 for float32, 2^-58 and 2^-64 for float64.
 
-How the real one differs: SLEEF looks whether any lane of the vector is large and branches to Payne and Hanek's table if so.
+How the real one differs: SLEEF looks whether any lane of the vector is large and branches to Payne
+and Hanek's table if so.
 """
 
 from __future__ import annotations
@@ -64,10 +68,17 @@ def quadrant(x: Any) -> tuple[Any, Any]:
 
 @inline
 def quadrant_single(x: Any) -> tuple[Any, Any]:
-    """n modulo 4 in the last bits of an integer, and r in float64 with more digits than a float32 has, for any float32."""
+    """n modulo 4 in the last bits of an integer, and r in float64 with more digits than a float32
+    has, for any float32.
+    """
     a = abs(float64(x))
     far, farther, farthest = a >= 2.0**50, a >= 2.0**76, a >= 2.0**102
-    scale, high, middle, low = 1.0, 0.6366197690367699, 3.3308114738561656e-09, 2.276010073078396e-18
+    scale, high, middle, low = (
+        1.0,
+        0.6366197690367699,
+        3.3308114738561656e-09,
+        2.276010073078396e-18,
+    )
     scale = 2.0**-26 if far else scale
     high = 1.7235269770026207 if far else high
     middle = -2.6412272785547586e-09 if far else middle
@@ -103,7 +114,9 @@ def sine_in_quadrant(n: Any, r: Any) -> Any:
 
 @inline
 def tangent_in_quadrant(n: Any, r: Any) -> Any:
-    """The tangent of n pi/2 + r in float64: sin(r) / cos(r), and -cos(r) / sin(r) in every other quadrant."""
+    """The tangent of n pi/2 + r in float64: sin(r) / cos(r), and -cos(r) / sin(r) in every other
+    quadrant.
+    """
     s, c = sine_of_small_64(r), cosine_of_small_64(r)
     odd = n & 1
     return (-c if odd else s) / (s if odd else c)

@@ -1,7 +1,9 @@
-"""Normalization across channels as in Torch7, with a derivative of its own (`torch/nn/modules/_functions.py`).
+"""Normalization across channels as in Torch7, with a derivative of its own
+(`torch/nn/modules/_functions.py`).
 
-The sum over neighbouring channels is carried along: the channel that enters is added, the one that leaves subtracted. An old slip
-is kept, because PyTorch keeps it: the first channel never leaves, and the gradient does not know that.
+The sum over neighbouring channels is carried along: the channel that enters is added, the one that
+leaves subtracted. An old slip is kept, because PyTorch keeps it: the first channel never leaves,
+and the gradient does not know that.
 
 How the real one differs: it writes into its result step by step.
 """
@@ -15,10 +17,14 @@ from internals.autograd import Function
 
 
 class CrossMapLRN2d(Function):
-    """(N, C, H, W) over (k + alpha / size * sum of squares) ** beta. Raises ValueError for other numbers of dimensions."""
+    """(N, C, H, W) over (k + alpha / size * sum of squares) ** beta. Raises ValueError for other
+    numbers of dimensions.
+    """
 
     @staticmethod
-    def forward(ctx: Any, input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> Any:
+    def forward(
+        ctx: Any, input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
+    ) -> Any:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
         squares = input.pow(2).unbind(1)

@@ -1,6 +1,8 @@
-"""Activations as layers (`torch/nn/modules/activation.py`). None but `PReLU` has parameters; each calls the function of its name.
+"""Activations as layers (`torch/nn/modules/activation.py`). None but `PReLU` has parameters; each
+calls the function of its name.
 
-With `inplace=True` the input is overwritten, which saves memory; autograd complains where the input was still needed.
+With `inplace=True` the input is overwritten, which saves memory; autograd complains where the input
+was still needed.
 
 `MultiheadAttention` has a file of its own; here it is for its path in PyTorch.
 
@@ -92,17 +94,21 @@ class Hardtanh(_MayBeInplace):
     _shown = ["min_val", "max_val"]
 
     def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
-        max_value: float | None = None,
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+        min_value: float | None = None, max_value: float | None = None,
     ) -> None:  # fmt: skip
         if min_value is not None:
             warnings.warn(
-                "keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning, stacklevel=2
+                "keyword argument `min_value` is deprecated and renamed to `min_val`",
+                FutureWarning,
+                stacklevel=2,
             )
             min_val = min_value
         if max_value is not None:
             warnings.warn(
-                "keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning, stacklevel=2
+                "keyword argument `max_value` is deprecated and renamed to `max_val`",
+                FutureWarning,
+                stacklevel=2,
             )
             max_val = max_value
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
@@ -136,12 +142,16 @@ class LeakyReLU(_MayBeInplace):
 
 
 class RReLU(_MayBeInplace):
-    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
+    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one
+    for each negative element.
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
     _shown = ["lower", "upper"]
 
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
         super().__init__(lower=lower, upper=upper, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -149,11 +159,15 @@ class RReLU(_MayBeInplace):
 
 
 class PReLU(_Options):
-    """leaky_relu with a learned slope: `weight` has one element, or one for each channel, and starts at `init`."""
+    """leaky_relu with a learned slope: `weight` has one element, or one for each channel, and
+    starts at `init`.
+    """
 
     __constants__ = _shown = ["num_parameters"]
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(num_parameters=num_parameters, init=init)
         self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
@@ -199,7 +213,9 @@ class Threshold(_MayBeInplace):
 
 
 class GELU(_Options):
-    """input * Φ(input), Φ the normal distribution; `approximate="tanh"` for the approximation early models were trained with."""
+    """input * Φ(input), Φ the normal distribution; `approximate="tanh"` for the approximation early
+    models were trained with.
+    """
 
     __constants__ = ["approximate"]
 
@@ -214,7 +230,9 @@ class GELU(_Options):
 
 
 class Softplus(_Options):
-    """log(1 + exp(beta * input)) / beta, a smooth relu; `input` itself where beta * input exceeds `threshold`."""
+    """log(1 + exp(beta * input)) / beta, a smooth relu; `input` itself where beta * input exceeds
+    `threshold`.
+    """
 
     __constants__ = _shown = ["beta", "threshold"]
 
@@ -295,7 +313,9 @@ class Tanhshrink(Module):
 
 
 class _AlongDim(_Options):
-    """A softmax of some kind along `dim`; left out, it is guessed from the number of dimensions, with a warning."""
+    """A softmax of some kind along `dim`; left out, it is guessed from the number of dimensions,
+    with a warning.
+    """
 
     __constants__ = _shown = ["dim"]
 
@@ -325,9 +345,13 @@ class Softmin(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels at every place of (N, C, H, W) or (C, H, W). Raises ValueError for other dimensions."""
+    """Softmax over the channels at every place of (N, C, H, W) or (C, H, W). Raises ValueError for
+    other dimensions.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+            )
         return F.softmax(input, -3, _stacklevel=5)

@@ -1,8 +1,8 @@
 """The softmax of a large vocabulary, frequent words first (`torch/nn/modules/adaptive.py`).
 
-The words up to the first cutoff, and one entry for each further cluster of words, are in the head, a softmax of its own; a rare
-word costs the softmax of its cluster as well, which is computed from fewer features, and only for the samples that need it
-(Grave et al., 2016).
+The words up to the first cutoff, and one entry for each further cluster of words, are in the head,
+a softmax of its own; a rare word costs the softmax of its cluster as well, which is computed from
+fewer features, and only for the samples that need it (Grave et al., 2016).
 
 How the real one differs: nothing but the language.
 """
@@ -23,15 +23,17 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(_Options):
-    """(log-probabilities of `target` (N), their mean loss) for `input` (N, in_features); or for one sample, (in_features) and ().
+    """(log-probabilities of `target` (N), their mean loss) for `input` (N, in_features); or for one
+    sample, (in_features) and ().
 
-    Classes are numbered by frequency, the most frequent is 0. `cutoffs` says where clusters begin; cluster i is computed from
-    in_features / div_valueⁱ features. Raises ValueError unless the cutoffs increase between 1 and n_classes - 1.
+    Classes are numbered by frequency, the most frequent is 0. `cutoffs` says where clusters begin;
+    cluster i is computed from in_features / div_valueⁱ features. Raises ValueError unless the
+    cutoffs increase between 1 and n_classes - 1.
     """
 
     def __init__(
-        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False,
-        device: Any = None, dtype: Any = None,
+        self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
+        head_bias: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         cutoffs = list(cutoffs)
         if not cutoffs:
@@ -39,8 +41,8 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         increasing = cutoffs == sorted(set(cutoffs)) and all(int(c) == c for c in cutoffs)
         if not increasing or cutoffs[0] <= 0 or cutoffs[-1] > n_classes - 1:
             raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is "
-                "between 1 and n_classes-1"
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+                "order, where each value is between 1 and n_classes-1"
             )
         super().__init__(
             in_features=in_features, n_classes=n_classes, cutoffs=[*cutoffs, n_classes],
@@ -52,9 +54,14 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
         self.tail = ModuleList()
         for i in range(self.n_clusters):
-            hidden, words = int(in_features // div_value ** (i + 1)), self.cutoffs[i + 1] - self.cutoffs[i]
+            hidden, words = (
+                int(in_features // div_value ** (i + 1)),
+                self.cutoffs[i + 1] - self.cutoffs[i],
+            )
             first = Linear(in_features, hidden, bias=False, device=device, dtype=dtype)
-            self.tail.append(Sequential(first, Linear(hidden, words, bias=False, device=device, dtype=dtype)))
+            self.tail.append(
+                Sequential(first, Linear(hidden, words, bias=False, device=device, dtype=dtype))
+            )
 
     def reset_parameters(self) -> None:
         self.head.reset_parameters()
@@ -96,15 +103,19 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
     def _check(self, input: Tensor, target: Tensor) -> None:
         if target.dim() == 1:
             if input.size(0) != target.size(0):
-                raise RuntimeError("Input and target should have the same size in the batch dimension.")
+                raise RuntimeError(
+                    "Input and target should have the same size in the batch dimension."
+                )
             if input.dim() != 2:
                 raise RuntimeError(
-                    f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}"
+                    "1D target tensor expects 2D input tensors, but found inputs with size "
+                    f"{input.size()}"
                 )
         elif target.dim() == 0:
             if input.dim() != 1:
                 raise RuntimeError(
-                    f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}"
+                    "0D target tensor expects 1D input tensors, but found inputs with size "
+                    f"{input.size()}"
                 )
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -114,7 +125,9 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         return self._full(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each sample, (N): `log_prob(input).argmax(1)`, without the clusters that nobody needs."""
+        """The most probable class of each sample, (N): `log_prob(input).argmax(1)`, without the
+        clusters that nobody needs.
+        """
         head = self.head(input)
         best = head.argmax(1)
         rare = best >= self.shortlist_size
@@ -131,5 +144,7 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         out[:, : self.shortlist_size] = log_probs[:, : self.shortlist_size]
         for i, cluster in enumerate(self.tail):
             inside = F.log_softmax(cluster(input), dim=1)
-            out[:, self.cutoffs[i] : self.cutoffs[i + 1]] = inside + log_probs[:, self.shortlist_size + i].unsqueeze(1)
+            out[:, self.cutoffs[i] : self.cutoffs[i + 1]] = inside + log_probs[
+                :, self.shortlist_size + i
+            ].unsqueeze(1)
         return out

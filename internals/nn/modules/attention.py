@@ -1,7 +1,9 @@
-"""`MultiheadAttention`: the parameters around `multi_head_attention_forward` (`torch/nn/modules/activation.py`).
+"""`MultiheadAttention`: the parameters around `multi_head_attention_forward`
+(`torch/nn/modules/activation.py`).
 
-How the real one differs: in evaluation without gradients it takes a fused kernel where it can (`_native_multi_head_attention`),
-which agrees with this path up to rounding; it also takes nested tensors.
+How the real one differs: in evaluation without gradients it takes a fused kernel where it can
+(`_native_multi_head_attention`), which agrees with this path up to rounding; it also takes nested
+tensors.
 """
 
 from __future__ import annotations
@@ -17,29 +19,33 @@ from internals.nn.parameter import Parameter
 
 
 class MultiheadAttention(_Options):
-    """Attention with `num_heads` heads over query (L, N, E), key (S, N, kdim), value (S, N, vdim); `batch_first`: (N, L, E).
+    """Attention with `num_heads` heads over query (L, N, E), key (S, N, kdim), value (S, N, vdim);
+    `batch_first`: (N, L, E).
 
-    The three projections are stacked in `in_proj_weight` (3E, E), or kept apart as `q_proj_weight`, `k_proj_weight`,
-    `v_proj_weight` when key or value have other sizes. Forward returns the output and, if `need_weights`, the attention weights.
-    Raises ValueError for sizes that are not positive, AssertionError unless `embed_dim` is divisible by `num_heads`.
+    The three projections are stacked in `in_proj_weight` (3E, E), or kept apart as `q_proj_weight`,
+    `k_proj_weight`, `v_proj_weight` when key or value have other sizes. Forward returns the output
+    and, if `need_weights`, the attention weights. Raises ValueError for sizes that are not
+    positive, AssertionError unless `embed_dim` is divisible by `num_heads`.
     """
 
     __constants__ = ["batch_first"]
 
     def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+        add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
+        vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
             )
         kdim, vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         packed = kdim == embed_dim and vdim == embed_dim
         super().__init__(
             embed_dim=embed_dim, kdim=kdim, vdim=vdim, _qkv_same_embed_dim=packed,
-            num_heads=num_heads, dropout=dropout, batch_first=batch_first, head_dim=embed_dim // num_heads,
+            num_heads=num_heads, dropout=dropout, batch_first=batch_first,
+            head_dim=embed_dim // num_heads,
         )  # fmt: skip
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
@@ -50,11 +56,15 @@ class MultiheadAttention(_Options):
         if packed:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
         for name, features in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-            self.register_parameter(f"{name}_proj_weight", None if packed else parameter(embed_dim, features))
+            self.register_parameter(
+                f"{name}_proj_weight", None if packed else parameter(embed_dim, features)
+            )
         if not packed:
             self.register_parameter("in_proj_weight", None)
         self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
-        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
+        )
         self.bias_k = parameter(1, 1, embed_dim) if add_bias_kv else None
         self.bias_v = parameter(1, 1, embed_dim) if add_bias_kv else None
         self.add_zero_attn = add_zero_attn
@@ -73,20 +83,26 @@ class MultiheadAttention(_Options):
             init.xavier_normal_(self.bias_v)
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
-        attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+        need_weights: bool = True, attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         padding = _canonical_mask(
-            key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+            key_padding_mask,
+            "key_padding_mask",
+            _none_or_dtype(attn_mask),
+            "attn_mask",
+            query.dtype,
         )
         mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = _swapped(query, key, value)
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
-            training=self.training, key_padding_mask=padding, need_weights=need_weights, attn_mask=mask,
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=padding, need_weights=need_weights, attn_mask=mask,
             use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
             k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight,
             average_attn_weights=average_attn_weights, is_causal=is_causal,
@@ -95,7 +111,9 @@ class MultiheadAttention(_Options):
 
 
 def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch second. The same tensor stays the same tensor, so that it is still projected at once."""
+    """Batch second. The same tensor stays the same tensor, so that it is still projected at
+    once.
+    """
     q = query.transpose(1, 0)
     k = q if key is query else key.transpose(1, 0)
     return q, k, k if value is key else value.transpose(1, 0)

@@ -1,10 +1,12 @@
-"""Batch normalization: `BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d` (`torch/nn/modules/batchnorm.py`).
+"""Batch normalization: `BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d`
+(`torch/nn/modules/batchnorm.py`).
 
-In training a channel is normalized by the mean and variance of the batch, and running averages of both are kept as buffers:
-saved with the module, moved with it, but not trained. In evaluation the running averages take the batch's place.
+In training a channel is normalized by the mean and variance of the batch, and running averages of
+both are kept as buffers: saved with the module, moved with it, but not trained. In evaluation the
+running averages take the batch's place.
 
-How the real one differs: the lazy ones are in the same file; and `SyncBatchNorm` joins the statistics of several processes, while
-there is only one here.
+How the real one differs: the lazy ones are in the same file; and `SyncBatchNorm` joins the
+statistics of several processes, while there is only one here.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from internals.nn.modules.normalization import _affine, _reset
 
 
 class _NormBase(_Options):
-    """`weight` (C) starts at 1, `bias` (C) at 0; buffers `running_mean`, `running_var` (C) and `num_batches_tracked`."""
+    """`weight` (C) starts at 1, `bias` (C) at 0; buffers `running_mean`, `running_var` (C) and
+    `num_batches_tracked`.
+    """
 
     _version = 2  # state dicts of version 1 had no num_batches_tracked
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(
             num_features=num_features, eps=eps, momentum=momentum, affine=affine,
@@ -34,8 +39,12 @@ class _NormBase(_Options):
         )  # fmt: skip
         _affine(self, (num_features,), affine, affine and bias, device, dtype)
         tracked = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer(
+            "running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None
+        )
+        self.register_buffer(
+            "running_var", ones(num_features, device=device, dtype=dtype) if tracked else None
+        )
         count = tensor(0, dtype=internals.long, device=device) if tracked else None
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
@@ -63,8 +72,9 @@ class _NormBase(_Options):
 class _BatchNorm(_NormBase):
     """(input - mean) / sqrt(variance + eps) * weight + bias, for each channel (dimension 1).
 
-    The running averages move by `momentum` towards the batch's; with `momentum=None` they are the plain mean of all batches so
-    far. With `track_running_stats=False` the batch's statistics are used in evaluation too.
+    The running averages move by `momentum` towards the batch's; with `momentum=None` they are the
+    plain mean of all batches so far. With `track_running_stats=False` the batch's statistics are
+    used in evaluation too.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -81,8 +91,8 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, use_batch, factor, self.eps)
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
-        unexpected_keys: list[str], error_msgs: list[str],
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
@@ -93,7 +103,9 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalization of (N, C) or (N, C, L). Raises ValueError for other numbers of dimensions."""
+    """Batch normalization of (N, C) or (N, C, L). Raises ValueError for other numbers of
+    dimensions.
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() not in (2, 3):
@@ -117,17 +129,20 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization of (N, C, *), as a model for several processes has it. In a single one it does nothing else.
+    """Batch normalization of (N, C, *), as a model for several processes has it. In a single one it
+    does nothing else.
 
     Raises ValueError for fewer than 2 dimensions, or no channels.
     """
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
-        bias: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -138,12 +153,14 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """The tree with a `SyncBatchNorm` in the place of every batch normalization, on the same parameters and buffers."""
+        """The tree with a `SyncBatchNorm` in the place of every batch normalization, on the same
+        parameters and buffers.
+        """
         result = module
         if isinstance(module, _BatchNorm):
             result = SyncBatchNorm(
-                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
-                bias=module.bias is not None,
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None,
             )  # fmt: skip
             if module.affine:
                 result.weight, result.bias = module.weight, module.bias

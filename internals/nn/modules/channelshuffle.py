@@ -11,7 +11,9 @@ from internals.nn.modules._options import _Options
 
 
 class ChannelShuffle(_Options):
-    """(N, C, *) with its channels in another order: the first of each of `groups` groups, then the second, and so on."""
+    """(N, C, *) with its channels in another order: the first of each of `groups` groups, then the
+    second, and so on.
+    """
 
     __constants__ = _shown = ["groups"]
 

@@ -1,6 +1,7 @@
 """Convolutions: `Conv1d`, `Conv2d`, `Conv3d`, and their transposes (`torch/nn/modules/conv.py`).
 
-All that differs between them is the number of dimensions; `_ConvNd` holds the parameters and what is printed.
+All that differs between them is the number of dimensions; `_ConvNd` holds the parameters and what
+is printed.
 
 How the real one differs: the lazy ones are in the same file.
 """
@@ -22,21 +23,24 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(_Options):
-    """Parameters of a convolution: `weight` (out_channels, in_channels / groups, *kernel_size), `bias` (out_channels).
+    """Parameters of a convolution: `weight` (out_channels, in_channels / groups, *kernel_size),
+    `bias` (out_channels).
 
-    Transposed: `weight` (in_channels, out_channels / groups, *kernel_size). Both start uniform in ±1 / sqrt(fan in). Raises
-    ValueError for channels that do not divide into `groups` and for words that are no padding.
+    Transposed: `weight` (in_channels, out_channels / groups, *kernel_size). Both start uniform in
+    ±1 / sqrt(fan in). Raises ValueError for channels that do not divide into `groups` and for words
+    that are no padding.
     """
 
     __constants__ = [
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
-        "kernel_size",
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
+        "out_channels", "kernel_size",
     ]  # fmt: skip
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
-        padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
-        groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
+        stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...],
+        transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
+        padding_mode: str, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -54,7 +58,9 @@ class _ConvNd(_Options):
             _reversed_padding_repeated_twice=_padding_for_pad(padding, kernel_size, dilation),
         )  # fmt: skip
         rows, columns = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty((rows, columns // groups, *kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(
+            empty((rows, columns // groups, *kernel_size), device=device, dtype=dtype)
+        )
         add_bias(self, out_channels, bias, device, dtype)
         self.reset_parameters()
 
@@ -63,7 +69,10 @@ class _ConvNd(_Options):
         reset_bias(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        s = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        s = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
         if self.padding != (0,) * len(self.padding):
             s += f", padding={self.padding}"
         if self.dilation != (1,) * len(self.dilation):
@@ -80,19 +89,22 @@ class _ConvNd(_Options):
 
 
 class Conv1d(_ConvNd):
-    """Slides `out_channels` kernels of shape (in_channels / groups, K) over sequences: (N, C, L) to (N, out, L').
+    """Slides `out_channels` kernels of shape (in_channels / groups, K) over sequences: (N, C, L) to
+    (N, out, L').
 
-    `padding` is a number, "valid" or "same"; `padding_mode` "zeros", "reflect", "replicate" or "circular".
+    `padding` is a number, "valid" or "same"; `padding_mode` "zeros", "reflect", "replicate" or
+    "circular".
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride),
-            padding if isinstance(padding, str) else _single(padding), _single(dilation), False, (0,), groups, bias,
-            padding_mode, device, dtype,
+            padding if isinstance(padding, str) else _single(padding), _single(dilation), False,
+            (0,), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
@@ -106,19 +118,22 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """Slides `out_channels` kernels of shape (in_channels / groups, KH, KW) over images: (N, C, H, W) to (N, out, H', W').
+    """Slides `out_channels` kernels of shape (in_channels / groups, KH, KW) over images: (N, C, H,
+    W) to (N, out, H', W').
 
-    H' = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1. `padding` is a number, a pair, "valid" or "same".
+    H' = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1. `padding` is a number, a pair,
+    "valid" or "same".
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride),
-            padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False, (0, 0), groups, bias,
-            padding_mode, device, dtype,
+            padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False, (0, 0),
+            groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
@@ -134,17 +149,19 @@ class Conv2d(_ConvNd):
 class Conv3d(_ConvNd):
     """Slides `out_channels` kernels of shape (in_channels / groups, KD, KH, KW) over volumes.
 
-    (N, C, D, H, W) to (N, out, D', H', W'), the sizes being those of `Conv2d`. `padding` is a number, three, "valid" or "same".
+    (N, C, D, H, W) to (N, out, D', H', W'), the sizes being those of `Conv2d`. `padding` is a
+    number, three, "valid" or "same".
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride),
-            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False, (0, 0, 0), groups, bias,
-            padding_mode, device, dtype,
+            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False,
+            (0, 0, 0), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
@@ -158,10 +175,13 @@ class Conv3d(_ConvNd):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What the gradient of a convolution does to its output: every element spreads a kernel over the result."""
+    """What the gradient of a convolution does to its output: every element spreads a kernel over
+    the result.
+    """
 
     def _output_padding(self, input: Tensor, output_size: list[int] | None) -> list[int]:
-        """The rows to add at one side: with a stride several output sizes lead to the same input size, and one is asked for.
+        """The rows to add at one side: with a stride several output sizes lead to the same input
+        size, and one is asked for.
 
         Raises ValueError for a size that cannot come out.
         """
@@ -173,8 +193,8 @@ class _ConvTransposeNd(_ConvNd):
             output_size = output_size[leading:]
         if len(output_size) != dims:
             raise ValueError(
-                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {leading + dims} elements "
-                f"(got {len(output_size)})"
+                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or "
+                f"{leading + dims} elements (got {len(output_size)})"
             )
         sizes = [int(n) for n in input.shape[leading:]]
         stride, padding = [int(s) for s in self.stride], [int(p) for p in self.padding]
@@ -184,88 +204,125 @@ class _ConvTransposeNd(_ConvNd):
         for i in range(dims):
             if output_size[i] < smallest[i] or output_size[i] > largest[i]:
                 raise ValueError(
-                    f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for an "
-                    f"input of {input.shape[2:]})"
+                    f"requested an output size of {output_size}, but valid sizes range from "
+                    f"{smallest} to {largest} (for an input of {input.shape[2:]})"
                 )
         return [output_size[i] - smallest[i] for i in range(dims)]
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The transpose of `Conv1d`: (N, C, L) to (N, out, L'), L' = (L - 1) stride - 2 padding + dilation (K - 1) + 1."""
+    """The transpose of `Conv1d`: (N, C, L) to (N, out, L'), L' = (L - 1) stride - 2 padding +
+    dilation (K - 1) + 1.
+    """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation),
-            True, _single(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
+            _single(dilation), True, _single(output_padding), groups, bias, padding_mode, device,
+            dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose1d(
-            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
         )
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The transpose of `Conv2d`: (N, C, H, W) to (N, out, H', W'), H' = (H - 1) stride - 2 padding + dilation (KH - 1) + 1."""
+    """The transpose of `Conv2d`: (N, C, H, W) to (N, out, H', W'), H' = (H - 1) stride - 2 padding
+    + dilation (KH - 1) + 1.
+    """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation),
-            True, _pair(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
+            _pair(dilation), True, _pair(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose2d(
-            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
         )
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The transpose of `Conv3d`: (N, C, D, H, W) to (N, out, D', H', W'), sizes as for `ConvTranspose2d`."""
+    """The transpose of `Conv3d`: (N, C, D, H, W) to (N, out, D', H', W'), sizes as for
+    `ConvTranspose2d`.
+    """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation),
-            True, _triple(output_padding), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),
+            _triple(dilation), True, _triple(output_padding), groups, bias, padding_mode, device,
+            dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose3d(
-            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
         )
 
 
 def _padding_for_pad(
     padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]
 ) -> list[int]:
-    """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may differ on both sides."""
+    """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may
+    differ on both sides.
+    """
     if not isinstance(padding, str):
         return list(_reverse_repeat_tuple(padding, 2))
     totals = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel_size)]
     return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
 
 
-def _check_padding(padding: str | tuple[int, ...], stride: Sequence[int], padding_mode: str) -> None:
+def _check_padding(
+    padding: str | tuple[int, ...], stride: Sequence[int], padding_mode: str
+) -> None:
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
-            raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+            raise ValueError(
+                f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
+            )
         if padding == "same" and any(s != 1 for s in stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
     if padding_mode not in _PADDING_MODES:
         modes = "{" + ", ".join(map(repr, _PADDING_MODES)) + "}"
-        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
+        raise ValueError(
+            f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'"
+        )

@@ -1,4 +1,5 @@
-"""How alike vectors are, how far apart: `CosineSimilarity`, `PairwiseDistance` (`torch/nn/modules/distance.py`).
+"""How alike vectors are, how far apart: `CosineSimilarity`, `PairwiseDistance`
+(`torch/nn/modules/distance.py`).
 
 How the real one differs: in nothing but the length of its documentation.
 """

@@ -29,7 +29,9 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Zeroes each channel of (N, C, L) or (C, L) with probability `p` and divides the others by 1 - p."""
+    """Zeroes each channel of (N, C, L) or (C, L) with probability `p` and divides the others by 1 -
+    p.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -43,14 +45,18 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """Zeroes each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p` and divides the others by 1 - p."""
+    """Zeroes each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p` and divides the
+    others by 1 - p.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Sets each element to selu's lowest value with probability `p`; mean 0 and variance 1 stay what they are."""
+    """Sets each element to selu's lowest value with probability `p`; mean 0 and variance 1 stay
+    what they are.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)

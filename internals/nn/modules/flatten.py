@@ -1,4 +1,5 @@
-"""`Flatten` and `Unflatten`: dimensions joined, one dimension cut up (`torch/nn/modules/flatten.py`).
+"""`Flatten` and `Unflatten`: dimensions joined, one dimension cut up
+(`torch/nn/modules/flatten.py`).
 
 How the real one differs: `Unflatten` also takes named dimensions in old versions.
 """
@@ -24,19 +25,23 @@ class Flatten(_Options):
 
 
 class Unflatten(_Options):
-    """Cuts dimension `dim` into `unflattened_size`. Raises TypeError unless that is a tuple or list of ints."""
+    """Cuts dimension `dim` into `unflattened_size`. Raises TypeError unless that is a tuple or list
+    of ints.
+    """
 
     __constants__ = _shown = ["dim", "unflattened_size"]
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
             )
         for at, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {at}"
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {at}"
                 )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 

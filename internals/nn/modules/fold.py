@@ -1,4 +1,5 @@
-"""`Unfold` and `Fold`: the windows a convolution looks at, as columns, and back (`torch/nn/modules/fold.py`).
+"""`Unfold` and `Fold`: the windows a convolution looks at, as columns, and back
+(`torch/nn/modules/fold.py`).
 
 How the real one differs: in nothing but the length of its documentation.
 """
@@ -17,7 +18,9 @@ class Unfold(_Options):
 
     __constants__ = _shown = ["kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(
+        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -25,12 +28,19 @@ class Unfold(_Options):
 
 
 class Fold(_Options):
-    """(N, C * kernel elements, places) to (N, C, *output_size). Elements that come from the same place are added."""
+    """(N, C * kernel elements, places) to (N, C, *output_size). Elements that come from the same
+    place are added.
+    """
 
     __constants__ = _shown = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
     def __init__(
-        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self,
+        output_size: Any,
+        kernel_size: Any,
+        dilation: Any = 1,
+        padding: Any = 0,
+        stride: Any = 1,
     ) -> None:
         super().__init__(
             output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding,
@@ -38,4 +48,6 @@ class Fold(_Options):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+        return F.fold(
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )

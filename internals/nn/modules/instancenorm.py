@@ -1,8 +1,11 @@
-"""Instance normalization: each channel of each sample by itself (`torch/nn/modules/instancenorm.py`).
+"""Instance normalization: each channel of each sample by itself
+(`torch/nn/modules/instancenorm.py`).
 
-By default it has neither parameters nor running statistics and computes the same in training and in evaluation.
+By default it has neither parameters nor running statistics and computes the same in training and in
+evaluation.
 
-How the real one differs: the lazy ones are in the same file, and there is a word of advice for state dicts older than 0.4.
+How the real one differs: the lazy ones are in the same file, and there is a word of advice for
+state dicts older than 0.4.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from internals.nn.modules.batchnorm import _NormBase
 
 
 class _InstanceNorm(_NormBase):
-    """(input - mean) / sqrt(variance + eps), mean and variance over the places of one channel of one sample.
+    """(input - mean) / sqrt(variance + eps), mean and variance over the places of one channel of
+    one sample.
 
     Raises ValueError for another number of dimensions, or, if `affine`, of channels.
     """
@@ -26,9 +30,12 @@ class _InstanceNorm(_NormBase):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         n = self.unbatched_dims
@@ -39,7 +46,14 @@ class _InstanceNorm(_NormBase):
         momentum = 0.0 if self.momentum is None else self.momentum
         use_input = self.training or not self.track_running_stats
         result = F.instance_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, use_input, momentum, self.eps
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            use_input,
+            momentum,
+            self.eps,
         )
         return result.squeeze(0) if input.dim() == n else result
 
@@ -48,11 +62,12 @@ class _InstanceNorm(_NormBase):
             return
         if self.affine:
             raise ValueError(
-                f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {input.shape[dim]}."
+                f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
+                f"but got: {input.shape[dim]}."
             )
         warnings.warn(
-            f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
-            "num_features, which is not used because affine=False",
+            f"input's size at dim={dim} does not match num_features. You can silence this warning "
+            "by not passing in num_features, which is not used because affine=False",
             stacklevel=4,
         )
 

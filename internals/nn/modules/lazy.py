@@ -1,8 +1,10 @@
-"""Layers that learn the size of their input from the first one they see (`torch/nn/modules/lazy.py`).
+"""Layers that learn the size of their input from the first one they see
+(`torch/nn/modules/lazy.py`).
 
-Their parameters are uninitialized (`UninitializedParameter`). Before the first `forward` a hook calls `initialize_parameters`,
-which gives them sizes and numbers; then the layer becomes an ordinary one, by changing its class, and the hook is gone. A
-state dict with initialized parameters does the same.
+Their parameters are uninitialized (`UninitializedParameter`). Before the first `forward` a hook
+calls `initialize_parameters`, which gives them sizes and numbers; then the layer becomes an
+ordinary one, by changing its class, and the hook is gone. A state dict with initialized parameters
+does the same.
 
 How the real one differs: nothing but a word for `DataParallel`.
 """
@@ -17,9 +19,11 @@ from internals.nn.parameter import UninitializedBuffer, is_lazy
 
 
 class LazyModuleMixin:
-    """Comes first among a layer's bases. `cls_to_become` is the ordinary layer; None keeps the class.
+    """Comes first among a layer's bases. `cls_to_become` is the ordinary layer; None keeps the
+    class.
 
-    Raises RuntimeError in the first `forward` when `initialize_parameters` left a parameter without sizes.
+    Raises RuntimeError in the first `forward` when `initialize_parameters` left a parameter without
+    sizes.
     """
 
     cls_to_become: type[Any] | None = None
@@ -27,11 +31,15 @@ class LazyModuleMixin:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        self._initialize_hook = self.register_forward_pre_hook(
+            self._infer_parameters, with_kwargs=True
+        )
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Override it: give every parameter its sizes, from the arguments of `forward`."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
 
     def has_uninitialized_params(self: Any) -> bool:
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
@@ -60,5 +68,7 @@ class LazyModuleMixin:
         super()._apply(fn, recurse)  # type: ignore[misc]
         for name in lazy:
             converted = self._buffers[name]
-            self._buffers[name] = UninitializedBuffer(device=converted.device, dtype=converted.dtype)
+            self._buffers[name] = UninitializedBuffer(
+                device=converted.device, dtype=converted.dtype
+            )
         return self

@@ -1,8 +1,10 @@
 """The lazy layers: linear, convolutions, batch and instance normalization.
 
-Each takes the arguments of the ordinary one but for the size of the input, and is that layer after the first call (`lazy.py`).
+Each takes the arguments of the ordinary one but for the size of the input, and is that layer after
+the first call (`lazy.py`).
 
-How the real one differs: they are in the files of the ordinary ones (`torch/nn/modules/{linear,conv,batchnorm,instancenorm}.py`).
+How the real one differs: they are in the files of the ordinary ones
+(`torch/nn/modules/{linear,conv,batchnorm,instancenorm}.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from typing import Any
 import internals
 from internals import Tensor, no_grad, tensor
 from internals.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from internals.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from internals.nn.modules.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from internals.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from internals.nn.modules.lazy import LazyModuleMixin
 from internals.nn.modules.linear import Linear
@@ -30,7 +39,9 @@ class _Lazy(LazyModuleMixin):
 class LazyLinear(_Lazy, Linear):
     """`Linear` whose `in_features` is the last size of its first input."""
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(0, 0, False)
         self.out_features = out_features
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -52,7 +63,8 @@ class LazyLinear(_Lazy, Linear):
         if self.in_features == 0:  # the parameters were loaded
             if input.shape[-1] != self.weight.shape[-1]:
                 raise AssertionError(
-                    f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from self.weight: "
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to "
+                    "in_features from self.weight: "
                     f"{self.weight.shape[-1]}"
                 )
             self.in_features = input.shape[-1]
@@ -61,10 +73,13 @@ class LazyLinear(_Lazy, Linear):
 class _LazyConvXdMixin(_Lazy):
     """A convolution whose `in_channels` are those of its first input.
 
-    Raises RuntimeError for another number of dimensions, ValueError for channels that do not divide into `groups`.
+    Raises RuntimeError for another number of dimensions, ValueError for channels that do not divide
+    into `groups`.
     """
 
-    def _set_out_channels(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _set_out_channels(
+        self: Any, out_channels: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -91,28 +106,43 @@ class _LazyConvXdMixin(_Lazy):
         unbatched = len(self.kernel_size) + 1
         if input.dim() not in (unbatched, unbatched + 1):
             raise RuntimeError(
-                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to {type(self).__name__}, but got input "
-                f"of size: {input.shape}"
+                f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
             )
         return int(input.shape[-unbatched])
 
 
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._set_out_channels(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
+        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
         )
         self._set_out_channels(out_channels, bias, device, dtype)
 
@@ -142,11 +172,14 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
 
 
 class _LazyNormBase(_Lazy):
-    """A normalization whose `num_features` are the channels of its first input. It has parameters and statistics by default."""
+    """A normalization whose `num_features` are the channels of its first input. It has parameters
+    and statistics by default.
+    """
 
     def __init__(
-        self: Any, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
-        device: Any = None, dtype: Any = None, *, bias: bool = True,
+        self: Any, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine = affine

@@ -28,13 +28,19 @@ class Identity(Module):
 class Linear(_Options):
     """input @ weight.T + bias: (*, in_features) to (*, out_features).
 
-    `weight` (out_features, in_features) and `bias` (out_features) start uniform in ±1 / sqrt(in_features).
+    `weight` (out_features, in_features) and `bias` (out_features) start uniform in ±1 /
+    sqrt(in_features).
     """
 
     __constants__ = ["in_features", "out_features"]
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(in_features=in_features, out_features=out_features)
         self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
@@ -50,35 +56,46 @@ class Linear(_Options):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """`Linear` under another name: the one inside attention, which quantization must leave alone."""
+    """`Linear` under another name: the one inside attention, which quantization must leave
+    alone.
+    """
 
 
 class Bilinear(_Options):
-    """input1 @ weight[o] @ input2 + bias for each output o: (*, in1_features), (*, in2_features) to (*, out_features).
+    """input1 @ weight[o] @ input2 + bias for each output o: (*, in1_features), (*, in2_features) to
+    (*, out_features).
 
-    `weight` (out, in1, in2) and `bias` (out) start uniform in ±1 / sqrt(in1_features). Raises ValueError unless that is positive.
+    `weight` (out, in1, in2) and `bias` (out) start uniform in ±1 / sqrt(in1_features). Raises
+    ValueError unless that is positive.
     """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
-        dtype: Any = None,
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in1_features=in1_features, in2_features=in2_features, out_features=out_features,
         )  # fmt: skip
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.weight = Parameter(
+            empty((out_features, in1_features, in2_features), device=device, dtype=dtype)
+        )
         add_bias(self, out_features, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         if self.in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
+            raise ValueError(
+                f"in1_features must be > 0, but got (in1_features={self.in1_features})"
+            )
         bound = 1 / sqrt(self.in1_features)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
@@ -99,7 +116,9 @@ def add_bias(module: Module, features: int, wanted: bool, device: Any, dtype: An
 
 
 def reset_bias(weight: Tensor, bias: Tensor | None) -> None:
-    """Uniform in ±1 / sqrt(fan in of `weight`), the number of inputs each output is computed from."""
+    """Uniform in ±1 / sqrt(fan in of `weight`), the number of inputs each output is computed
+    from.
+    """
     if bias is None:
         return
     fan_in, _ = init._calculate_fan_in_and_fan_out(weight)

@@ -1,7 +1,8 @@
-"""Losses as modules (`torch/nn/modules/loss.py`): each keeps its options and calls the function of its name.
+"""Losses as modules (`torch/nn/modules/loss.py`): each keeps its options and calls the function of
+its name.
 
-`reduction` is "none" (one number for each element), "mean" or "sum"; `size_average` and `reduce` are its predecessors. Class
-weights are buffers: saved and moved with the module.
+`reduction` is "none" (one number for each element), "mean" or "sum"; `size_average` and `reduce`
+are its predecessors. Class weights are buffers: saved and moved with the module.
 
 How the real one differs: it also has a fused linear cross entropy.
 """
@@ -21,14 +22,16 @@ from internals.nn.modules.distance import PairwiseDistance
 class _Loss(_Options):
     __constants__ = ["reduction"]
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+    ) -> None:
         super().__init__(reduction=resolve(reduction, size_average, reduce))
 
 
 class _WeightedLoss(_Loss):
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
@@ -52,7 +55,8 @@ class SmoothL1Loss(_Loss):
     """Squared below `beta`, absolute beyond."""
 
     def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+        beta: float = 1.0
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
@@ -62,7 +66,9 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, linear with the same slope beyond. Raises TypeError for a `delta` that is no number."""
+    """Squared below `delta`, linear with the same slope beyond. Raises TypeError for a `delta` that
+    is no number.
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -77,7 +83,8 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative log likelihood of classes `target` (N, ...) under log-probabilities `input` (N, C, ...).
+    """The negative log likelihood of classes `target` (N, ...) under log-probabilities `input` (N,
+    C, ...).
 
     `weight` (C) weighs the classes; targets equal to `ignore_index` do not count.
     """
@@ -85,26 +92,33 @@ class NLLLoss(_WeightedLoss):
     __constants__ = ["ignore_index", "reduction"]
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-        reduce: bool | None = None, reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
 
 
 class NLLLoss2d(NLLLoss):
     """`NLLLoss` by its old name for images; warns of that."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-        reduce: bool | None = None, reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
-            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more "
+            "details.",
             FutureWarning,
             stacklevel=2,
         )
@@ -112,7 +126,8 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """`NLLLoss` of log_softmax(input). `target` holds class indices, or probabilities when it has the shape of `input`.
+    """`NLLLoss` of log_softmax(input). `target` holds class indices, or probabilities when it has
+    the shape of `input`.
 
     `label_smoothing` is the share of each target that is spread evenly over the classes.
     """
@@ -120,24 +135,28 @@ class CrossEntropyLoss(_WeightedLoss):
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-        reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+        label_smoothing: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self._keep(ignore_index=ignore_index, label_smoothing=label_smoothing)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
+            input, target, weight=self.weight, ignore_index=self.ignore_index,
+            reduction=self.reduction, label_smoothing=self.label_smoothing,
         )  # fmt: skip
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean" divides by the batch size."""
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean"
+    divides by the batch size.
+    """
 
     def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", log_target: bool = False
+        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+        log_target: bool = False
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
@@ -157,8 +176,8 @@ class BCEWithLogitsLoss(_Loss):
     """`BCELoss` of sigmoid(input). `pos_weight` weighs the positive examples of each class."""
 
     def __init__(
-        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean", pos_weight: Tensor | None = None,
+        self, weight: Tensor | None = None, size_average: bool | None = None,
+        reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
@@ -171,25 +190,34 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of counts `target` under a Poisson distribution with mean exp(input)."""
+    """The negative log likelihood of counts `target` under a Poisson distribution with mean
+    exp(input).
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
-        reduce: bool | None = None, reduction: str = "mean",
+        self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+        eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self._keep(log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
-            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+            log_input,
+            target,
+            log_input=self.log_input,
+            full=self.full,
+            eps=self.eps,
+            reduction=self.reduction,
         )
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of `target` under normal distributions with means `input` and variances `var`."""
+    """The negative log likelihood of `target` under normal distributions with means `input` and
+    variances `var`.
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -212,7 +240,8 @@ class _MarginLoss(_Loss):
     __constants__ = ["margin", "reduction"]
 
     def __init__(
-        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+        self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean"
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
@@ -222,7 +251,8 @@ class HingeEmbeddingLoss(_MarginLoss):
     """`input` itself where `target` is 1; how far it stays below `margin` where `target` is -1."""
 
     def __init__(
-        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+        self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean"
     ) -> None:  # fmt: skip
         super().__init__(margin, size_average, reduce, reduction)
 
@@ -231,17 +261,23 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """max(0, -target * (input1 - input2) + margin): the first should be greater where `target` is 1, smaller where it is -1."""
+    """max(0, -target * (input1 - input2) + margin): the first should be greater where `target` is
+    1, smaller where it is -1.
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return F.margin_ranking_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
 
 
 class CosineEmbeddingLoss(_MarginLoss):
     """1 - cosine similarity where `target` is 1; max(0, similarity - margin) where it is -1."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        return F.cosine_embedding_loss(
+            input1, input2, target, margin=self.margin, reduction=self.reduction
+        )
 
 
 class SoftMarginLoss(_Loss):
@@ -252,17 +288,21 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """How much farther than `margin` the positive is from the anchor than the negative. Raises ValueError unless margin > 0."""
+    """How much farther than `margin` the positive is from the anchor than the negative. Raises
+    ValueError unless margin > 0.
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
-        reduce: bool | None = None, reduction: str = "mean",
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         self._keep(margin=margin, p=p, eps=eps, swap=swap)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
@@ -273,31 +313,37 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of one's own, which a module may be. Raises ValueError unless margin > 0."""
+    """`TripletMarginLoss` with a distance of one's own, which a module may be. Raises ValueError
+    unless margin > 0.
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 
     def __init__(
-        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-        swap: bool = False, reduction: str = "mean",
+        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0, swap: bool = False, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(None, None, reduction)
         if margin <= 0:
             raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                f"{margin} instead"
             )
-        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.distance_function = (
+            PairwiseDistance() if distance_function is None else distance_function
+        )
         self._keep(margin=margin, swap=swap)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
-            reduction=self.reduction,
+            anchor, positive, negative, distance_function=self.distance_function,
+            margin=self.margin, swap=self.swap, reduction=self.reduction,
         )  # fmt: skip
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """How far each other class is from staying `margin` below class `target` (N) in `input` (N, C), to the power `p`.
+    """How far each other class is from staying `margin` below class `target` (N) in `input` (N, C),
+    to the power `p`.
 
     Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
     """
@@ -305,48 +351,69 @@ class MultiMarginLoss(_WeightedLoss):
     __constants__ = ["p", "margin", "reduction"]
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
-        reduce: bool | None = None, reduction: str = "mean",
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D "
+                "instead"
+            )
         self._keep(p=p, margin=margin)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+            input,
+            target,
+            p=self.p,
+            margin=self.margin,
+            weight=self.weight,
+            reduction=self.reduction,
         )
 
 
 class MultiLabelMarginLoss(_Loss):
-    """How far each other class is from staying 1 below each label; a row of `target` (N, C) lists labels up to its first -1."""
+    """How far each other class is from staying 1 below each label; a row of `target` (N, C) lists
+    labels up to its first -1.
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds 0 and 1."""
+    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds
+    0 and 1.
+    """
 
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+        return F.multilabel_soft_margin_loss(
+            input, target, weight=self.weight, reduction=self.reduction
+        )
 
 
 class CTCLoss(_Loss):
-    """-log of the probability that log-probabilities (T, N, C) spell `targets`, repetitions and then `blank` left out."""
+    """-log of the probability that log-probabilities (T, N, C) spell `targets`, repetitions and
+    then `blank` left out.
+    """
 
     __constants__ = ["blank", "reduction"]
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
         super().__init__(reduction=reduction)
         self._keep(blank=blank, zero_infinity=zero_infinity)
 
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor
+    ) -> Tensor:
         return F.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            self.zero_infinity
         )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, ... (`torch/nn/modules/normalization.py`).
+"""Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, ...
+(`torch/nn/modules/normalization.py`).
 
 They compute the same in training and in evaluation and have no buffers.
 
@@ -23,7 +24,9 @@ class _ResponseNorm(_Options):
 
 
 class LocalResponseNorm(_ResponseNorm):
-    """Each element divided by (k + alpha * mean of squares) ** beta, over `size` neighbouring channels (AlexNet)."""
+    """Each element divided by (k + alpha * mean of squares) ** beta, over `size` neighbouring
+    channels (AlexNet).
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -35,7 +38,9 @@ class LocalResponseNorm(_ResponseNorm):
 
 
 class CrossMapLRN2d(_ResponseNorm):
-    """The older form of `LocalResponseNorm`, for (N, C, H, W) only, as Torch7 had it (`_functions.py`)."""
+    """The older form of `LocalResponseNorm`, for (N, C, H, W) only, as Torch7 had it
+    (`_functions.py`).
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size=size, alpha=alpha, beta=beta, k=k)
@@ -45,7 +50,8 @@ class CrossMapLRN2d(_ResponseNorm):
 
 
 class LayerNorm(_Options):
-    """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`; then scale and shift.
+    """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`; then
+    scale and shift.
 
     `weight` and `bias` have the normalized shape and start at 1 and 0.
     """
@@ -53,14 +59,21 @@ class LayerNorm(_Options):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             normalized_shape=_shape(normalized_shape), eps=eps,
             elementwise_affine=elementwise_affine,
         )  # fmt: skip
-        _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        _affine(
+            self,
+            self.normalized_shape,
+            elementwise_affine,
+            elementwise_affine and bias,
+            device,
+            dtype,
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -71,25 +84,29 @@ class LayerNorm(_Options):
 
     def extra_repr(self) -> str:
         return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}"
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
 class GroupNorm(_Options):
-    """Mean 0 and variance 1 for each sample over groups of channels; then scale and shift: (N, C, *) to the same.
+    """Mean 0 and variance 1 for each sample over groups of channels; then scale and shift: (N, C,
+    *) to the same.
 
-    `weight` and `bias` (C) start at 1 and 0. Raises ValueError unless `num_channels` is divisible by `num_groups`.
+    `weight` and `bias` (C) start at 1 and 0. Raises ValueError unless `num_channels` is divisible
+    by `num_groups`.
     """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         if num_channels % num_groups != 0:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
         super().__init__(num_groups=num_groups, num_channels=num_channels, eps=eps, affine=affine)
         _affine(self, (num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
@@ -101,11 +118,15 @@ class GroupNorm(_Options):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(_Options):
-    """Root mean square 1 over the last dimensions; then scale by `weight`. Nothing is subtracted, nothing added.
+    """Root mean square 1 over the last dimensions; then scale by `weight`. Nothing is subtracted,
+    nothing added.
 
     `eps` is the dtype's machine epsilon when None.
     """
@@ -113,14 +134,18 @@ class RMSNorm(_Options):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
-        dtype: Any = None,
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             normalized_shape=_shape(normalized_shape), eps=eps,
             elementwise_affine=elementwise_affine,
         )  # fmt: skip
-        weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        weight = (
+            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None
+        )
         self.register_parameter("weight", weight)
         self.reset_parameters()
 
@@ -132,16 +157,22 @@ class RMSNorm(_Options):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-def _affine(module: Module, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+def _affine(
+    module: Module, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any
+) -> None:
     for name, wanted in (("weight", weight), ("bias", bias)):
-        module.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None)
+        module.register_parameter(
+            name, Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
+        )
 
 
 def _reset(module: Any) -> None:

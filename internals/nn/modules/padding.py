@@ -1,8 +1,10 @@
 """Padding layers: constant, reflected, replicated, circular (`torch/nn/modules/padding.py`).
 
-`padding` is a number for all sides, or (left, right), or (left, right, top, bottom), or these and (front, back).
+`padding` is a number for all sides, or (left, right), or (left, right, top, bottom), or these and
+(front, back).
 
-How the real one differs: nothing but that some methods are written once there per number of dimensions.
+How the real one differs: nothing but that some methods are written once there per number of
+dimensions.
 """
 
 from __future__ import annotations
@@ -122,7 +124,9 @@ class ReplicationPad3d(_PadNd):
 
 
 class CircularPad1d(_PadNd):
-    """Goes on at the other end of (N, C, L). Raises ValueError unless there are 2 or 3 dimensions."""
+    """Goes on at the other end of (N, C, L). Raises ValueError unless there are 2 or 3
+    dimensions.
+    """
 
     mode, sides = "circular", 2
 
@@ -133,7 +137,9 @@ class CircularPad1d(_PadNd):
 
 
 class CircularPad2d(_PadNd):
-    """Goes on at the opposite edge of (N, C, H, W). Raises ValueError unless there are 3 or 4 dimensions."""
+    """Goes on at the opposite edge of (N, C, H, W). Raises ValueError unless there are 3 or 4
+    dimensions.
+    """
 
     mode, sides = "circular", 4
 
@@ -144,7 +150,9 @@ class CircularPad2d(_PadNd):
 
 
 class CircularPad3d(_PadNd):
-    """Goes on at the opposite face of (N, C, D, H, W). Raises ValueError unless there are 4 or 5 dimensions."""
+    """Goes on at the opposite face of (N, C, D, H, W). Raises ValueError unless there are 4 or 5
+    dimensions.
+    """
 
     mode, sides = "circular", 6
 

@@ -1,4 +1,5 @@
-"""Channels into pixels and back (`torch/nn/modules/pixelshuffle.py`): upsampling that is learned as channels.
+"""Channels into pixels and back (`torch/nn/modules/pixelshuffle.py`): upsampling that is learned as
+channels.
 
 How the real one differs: in nothing but the length of its documentation.
 """
@@ -23,7 +24,9 @@ class PixelShuffle(_Options):
 
 
 class PixelUnshuffle(_Options):
-    """(*, C, H * r, W * r) to (*, C * r * r, H, W), r being `downscale_factor`: the inverse of `PixelShuffle`."""
+    """(*, C, H * r, W * r) to (*, C * r * r, H, W), r being `downscale_factor`: the inverse of
+    `PixelShuffle`.
+    """
 
     __constants__ = _shown = ["downscale_factor"]
 

@@ -1,4 +1,5 @@
-"""Pooling layers (`torch/nn/modules/pooling.py`). The stride is the size of the window unless it is given.
+"""Pooling layers (`torch/nn/modules/pooling.py`). The stride is the size of the window unless it is
+given.
 
 How the real one differs: nothing but that each layer spells out its constructor.
 """
@@ -20,8 +21,8 @@ class _MaxPoolNd(_Options):
     _shown = ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
-        ceil_mode: bool = False,
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
@@ -34,7 +35,13 @@ class MaxPool1d(_MaxPoolNd):
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.max_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
@@ -46,24 +53,39 @@ class MaxPool2d(_MaxPoolNd):
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest element of every window: (N, C, D, H, W) to (N, C, D', H', W'), sizes as for `MaxPool2d`."""
+    """The largest element of every window: (N, C, D, H, W) to (N, C, D', H', W'), sizes as for
+    `MaxPool2d`.
+    """
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.max_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
 class _MaxUnpoolNd(_Options):
-    """Each maximum back at its place, which max pooling with `return_indices` told; zeros elsewhere.
+    """Each maximum back at its place, which max pooling with `return_indices` told; zeros
+    elsewhere.
 
-    forward(input, indices, output_size=None): several sizes lead to the same when pooled, and one may be asked for. Raises
-    ValueError for a size that cannot be.
+    forward(input, indices, output_size=None): several sizes lead to the same when pooled, and one
+    may be asked for. Raises ValueError for a size that cannot be.
     """
 
     _shown = ["kernel_size", "stride", "padding"]
@@ -82,8 +104,12 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     _dims = 1
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: list[int] | None = None
+    ) -> Tensor:
+        return F.max_unpool1d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -91,8 +117,12 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     _dims = 2
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: list[int] | None = None
+    ) -> Tensor:
+        return F.max_unpool2d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -100,8 +130,12 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     _dims = 3
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: list[int] | None = None
+    ) -> Tensor:
+        return F.max_unpool3d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class _AvgPoolNd(_Options):
@@ -110,10 +144,13 @@ class _AvgPoolNd(_Options):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of every window: (N, C, L) to (N, C, L'). Padding counts as zeros unless `count_include_pad` is False."""
+    """The mean of every window: (N, C, L) to (N, C, L'). Padding counts as zeros unless
+    `count_include_pad` is False.
+    """
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size=_single(kernel_size),
@@ -122,15 +159,22 @@ class AvgPool1d(_AvgPoolNd):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
 
 
 class _DividedAvgPoolNd(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
@@ -140,12 +184,14 @@ class _DividedAvgPoolNd(_AvgPoolNd):
 
 
 class AvgPool2d(_DividedAvgPoolNd):
-    """The mean of every window: (N, C, H, W) to (N, C, H', W'). `divisor_override` divides by another number than its size."""
+    """The mean of every window: (N, C, H, W) to (N, C, H', W'). `divisor_override` divides by
+    another number than its size.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-            self.divisor_override,
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
         )  # fmt: skip
 
 
@@ -154,8 +200,8 @@ class AvgPool3d(_DividedAvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-            self.divisor_override,
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
         )  # fmt: skip
 
 
@@ -176,7 +222,9 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of windows that cover (N, C, H, W): (N, C, *output_size). One number is for both; None keeps the input's size."""
+    """Means of windows that cover (N, C, H, W): (N, C, *output_size). One number is for both; None
+    keeps the input's size.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
@@ -190,7 +238,9 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 
 class _AdaptiveMaxPoolNd(_Options):
-    """The windows are chosen so that the result has `output_size`. With `return_indices`, also where each maximum was."""
+    """The windows are chosen so that the result has `output_size`. With `return_indices`, also
+    where each maximum was.
+    """
 
     __constants__ = ["output_size", "return_indices"]
     _shown = ["output_size"]
@@ -221,11 +271,15 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 
 class _LPPoolNd(_Options):
-    """The p-norm of every window, p being `norm_type`: with 1 the sum, with infinity the maximum of absolute values."""
+    """The p-norm of every window, p being `norm_type`: with 1 the sum, with infinity the maximum of
+    absolute values.
+    """
 
     __constants__ = _shown = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__(
             norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode,
         )  # fmt: skip
@@ -235,28 +289,36 @@ class LPPool1d(_LPPoolNd):
     """p-norms of the windows of (N, C, L)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return F.lp_pool1d(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
 
 class LPPool2d(_LPPoolNd):
     """p-norms of the windows of (N, C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return F.lp_pool2d(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
 
 class LPPool3d(_LPPoolNd):
     """p-norms of the windows of (N, C, D, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return F.lp_pool3d(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
 
 class _FractionalMaxPoolNd(_Options):
-    """The largest element of every window, with windows at pseudo-random places so that the result has the size asked for.
+    """The largest element of every window, with windows at pseudo-random places so that the result
+    has the size asked for.
 
-    Either `output_size` or `output_ratio`, numbers between 0 and 1, is given. `_random_samples`, (N, C, dimensions), takes the
-    place of random numbers. Raises ValueError for neither, for both, and for ratios outside.
+    Either `output_size` or `output_ratio`, numbers between 0 and 1, is given. `_random_samples`,
+    (N, C, dimensions), takes the place of random numbers. Raises ValueError for neither, for both,
+    and for ratios outside.
     """
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
@@ -264,14 +326,16 @@ class _FractionalMaxPoolNd(_Options):
     _dims: int
 
     def __init__(
-        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-        _random_samples: Any = None,
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Any = None,
     ) -> None:  # fmt: skip
         name, parse = type(self).__name__, _ntuple(self._dims)
         if name == "FractionalMaxPool3d" and min(parse(kernel_size)) <= 0:
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+            raise ValueError(
+                f"{name} requires specifying either an output size, or a pooling ratio"
+            )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if output_ratio is not None and not all(0 < r < 1 for r in parse(output_ratio)):
@@ -291,7 +355,12 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.fractional_max_pool2d(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
         )
 
 
@@ -302,5 +371,10 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.fractional_max_pool3d(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
         )

@@ -1,9 +1,11 @@
-"""Recurrent layers: `RNN`, `LSTM`, `GRU` over sequences, and the cells that take one step (`torch/nn/modules/rnn.py`).
+"""Recurrent layers: `RNN`, `LSTM`, `GRU` over sequences, and the cells that take one step
+(`torch/nn/modules/rnn.py`).
 
-The modules hold the weights and check the sizes; the loops over time and layers are in `internals.aten.native.recurrent`.
+The modules hold the weights and check the sizes; the loops over time and layers are in
+`internals.aten.native.recurrent`.
 
-How the real one differs: scripts can give it packed sequences, too; on GPUs it keeps all weights of a network in one piece of
-memory for cuDNN (`flatten_parameters`, which does nothing here).
+How the real one differs: scripts can give it packed sequences, too; on GPUs it keeps all weights of
+a network in one piece of memory for cuDNN (`flatten_parameters`, which does nothing here).
 """
 
 from __future__ import annotations
@@ -25,21 +27,25 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(_Options):
-    """The weights of a stack of recurrent layers, `gates` being 4 for an LSTM, 3 for a GRU, 1 for an RNN.
+    """The weights of a stack of recurrent layers, `gates` being 4 for an LSTM, 3 for a GRU, 1 for
+    an RNN.
 
-    For layer k: `weight_ih_lk` (gates * hidden, input size or directions * hidden), `weight_hh_lk` (gates * hidden, hidden),
-    `bias_ih_lk` and `bias_hh_lk` (gates * hidden), with `_reverse` behind the name for the backward direction; all uniform in
-    ±1 / sqrt(hidden). With `proj_size`, `weight_hr_lk` (proj_size, hidden) shrinks the state that is handed on.
+    For layer k: `weight_ih_lk` (gates * hidden, input size or directions * hidden), `weight_hh_lk`
+    (gates * hidden, hidden), `bias_ih_lk` and `bias_hh_lk` (gates * hidden), with `_reverse` behind
+    the name for the backward direction; all uniform in ±1 / sqrt(hidden). With `proj_size`,
+    `weight_hr_lk` (proj_size, hidden) shrinks the state that is handed on.
     """
 
     __jit_unused_properties__ = ["all_weights"]
     __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+        "bidirectional", "proj_size",
     ]  # fmt: skip
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        proj_size: int = 0, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         _check_dropout(dropout, num_layers)
         _check_options(input_size, hidden_size, num_layers, bias, batch_first, proj_size)
@@ -56,14 +62,19 @@ class RNNBase(_Options):
         for layer in range(num_layers):
             features = handed_on * directions if layer else input_size
             for suffix in ("", "_reverse")[:directions]:
-                sizes: dict[str, Any] = {"weight_ih": (rows, features), "weight_hh": (rows, handed_on)}
+                sizes: dict[str, Any] = {
+                    "weight_ih": (rows, features),
+                    "weight_hh": (rows, handed_on),
+                }
                 if bias:
                     sizes |= {"bias_ih": rows, "bias_hh": rows}
                 if proj_size:
                     sizes["weight_hr"] = (proj_size, hidden_size)
                 names = [f"{name}_l{layer}{suffix}" for name in sizes]
                 for name, size in zip(names, sizes.values()):
-                    self.register_parameter(name, Parameter(empty(size, device=device, dtype=dtype)))
+                    self.register_parameter(
+                        name, Parameter(empty(size, device=device, dtype=dtype))
+                    )
                 self._all_weights.append(names)
         self.reset_parameters()
 
@@ -81,9 +92,11 @@ class RNNBase(_Options):
         """Nothing: on a CPU the weights can lie where they are."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first state: outputs and last state.
+        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first
+        state: outputs and last state.
 
-        A packed sequence gives a packed one; its states are in the order of the sequences before packing.
+        A packed sequence gives a packed one; its states are in the order of the sequences before
+        packing.
         """
         if not is_scripting():
             if isinstance(input, PackedSequence):
@@ -113,7 +126,9 @@ class RNNBase(_Options):
         self.check_input(data)
         states = self.num_layers * (2 if self.bidirectional else 1), int(batch_sizes[0])
         is_lstm = self.mode == "LSTM"
-        sizes = [(*states, self.proj_size or self.hidden_size), (*states, self.hidden_size)][: 1 + is_lstm]
+        sizes = [(*states, self.proj_size or self.hidden_size), (*states, self.hidden_size)][
+            : 1 + is_lstm
+        ]
         if hx is None:
             first = [zeros(size, dtype=data.dtype, device=data.device) for size in sizes]
         else:
@@ -129,21 +144,28 @@ class RNNBase(_Options):
         return PackedSequence(output, batch_sizes, order, back), tuple(last) if is_lstm else last[0]
 
     def check_input(self, input: Tensor) -> None:
-        """Raises ValueError for another dtype than the weights', RuntimeError for another number of features."""
+        """Raises ValueError for another dtype than the weights', RuntimeError for another number of
+        features.
+        """
         if not is_scripting():
             dtype = self.weight_ih_l0.dtype
             if input.dtype is not dtype:
                 raise ValueError(
-                    f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                    f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
+                    "Convert input: "
                     f"input.to({dtype}), or convert model: model.to({input.dtype})"
                 )
         if self.input_size != input.size(-1):
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}"
             )
 
     def check_hidden_size(
-        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
     ) -> None:
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -164,11 +186,15 @@ class RNNBase(_Options):
         return s
 
     def _weights(self) -> list[Tensor]:
-        """What the operators take behind the state. For scripts, `recursive.py` writes the list out."""
+        """What the operators take behind the state. For scripts, `recursive.py` writes the list
+        out.
+        """
         return [getattr(self, name) for names in self._all_weights for name in names]
 
     def _is_batched(self, input: Tensor) -> bool:
-        """Whether there is a batch dimension. Raises ValueError unless there are 2 or 3 dimensions."""
+        """Whether there is a batch dimension. Raises ValueError unless there are 2 or 3
+        dimensions.
+        """
         if input.dim() not in (2, 3):
             name = self.mode.split("_")[0]
             what = "tensor instead" if name == "RNN" else "instead"
@@ -190,8 +216,8 @@ def _permuted(h: Tensor, order: Tensor | None) -> Tensor:
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence, or relu with `nonlinearity="relu"`.
 
-    RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-    bidirectional=False). Raises ValueError for another nonlinearity.
+    RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
+    dropout=0.0, bidirectional=False). Raises ValueError for another nonlinearity.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -202,7 +228,9 @@ class RNN(RNNBase):
         else:
             nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -219,9 +247,11 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units over a sequence: r and z decide what of the old state is used for the new one, and what is kept.
+    """Gated recurrent units over a sequence: r and z decide what of the old state is used for the
+    new one, and what is kept.
 
-    GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False).
+    GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -237,9 +267,11 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory over a sequence. Its state is a pair (h, c), each (layers * directions, N, hidden).
+    """Long short-term memory over a sequence. Its state is a pair (h, c), each (layers *
+    directions, N, hidden).
 
-    LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0).
+    LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False, proj_size=0).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -283,19 +315,29 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(_Options):
-    """`weight_ih` (num_chunks * hidden, input), `weight_hh` (num_chunks * hidden, hidden), `bias_ih`, `bias_hh`."""
+    """`weight_ih` (num_chunks * hidden, input), `weight_hh` (num_chunks * hidden, hidden),
+    `bias_ih`, `bias_hh`.
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(input_size=input_size, hidden_size=hidden_size, bias=bias)
         rows = num_chunks * hidden_size
         self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(
+                name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -331,8 +373,8 @@ class RNNCell(RNNCellBase):
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
-        dtype: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
@@ -354,11 +396,18 @@ class LSTMCell(RNNCellBase):
     """One step of an LSTM: (N, input) and (h, c), each (N, hidden), to the next (h, c)."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         batched = input.dim() == 2
         x = _checked(input, "LSTMCell: Expected input", batched)
         if hx is None:
@@ -375,7 +424,12 @@ class GRUCell(RNNCellBase):
     """One step of a GRU: (N, input) and (N, hidden) to (N, hidden)."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
@@ -390,12 +444,14 @@ class GRUCell(RNNCellBase):
 def _check_dropout(dropout: Any, num_layers: int) -> None:
     if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:  # type: ignore[arg-type]
         raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            "dropout should be a number in range [0, 1] representing the probability of an element "
+            "being zeroed"
         )
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than "
-            f"1, but got dropout={dropout} and num_layers={num_layers}",
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
+            f"expects num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={num_layers}",
             stacklevel=4,
         )
 

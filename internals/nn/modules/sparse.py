@@ -1,7 +1,8 @@
-"""A table whose rows are looked up by number, one by one or by the bag (`torch/nn/modules/sparse.py`).
+"""A table whose rows are looked up by number, one by one or by the bag
+(`torch/nn/modules/sparse.py`).
 
-How the real one differs: with `sparse=True` its gradient is a sparse tensor; here asking for that gradient raises
-NotImplementedError.
+How the real one differs: with `sparse=True` its gradient is a sparse tensor; here asking for that
+gradient raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -22,20 +23,24 @@ class _Table(_Options):
 
 
 class Embedding(_Table):
-    """Rows of `weight` (num_embeddings, embedding_dim): integers (*) to (*, embedding_dim). `weight` starts standard normal.
+    """Rows of `weight` (num_embeddings, embedding_dim): integers (*) to (*, embedding_dim).
+    `weight` starts standard normal.
 
-    The row `padding_idx` starts at 0 and gets no gradient. Rows longer than `max_norm` are scaled down, in place, when they are
-    looked up. Raises AssertionError for a `padding_idx` that is no row.
+    The row `padding_idx` starts at 0 and gets no gradient. Rows longer than `max_norm` are scaled
+    down, in place, when they are looked up. Raises AssertionError for a `padding_idx` that is no
+    row.
     """
 
     __constants__ = [
-        "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse",
+        "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type",
+        "scale_grad_by_freq", "sparse",
     ]  # fmt: skip
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-        _freeze: bool = False, device: Any = None, dtype: Any = None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
@@ -52,12 +57,20 @@ class Embedding(_Table):
             self.reset_parameters()
         else:
             if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+                raise AssertionError(
+                    "Shape of weight does not match num_embeddings and embedding_dim"
+                )
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
         )
 
     def extra_repr(self) -> str:
@@ -76,34 +89,41 @@ class Embedding(_Table):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False,
     ) -> Embedding:  # fmt: skip
-        """An embedding on the memory of a table (rows, columns); unless `freeze` is False it is not trained."""
+        """An embedding on the memory of a table (rows, columns); unless `freeze` is False it is not
+        trained.
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
         return cls(
-            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings, _freeze=freeze
+            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+            _weight=embeddings, _freeze=freeze
         )  # fmt: skip
 
 
 class EmbeddingBag(_Table):
-    """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim), which starts standard normal.
+    """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim), which
+    starts standard normal.
 
-    Integers (bags, length), or (N) with the offsets where bags begin, to (bags, embedding_dim). The row `padding_idx` starts at
-    0, does not count and gets no gradient. Raises AssertionError for a `padding_idx` that is no row.
+    Integers (bags, length), or (N) with the offsets where bags begin, to (bags, embedding_dim). The
+    row `padding_idx` starts at 0, does not count and gets no gradient. Raises AssertionError for a
+    `padding_idx` that is no row.
     """
 
     __constants__ = [
-        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
-        "include_last_offset", "padding_idx",
+        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode",
+        "sparse", "include_last_offset", "padding_idx",
     ]  # fmt: skip
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
-        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False,
+        padding_idx: int | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < max(num_embeddings, 1):
@@ -115,19 +135,23 @@ class EmbeddingBag(_Table):
             mode=mode, sparse=sparse, include_last_offset=include_last_offset,
         )  # fmt: skip
         if _weight is None:
-            self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+            self.weight = Parameter(
+                empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            )
             self.reset_parameters()
         else:
             if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+                raise AssertionError(
+                    "Shape of weight does not match num_embeddings and embedding_dim"
+                )
             self.weight = Parameter(_weight)
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:  # fmt: skip
         return F.embedding_bag(
-            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
-            per_sample_weights, self.include_last_offset, self.padding_idx,
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+            self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
@@ -143,16 +167,19 @@ class EmbeddingBag(_Table):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
-        padding_idx: int | None = None,
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
     ) -> EmbeddingBag:  # fmt: skip
-        """Bags of rows of a table (rows, columns), on its memory; unless `freeze` is False it is not trained."""
+        """Bags of rows of a table (rows, columns), on its memory; unless `freeze` is False it is
+        not trained.
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
         bags = cls(
-            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+            include_last_offset, padding_idx
         )  # fmt: skip
         bags.weight.requires_grad = not freeze
         return bags

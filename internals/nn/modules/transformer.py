@@ -1,10 +1,13 @@
-"""Transformers: encoder and decoder layers, their stacks, and both together (`torch/nn/modules/transformer.py`).
+"""Transformers: encoder and decoder layers, their stacks, and both together
+(`torch/nn/modules/transformer.py`).
 
-A layer adds to its input what attention makes of it, then what two linear layers make of each position; each sum is normalized
-(`norm_first`: each summand's input is). A stack is so many copies of one layer.
+A layer adds to its input what attention makes of it, then what two linear layers make of each
+position; each sum is normalized (`norm_first`: each summand's input is). A stack is so many copies
+of one layer.
 
-How the real one differs: in evaluation without gradients an encoder layer takes a fused kernel where it can, and drops padded
-positions beforehand (nested tensors); `enable_nested_tensor` and `mask_check` are taken here for compatibility only.
+How the real one differs: in evaluation without gradients an encoder layer takes a fused kernel
+where it can, and drops padded positions beforehand (nested tensors); `enable_nested_tensor` and
+`mask_check` are taken here for compatibility only.
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ class _Layer(Module):
     _attentions = tuple[str, ...]()
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
@@ -59,13 +62,18 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
-        x = self.self_attn(x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
+    def _sa_block(
+        self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        x = self.self_attn(
+            x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+        )[0]
         return self.dropout1(x)
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network: (L, N, d_model) to the same, (N, L, d_model) if `batch_first`.
+    """Self-attention and a feed-forward network: (L, N, d_model) to the same, (N, L, d_model) if
+    `batch_first`.
 
     `activation` is "relu", "gelu" or a function. Raises RuntimeError for another string.
     """
@@ -73,9 +81,9 @@ class TransformerEncoderLayer(_Layer):
     _attentions = ("self_attn",)
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
@@ -84,11 +92,16 @@ class TransformerEncoderLayer(_Layer):
         self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
-        self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
+        self, src: Tensor, src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:  # fmt: skip
         dtype = src.dtype
         padding = _canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", _none_or_dtype(src_mask), "src_mask", dtype
+            src_key_padding_mask,
+            "src_key_padding_mask",
+            _none_or_dtype(src_mask),
+            "src_mask",
+            dtype,
         )
         mask = _canonical_mask(src_mask, "src_mask", None, "", dtype, check_other=False)
         x = src
@@ -108,11 +121,14 @@ class TransformerDecoderLayer(_Layer):
     _attentions = ("self_attn", "multihead_attn")
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """`tgt` (L, N, d_model) attends to itself under the `tgt_` masks, to `memory` (S, N, d_model) under the others."""
+        """`tgt` (L, N, d_model) attends to itself under the `tgt_` masks, to `memory` (S, N,
+        d_model) under the others.
+        """
         x = tgt
         own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
         other = memory, memory_mask, memory_key_padding_mask, memory_is_causal
@@ -125,9 +141,16 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self._ff_block(x))
 
     def _mha_block(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None,
+        padding: Tensor | None,
+        is_causal: bool,
     ) -> Tensor:
-        x = self.multihead_attn(x, memory, memory, padding, need_weights=False, attn_mask=mask, is_causal=is_causal)[0]
+        x = self.multihead_attn(
+            x, memory, memory, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+        )[0]
         return self.dropout2(x)
 
     def _ff_block(self, x: Tensor) -> Tensor:
@@ -135,7 +158,9 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(_Options):
-    """`num_layers` copies of `encoder_layer`, which start with the same weights, and a last `norm` if given."""
+    """`num_layers` copies of `encoder_layer`, which start with the same weights, and a last `norm`
+    if given.
+    """
 
     __constants__ = ["norm"]
 
@@ -153,9 +178,13 @@ class TransformerEncoder(_Options):
         is_causal: bool | None = None,
     ) -> Tensor:  # fmt: skip
         """With `is_causal=None` the mask is compared with the causal one to find out."""
-        padding = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", _none_or_dtype(mask), "mask", src.dtype)
+        padding = _canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", _none_or_dtype(mask), "mask", src.dtype
+        )
         mask = _canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
-        causal = _detect_is_causal_mask(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
+        causal = _detect_is_causal_mask(
+            mask, is_causal, _length(src, self.layers[0].self_attn.batch_first)
+        )
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -163,26 +192,35 @@ class TransformerEncoder(_Options):
 
 
 class TransformerDecoder(_Options):
-    """`num_layers` copies of `decoder_layer`, which start with the same weights, and a last `norm` if given."""
+    """`num_layers` copies of `decoder_layer`, which start with the same weights, and a last `norm`
+    if given.
+    """
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(
+        self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None
+    ) -> None:
         super().__init__(
             layers=_clones(decoder_layer, num_layers), num_layers=num_layers, norm=norm
         )
 
     def forward(
-        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first))
+        causal = _detect_is_causal_mask(
+            tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first)
+        )
         output = tgt
         for layer in self.layers:
             output = layer(
-                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal, memory_is_causal=memory_is_causal,
+                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
             )  # fmt: skip
         return output if self.norm is None else self.norm(output)
 
@@ -194,15 +232,17 @@ class Transformer(_Options):
     """
 
     def __init__(
-        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu, custom_encoder: Any = None,
-        custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Activation = F.relu, custom_encoder: Any = None, custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
         bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
         options = (
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype,
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
         )  # fmt: skip
         if custom_encoder is None:
             layer = TransformerEncoderLayer(*options)
@@ -220,10 +260,11 @@ class Transformer(_Options):
         self._keep(d_model=d_model, nhead=nhead, batch_first=batch_first)
 
     def forward(
-        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
-        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
@@ -232,11 +273,14 @@ class Transformer(_Options):
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
-            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+            tgt_is_causal, memory_is_causal
         )  # fmt: skip
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: Device | None = None, dtype: DType | None = None
+    ) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
         return full((sz, sz), fill_value=float("-inf"), device=device, dtype=dtype).triu(1)
 
@@ -270,7 +314,9 @@ def _length(x: Tensor, batch_first: bool) -> int:
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None, size: int) -> bool:
-    """Whether `mask` may be called causal: as `is_causal` says, or by comparison where it says nothing."""
+    """Whether `mask` may be called causal: as `is_causal` says, or by comparison where it says
+    nothing.
+    """
     if is_causal is not None:
         return is_causal
     if mask is None:

@@ -18,11 +18,18 @@ class Upsample(_Options):
     `interpolate` tells the modes and what it raises.
     """
 
-    __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
+    __constants__ = [
+        "size",
+        "scale_factor",
+        "mode",
+        "align_corners",
+        "name",
+        "recompute_scale_factor",
+    ]
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     ) -> None:  # fmt: skip
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(factor) for factor in scale_factor)
@@ -40,7 +47,11 @@ class Upsample(_Options):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        by = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        by = (
+            f"size={self.size!r}"
+            if self.scale_factor is None
+            else f"scale_factor={self.scale_factor!r}"
+        )
         return f"{by}, mode={self.mode!r}"
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 
 def _ntuple(n: int) -> Callable[[Any], Any]:
-    """What makes a tuple of its argument: of `n` times a single number, of another sequence as it is."""
+    """What makes a tuple of its argument: of `n` times a single number, of another sequence as it
+    is.
+    """
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -25,5 +27,7 @@ _quadruple = _ntuple(4)
 
 
 def _reverse_repeat_tuple(t: Sequence[int], n: int) -> tuple[int, ...]:
-    """The sizes, last first, each `n` times: the order in which `F.pad` wants the padding of dimensions."""
+    """The sizes, last first, each `n` times: the order in which `F.pad` wants the padding of
+    dimensions.
+    """
     return tuple(size for size in reversed(t) for _ in range(n))

@@ -1,8 +1,10 @@
-"""Gradient clipping: one bad batch should not throw the weights far away (`torch/nn/utils/clip_grad.py`).
+"""Gradient clipping: one bad batch should not throw the weights far away
+(`torch/nn/utils/clip_grad.py`).
 
-`clip_grad_norm_` looks at all gradients as one vector. If it is longer than allowed it is shortened, all gradients by the same
-factor, so the direction stays. `clip_grad_value_` cuts every element by itself. Both change the gradients in place, between
-`backward()` and the optimizer's `step()`.
+`clip_grad_norm_` looks at all gradients as one vector. If it is longer than allowed it is
+shortened, all gradients by the same factor, so the direction stays. `clip_grad_value_` cuts every
+element by itself. Both change the gradients in place, between `backward()` and the optimizer's
+`step()`.
 
 How the real one differs: it treats all gradients of one dtype in one kernel call (`foreach`).
 """
@@ -19,16 +21,20 @@ from internals import Tensor, clamp, no_grad, norm, stack, tensor
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None
 ) -> Any:  # fmt: skip
-    """Shorten the gradients of `parameters`, one tensor or several, to a total norm of `max_norm` at most.
+    """Shorten the gradients of `parameters`, one tensor or several, to a total norm of `max_norm`
+    at most.
 
     Returns the norm before. Raises RuntimeError if it is no finite number and `error_if_nonfinite`.
     """
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
         if not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
+            )
     parameters = _listed(parameters)
     total_norm = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
@@ -37,7 +43,9 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring every element of the gradients of `parameters` between `-clip_value` and `clip_value`."""
+    """Bring every element of the gradients of `parameters` between `-clip_value` and
+    `clip_value`.
+    """
     clip_value = float(clip_value)
     for grad in _gradients(_listed(parameters)):
         grad.clamp_(min=-clip_value, max=clip_value)
@@ -45,7 +53,10 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
 @no_grad()
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Any:
     """The norm of several tensors, taken as one vector: the norm of their norms."""
     tensors, norm_type = _listed(tensors), float(norm_type)
@@ -54,15 +65,20 @@ def get_total_norm(
     total_norm = norm(stack([norm(t, norm_type).to(tensors[0].device) for t in tensors]), norm_type)
     if error_if_nonfinite and not total_norm.isfinite():
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     return total_norm
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
-    """Multiply the gradients of `parameters` by `max_norm / total_norm`, if that makes them smaller."""
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None
+) -> None:
+    """Multiply the gradients of `parameters` by `max_norm / total_norm`, if that makes them
+    smaller.
+    """
     factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     for grad in _gradients(_listed(parameters)):
         grad.mul_(factor.to(grad.device))

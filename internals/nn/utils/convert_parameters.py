@@ -1,4 +1,5 @@
-"""All parameters as one vector, and back (`torch/nn/utils/convert_parameters.py`): for methods that think of them so.
+"""All parameters as one vector, and back (`torch/nn/utils/convert_parameters.py`): for methods that
+think of them so.
 
 How the real one differs: it also compares the indices of several GPUs.
 """
@@ -12,14 +13,18 @@ from internals import Tensor, cat, typename
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """The elements of all parameters, one after the other. Raises TypeError if they are on different devices."""
+    """The elements of all parameters, one after the other. Raises TypeError if they are on
+    different devices.
+    """
     parameters = list(parameters)
     _same_device(parameters)
     return cat([p.view(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Give each parameter its slice of `vec` for its memory, in order. Raises TypeError if `vec` is no tensor."""
+    """Give each parameter its slice of `vec` for its memory, in order. Raises TypeError if `vec` is
+    no tensor.
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected internals.Tensor, but got: {typename(vec)}")
     parameters = list(parameters)
@@ -32,4 +37,6 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
 
 def _same_device(parameters: list[Any]) -> None:
     if len({p.device for p in parameters}) > 1:
-        raise TypeError("Found two parameters on different devices, this is currently not supported.")
+        raise TypeError(
+            "Found two parameters on different devices, this is currently not supported."
+        )

@@ -1,6 +1,8 @@
-"""Batch normalization that no longer learns is a factor and a shift of the layer before it (`torch/nn/utils/fusion.py`).
+"""Batch normalization that no longer learns is a factor and a shift of the layer before it
+(`torch/nn/utils/fusion.py`).
 
-With running mean m and variance v, bn(w x + b) is w' x + b' where w' = w s, b' = (b - m) s + bias and s = weight / sqrt(v + eps).
+With running mean m and variance v, bn(w x + b) is w' x + b' where w' = w s, b' = (b - m) s + bias
+and s = weight / sqrt(v + eps).
 
 How the real one differs: nothing but the language.
 """
@@ -18,16 +20,32 @@ M = TypeVar("M", bound=Module)
 
 
 def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
-    """A convolution that does what `conv` and then `bn` do. Raises AssertionError in training, or without running statistics."""
+    """A convolution that does what `conv` and then `bn` do. Raises AssertionError in training, or
+    without running statistics.
+    """
     fused = _copy(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+        fused.weight,
+        fused.bias,
+        bn.running_mean,
+        bn.running_var,
+        bn.eps,
+        bn.weight,
+        bn.bias,
+        transpose,
     )
     return fused
 
 
 def fuse_conv_bn_weights(
-    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
+    conv_w: Any,
+    conv_b: Any,
+    bn_rm: Any,
+    bn_rv: Any,
+    bn_eps: float,
+    bn_w: Any,
+    bn_b: Any,
+    transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of such a convolution; `transpose` if it is a transposed one."""
     bn_w = ones_like(bn_rm) if bn_w is None else bn_w
@@ -38,7 +56,9 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
-    """A linear layer that does what `linear` and then `bn` do. Raises AssertionError as there, and for sizes that do not fit."""
+    """A linear layer that does what `linear` and then `bn` do. Raises AssertionError as there, and
+    for sizes that do not fit.
+    """
     fused = _copy(linear, bn)
     outputs, features = linear.out_features, bn.num_features
     if outputs != features and features != 1:
@@ -59,7 +79,9 @@ def fuse_linear_bn_weights(
     return _fused(linear_w, linear_b, bn_w * (bn_rv + bn_eps).rsqrt(), [-1, 1], bn_rm, bn_b)
 
 
-def _fused(w: Any, b: Any, scale: Any, shape: list[int], mean: Any, shift: Any) -> tuple[Parameter, Parameter]:
+def _fused(
+    w: Any, b: Any, scale: Any, shape: list[int], mean: Any, shift: Any
+) -> tuple[Parameter, Parameter]:
     bias = zeros_like(mean) if b is None else b
     weight = (w * scale.reshape(shape)).to(w.dtype)
     moved = ((bias - mean) * scale + shift).to(w.dtype if b is None else b.dtype)

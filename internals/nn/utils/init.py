@@ -14,7 +14,8 @@ M = TypeVar("M", bound=Module)
 
 
 def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
-    """A module whose parameters and buffers hold whatever was in memory: made on the meta device, and then given memory.
+    """A module whose parameters and buffers hold whatever was in memory: made on the meta device,
+    and then given memory.
 
     Raises RuntimeError for a class that is no module, or takes no `device`.
     """

@@ -1,13 +1,15 @@
-"""Sequences of different lengths as one tensor, and back (`torch/nn/utils/rnn.py`): what a `collate_fn` for text needs.
+"""Sequences of different lengths as one tensor, and back (`torch/nn/utils/rnn.py`): what a
+`collate_fn` for text needs.
 
-A batch is a rectangle. Shorter sequences are filled up with a value that the model is told to ignore: `padding_idx` of an
-embedding, `ignore_index` of a loss, `key_padding_mask` of attention.
+A batch is a rectangle. Shorter sequences are filled up with a value that the model is told to
+ignore: `padding_idx` of an embedding, `ignore_index` of a loss, `key_padding_mask` of attention.
 
-Recurrent layers also take packed sequences, which have no padding: it costs time, and a backward LSTM would start in it. A packed
-sequence holds, step after step, the elements of those sequences that are long enough, the longest first.
+Recurrent layers also take packed sequences, which have no padding: it costs time, and a backward
+LSTM would start in it. A packed sequence holds, step after step, the elements of those sequences
+that are long enough, the longest first.
 
-How the real one differs: scripts can use packed sequences, too; its `unpad_sequence` leaves the tensor it was given transposed,
-unless `batch_first`.
+How the real one differs: scripts can use packed sequences, too; its `unpad_sequence` leaves the
+tensor it was given transposed, unless `batch_first`.
 """
 
 from __future__ import annotations
@@ -21,28 +23,39 @@ from internals._generated import functions as F, nn_functions as nn
 
 
 def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: Any,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
 ) -> Tensor:
-    """N sequences (L_i, *) as one tensor (max L, N, *), or (N, max L, *) if `batch_first`, of the dtype of the first.
+    """N sequences (L_i, *) as one tensor (max L, N, *), or (N, max L, *) if `batch_first`, of the
+    dtype of the first.
 
-    The gradient goes back to each of them. Raises RuntimeError for what cannot be iterated over, for no sequences, for another
-    side than "left" and "right", and where the other dimensions differ; TypeError for what is no tensor.
+    The gradient goes back to each of them. Raises RuntimeError for what cannot be iterated over,
+    for no sequences, for another side than "left" and "right", and where the other dimensions
+    differ; TypeError for what is no tensor.
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
         )
     sequences = tuple(sequences)
     for i, sequence in enumerate(sequences):
         if not isinstance(sequence, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
+            )
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     return nn.pad_sequence(sequences, batch_first, float(padding_value), padding_side)
 
 
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences again: from each of (max L, N, *), or (N, max L, *) if `batch_first`, the first `lengths[i]` elements.
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+) -> list[Tensor]:
+    """The sequences again: from each of (max L, N, *), or (N, max L, *) if `batch_first`, the first
+    `lengths[i]` elements.
 
     Raises ValueError unless there is a length for each.
     """
@@ -59,32 +72,46 @@ class _Fields(NamedTuple):
 
 
 class PackedSequence(_Fields):
-    """`data` (all steps, *), `batch_sizes` (T) on the CPU, and the two permutations, None for sequences that came sorted.
+    """`data` (all steps, *), `batch_sizes` (T) on the CPU, and the two permutations, None for
+    sequences that came sorted.
 
-    Made by `pack_padded_sequence` and `pack_sequence`. Raises ValueError for batch sizes on another device.
+    Made by `pack_padded_sequence` and `pack_sequence`. Raises ValueError for batch sizes on another
+    device.
     """
 
     def __new__(
-        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+        cls,
+        data: Any,
+        batch_sizes: Any = None,
+        sorted_indices: Any = None,
+        unsorted_indices: Any = None,
     ) -> PackedSequence:
         if batch_sizes is None:
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should "
-                "be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+                "created manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequences in nn.utils.rnn."
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data and the permutations converted or moved, as `Tensor.to` does it; itself where nothing changes."""
+        """With the data and the permutations converted or moved, as `Tensor.to` does it; itself
+        where nothing changes.
+        """
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        where = {k: v for k, v in kwargs.items() if k in ("non_blocking", "copy")} | {"device": data.device}
-        permutations = (None if p is None else p.to(**where) for p in (self.sorted_indices, self.unsorted_indices))
+        where = {k: v for k, v in kwargs.items() if k in ("non_blocking", "copy")} | {
+            "device": data.device
+        }
+        permutations = (
+            None if p is None else p.to(**where)
+            for p in (self.sorted_indices, self.unsorted_indices)
+        )
         return type(self)(data, self.batch_sizes, *permutations)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -140,10 +167,11 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """N padded sequences (T, N, *), or (N, T, *) if `batch_first`, and their lengths: the same without padding.
+    """N padded sequences (T, N, *), or (N, T, *) if `batch_first`, and their lengths: the same
+    without padding.
 
-    With `enforce_sorted` the lengths must decrease; otherwise they are sorted, and results are put back in order. Raises
-    RuntimeError for lengths that do not fit.
+    With `enforce_sorted` the lengths must decrease; otherwise they are sorted, and results are put
+    back in order. Raises RuntimeError for lengths that do not fit.
     """
     if isinstance(lengths, Tensor):
         lengths = lengths.to(dtype=internals.int64)
@@ -159,17 +187,21 @@ def pack_padded_sequence(
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The sequences, padded to the longest or to `total_length`, and their lengths; in the order they had before packing.
+    """The sequences, padded to the longest or to `total_length`, and their lengths; in the order
+    they had before packing.
 
     Raises ValueError for a `total_length` below the longest.
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None and total_length < longest:
         raise ValueError(
-            "Expected total_length to be at least the length of the longest sequence in input, but got "
-            f"total_length={total_length} and max sequence length being {longest}"
+            "Expected total_length to be at least the length of the longest sequence in input, "
+            f"but got total_length={total_length} and max sequence length being {longest}"
         )
     padded, lengths = F._pad_packed_sequence(
         sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or longest

@@ -1,9 +1,10 @@
-"""A weight divided by its largest singular value (`torch/nn/utils/spectral_norm.py`): Miyato et al., "Spectral normalization for
-generative adversarial networks", 2018.
+"""A weight divided by its largest singular value (`torch/nn/utils/spectral_norm.py`): Miyato et
+al., "Spectral normalization for generative adversarial networks", 2018.
 
-A layer that is linear then lengthens nothing. The singular value is not computed anew at each step: the vectors u and v that
-belong to it are kept in buffers, and before each forward pass of training a hook improves them by `v = Wᵀu`, `u = Wv`, a step
-of the power iteration. The weight moves little from step to step, so one is enough.
+A layer that is linear then lengthens nothing. The singular value is not computed anew at each step:
+the vectors u and v that belong to it are kept in buffers, and before each forward pass of training
+a hook improves them by `v = Wᵀu`, `u = Wv`, a step of the power iteration. The weight moves little
+from step to step, so one is enough.
 
 How the real one differs: it also reads state dictionaries from before version 1, which have no v.
 """
@@ -22,16 +23,25 @@ M = TypeVar("M", bound=Module)
 
 
 def spectral_norm(
-    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+    module: M,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
 ) -> M:
-    """Keep parameter `name` of `module` as `weight_orig`, and make `weight` of it before each forward pass.
+    """Keep parameter `name` of `module` as `weight_orig`, and make `weight` of it before each
+    forward pass.
 
     The weight counts as a matrix with a row for each index of `dim`, the dimension of the outputs.
-    Raises RuntimeError when that was done before, ValueError for a parameter that is None or has no size yet.
+    Raises RuntimeError when that was done before, ValueError for a parameter that is None or has no
+    size yet.
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
-    if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+    if any(
+        isinstance(hook, SpectralNorm) and hook.name == name
+        for hook in module._forward_pre_hooks.values()
+    ):
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     weight: Any = module._parameters[name]
@@ -39,11 +49,14 @@ def spectral_norm(
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
-            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-            "applying spectral normalization"
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to "
+            "run the dummy forward before applying spectral normalization"
         )
     with no_grad():
-        u, v = (normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps) for n in hook.as_matrix(weight).shape)
+        u, v = (
+            normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
+            for n in hook.as_matrix(weight).shape
+        )
     delattr(module, name)
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.data)
@@ -55,7 +68,9 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make parameter `name` one again, as large as it was last. Raises ValueError where it was not divided."""
+    """Make parameter `name` one again, as large as it was last. Raises ValueError where it was not
+    divided.
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             with no_grad():
@@ -79,10 +94,13 @@ class SpectralNorm:
 
     _version = 1
 
-    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         if n_power_iterations <= 0:
             raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
             )
         self.name = name
         self.dim = dim
@@ -101,7 +119,8 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v = normalize(mv(matrix.t(), u), dim=0, eps=self.eps, out=v)
                     u = normalize(mv(matrix, v), dim=0, eps=self.eps, out=u)
-                u, v = u.clone(), v.clone()  # the buffers change before the backward pass of this step, if it comes late
+                # the buffers change before the backward pass of this step, if it comes late
+                u, v = u.clone(), v.clone()
         return weight / dot(u, mv(matrix, v))
 
     def as_matrix(self, weight: Any) -> Any:
@@ -114,5 +133,7 @@ class SpectralNormStateDictHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+    def __call__(
+        self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
         local_metadata.setdefault("spectral_norm", {})[self.fn.name + ".version"] = self.fn._version

@@ -1,6 +1,8 @@
-"""A weight as a direction and a length, each a parameter of its own (`torch/nn/utils/weight_norm.py`).
+"""A weight as a direction and a length, each a parameter of its own
+(`torch/nn/utils/weight_norm.py`).
 
-w = g v / |v|: before each forward pass a hook makes `weight` from `weight_g` and `weight_v`, which are what is trained.
+w = g v / |v|: before each forward pass a hook makes `weight` from `weight_g` and `weight_v`, which
+are what is trained.
 
 How the real one differs: product and norm are one operator there, `_weight_norm`.
 """
@@ -18,22 +20,27 @@ M = TypeVar("M", bound=Module)
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Split parameter `name` of `module`: a length for each slice along `dim`, or one for all with None. Warns: deprecated.
+    """Split parameter `name` of `module`: a length for each slice along `dim`, or one for all with
+    None. Warns: deprecated.
 
     Raises RuntimeError when that was done before, ValueError for a parameter that has no size yet.
     """
     warnings.warn(
-        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        "`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
         stacklevel=2,
     )
-    if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+    if any(
+        isinstance(hook, WeightNorm) and hook.name == name
+        for hook in module._forward_pre_hooks.values()
+    ):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     weight = getattr(module, name)
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
-            "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-            "applying weight normalization"
+            "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to "
+            "run the dummy forward before applying weight normalization"
         )
     hook = WeightNorm(name, -1 if dim is None else dim)
     del module._parameters[name]
@@ -50,7 +57,11 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
         if isinstance(hook, WeightNorm) and hook.name == name:
             weight = hook.compute_weight(module).detach()
             delattr(module, name)
-            del module._parameters[name + "_g"], module._parameters[name + "_v"], module._forward_pre_hooks[key]
+            del (
+                module._parameters[name + "_g"],
+                module._parameters[name + "_v"],
+                module._forward_pre_hooks[key],
+            )
             setattr(module, name, Parameter(weight))
             return module
     raise ValueError(f"weight_norm of '{name}' not found in {module}")

@@ -2,7 +2,8 @@
 
     base             `LRScheduler`: epochs, and how learning rates are set
     user_functions   `LambdaLR`, `MultiplicativeLR`: by a function of yours
-    decay            `StepLR`, `MultiStepLR`, `ConstantLR`, `LinearLR`, `ExponentialLR`, `PolynomialLR`
+    decay            `StepLR`, `MultiStepLR`, `ConstantLR`, `LinearLR`, `ExponentialLR`,
+                     `PolynomialLR`
     cosine           `CosineAnnealingLR`, `CosineAnnealingWarmRestarts`
     cycles           `CyclicLR`, `OneCycleLR`: up and down, with the momentum
     plateau          `ReduceLROnPlateau`: when progress stops
@@ -29,7 +30,8 @@ from internals.optim.lr_scheduler.user_functions import LambdaLR, Multiplicative
 _LRScheduler = LRScheduler  # its name before PyTorch 2.0
 
 __all__ = [
-    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
-    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
-    "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
+    "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip

@@ -1,8 +1,10 @@
-"""`LRScheduler`: what changes an optimizer's learning rates from epoch to epoch (`torch/optim/lr_scheduler.py`).
+"""`LRScheduler`: what changes an optimizer's learning rates from epoch to epoch
+(`torch/optim/lr_scheduler.py`).
 
-A schedule is a function of the epoch. Most of them compute the next learning rate from the present one (`get_lr`), so that
-several can act on one optimizer, each multiplying its factor in. Some also have a closed form, from the learning rate that the
-group had at first (`initial_lr`), for jumping to an epoch.
+A schedule is a function of the epoch. Most of them compute the next learning rate from the present
+one (`get_lr`), so that several can act on one optimizer, each multiplying its factor in. Some also
+have a closed form, from the learning rate that the group had at first (`initial_lr`), for jumping
+to an epoch.
 
     for epoch in range(30):
         train()             # calls optimizer.step()
@@ -10,8 +12,8 @@ group had at first (`initial_lr`), for jumping to an epoch.
 
 Making a scheduler takes its first step: it sets the learning rate of epoch 0.
 
-How the real one differs: it replaces the optimizer's `step` by a wrapper that notes that it was called. Here every optimizer
-notes it (`internals.optim.optimizer.with_hooks`).
+How the real one differs: it replaces the optimizer's `step` by a wrapper that notes that it was
+called. Here every optimizer notes it (`internals.optim.optimizer.with_hooks`).
 """
 
 from __future__ import annotations
@@ -24,34 +26,43 @@ from typing import Any
 from internals._tensor import Tensor
 from internals.optim.optimizer import Optimizer
 
-_DETAILS = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+_DETAILS = (
+    "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 _OVERRIDDEN = (
-    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call "
-    "`optimizer.step()` before `lr_scheduler.step()`. " + _DETAILS
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+    "initialization. Please, make sure to call `optimizer.step()` before "
+    "`lr_scheduler.step()`. " + _DETAILS
 )
 _WRONG_ORDER = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the "
-    "opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the "
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 "
+    "and later, you should call them in the opposite order: `optimizer.step()` before "
+    "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the "
     "first value of the learning rate schedule. " + _DETAILS
 )
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used "
-    "instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use case: "
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
+    "epoch is different from None, the closed form is used instead of the new chainable form, "
+    "where available. Please open an issue if you are unable to replicate your use case: "
     "https://github.com/pytorch/pytorch/issues/new/choose."
 )
 _NO_INITIAL_LR = (
-    "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with last_epoch >= 0.\n"
+    "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with "
+    "last_epoch >= 0.\n"
     "This typically happens when:\n"
-    "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
+    "1. You're trying to resume training from a checkpoint but haven't properly loaded the "
+    "optimizer state\n"
     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
 )
 
 
 class LRScheduler:
-    """Base class; a subclass gives `get_lr`. `last_epoch` is the epoch to resume after; -1 starts from the beginning.
+    """Base class; a subclass gives `get_lr`. `last_epoch` is the epoch to resume after; -1 starts
+    from the beginning.
 
-    Raises TypeError for what is no `Optimizer`, KeyError when resuming with an optimizer that was never scheduled.
+    Raises TypeError for what is no `Optimizer`, KeyError when resuming with an optimizer that was
+    never scheduled.
     """
 
     _get_lr_called_within_step = False
@@ -80,7 +91,9 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rates of epoch `last_epoch`, one per group, computed from the present ones."""
+        """The learning rates of epoch `last_epoch`, one per group, computed from the present
+        ones.
+        """
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Any]:
@@ -120,7 +133,8 @@ class LRScheduler:
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
             warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                "To get the last learning rate computed by the scheduler, please use "
+                "`get_last_lr()`.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -167,13 +181,15 @@ def set_option(group: dict[str, Any], option: str, value: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """One value for each group: those of a list, or the same for all. Raises ValueError for a list of another length."""
+    """One value for each group: those of a list, or the same for all. Raises ValueError for a list
+    of another length.
+    """
     groups = optimizer.param_groups
     if not isinstance(value, (list, tuple)):
         return [copy_of(value) for _ in groups]
     if len(value) != len(groups):
         raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has "
-            f"{len(groups)}."
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+            f"values, param_groups has {len(groups)}."
         )
     return [copy_of(v) for v in value]

@@ -1,4 +1,5 @@
-"""Several schedules for one optimizer: one after the other, or all at once (`torch/optim/lr_scheduler.py`).
+"""Several schedules for one optimizer: one after the other, or all at once
+(`torch/optim/lr_scheduler.py`).
 
 How the real one differs: nothing but the language.
 """
@@ -25,7 +26,9 @@ class _Combination(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        super().load_state_dict(
+            {name: value for name, value in state_dict.items() if name != "_schedulers"}
+        )
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)
 
@@ -36,40 +39,50 @@ class _Combination(LRScheduler):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "
-                    f"when calling `step`, but got one at index {i} in the given schedulers sequence."
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
+                    "additional kwargs to be specified when calling `step`, but got one at index "
+                    f"{i} in the given schedulers sequence."
                 )
             if optimizer != scheduler.optimizer:
                 raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
-                    f"{type(optimizer).__name__}."
+                    f"{name} expects all schedulers to belong to the same optimizer, but got "
+                    f"scheduler {type(scheduler).__name__} at index {i} has {scheduler.optimizer}, "
+                    f"which is different from {type(optimizer).__name__}."
                 )
 
 
 class SequentialLR(_Combination):
-    """The first scheduler until epoch `milestones[0]`, the second until `milestones[1]`, ...; each begins at its epoch 0.
+    """The first scheduler until epoch `milestones[0]`, the second until `milestones[1]`, ...; each
+    begins at its epoch 0.
 
-    Raises ValueError for no schedulers, a number of milestones other than one less than schedulers, schedulers of several
-    optimizers, and for `ReduceLROnPlateau`, which needs a metric.
+    Raises ValueError for no schedulers, a number of milestones other than one less than schedulers,
+    schedulers of several optimizers, and for `ReduceLROnPlateau`, which needs a metric.
     """
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
     ) -> None:
         if len(schedulers) < 1:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler, but got no scheduler."
+            )
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, "
-                f"but got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}"
+                "Sequential Schedulers expects number of schedulers provided to be one more than "
+                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
+                f"and the number of milestones to be equal to {len(milestones)}"
             )
         self._schedulers: list[LRScheduler] = schedulers
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each scheduler took its first step when it was made. Only the one whose turn it is should have.
+        # Each scheduler took its first step when it was made. Only the one whose turn it is should
+        # have.
         for group in optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -101,13 +114,17 @@ class SequentialLR(_Combination):
 class ChainedScheduler(_Combination):
     """All schedulers in every epoch, one after the other: their factors multiply.
 
-    Raises ValueError for no schedulers, for schedulers of several optimizers, and for `ReduceLROnPlateau`.
+    Raises ValueError for no schedulers, for schedulers of several optimizers, and for
+    `ReduceLROnPlateau`.
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError(
-                f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
+                f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
+                "scheduler."
             )
         optimizer = optimizer or schedulers[0].optimizer
         self._check(schedulers, optimizer)

@@ -1,8 +1,8 @@
 """Cosine annealing (`torch/optim/lr_scheduler.py`).
 
-The learning rate follows half a cosine from its first value down to `eta_min`: slowly at first, slowly at the end. With warm
-restarts it then jumps back up and begins again, usually with a longer period. From Loshchilov and Hutter, "SGDR: Stochastic
-gradient descent with warm restarts", 2016.
+The learning rate follows half a cosine from its first value down to `eta_min`: slowly at first,
+slowly at the end. With warm restarts it then jumps back up and begins again, usually with a longer
+period. From Loshchilov and Hutter, "SGDR: Stochastic gradient descent with warm restarts", 2016.
 
 How the real one differs: nothing but the language.
 """
@@ -17,12 +17,16 @@ from internals.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first learning rate to `eta_min` in `T_max` epochs; then back up the same way, if one goes on.
+    """From the first learning rate to `eta_min` in `T_max` epochs; then back up the same way, if
+    one goes on.
 
-    `get_lr` moves along the curve by the ratio of two neighbouring points, so that other schedulers' factors survive.
+    `get_lr` moves along the curve by the ratio of two neighbouring points, so that other
+    schedulers' factors survive.
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -33,10 +37,17 @@ class CosineAnnealingLR(LRScheduler):
         if self._is_initial:
             return self._present()
         if self._step_count == 1 and epoch > 0:
-            return [lowest + (lr - lowest) * (1 + math.cos(epoch * math.pi / period)) / 2 for lr in self.base_lrs]
-        if (epoch - 1 - period) % (2 * period) == 0:  # just behind the lowest point, where the ratio is 0 / 0
+            return [
+                lowest + (lr - lowest) * (1 + math.cos(epoch * math.pi / period)) / 2
+                for lr in self.base_lrs
+            ]
+        if (epoch - 1 - period) % (2 * period) == 0:
+            # just behind the lowest point, where the ratio is 0 / 0
             first = 1 - math.cos(math.pi / period)
-            return [group["lr"] + (lr - lowest) * first / 2 for lr, group in zip(self.base_lrs, groups, strict=True)]
+            return [
+                group["lr"] + (lr - lowest) * first / 2
+                for lr, group in zip(self.base_lrs, groups, strict=True)
+            ]
         height, height_before = (1 + math.cos(math.pi * e / period) for e in (epoch, epoch - 1))
         return [height / height_before * (group["lr"] - lowest) + lowest for group in groups]
 
@@ -48,19 +59,27 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine over `T_0` epochs, then again over `T_0 * T_mult`, and so on.
 
-    `step` also takes a fraction of an epoch: `scheduler.step(epoch + i / iterations)`. Raises ValueError for `T_0` or `T_mult`
-    that are no positive integers, for `eta_min` that is no number, and for a negative epoch.
+    `step` also takes a fraction of an epoch: `scheduler.step(epoch + i / iterations)`. Raises
+    ValueError for `T_0` or `T_mult` that are no positive integers, for `eta_min` that is no number,
+    and for a negative epoch.
     """
 
     def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
     ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise ValueError(
+                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
+            )
         self.T_0, self.T_i, self.T_mult = T_0, T_0, T_mult  # T_i: the present period
         self.eta_min = eta_min
         self.T_cur: float = last_epoch  # epochs since the last restart
@@ -88,7 +107,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self._set(self.get_lr())
 
     def _jump(self, epoch: float) -> None:
-        """Find the restart before `epoch`: the restarts are the partial sums of a geometric series."""
+        """Find the restart before `epoch`: the restarts are the partial sums of a geometric
+        series.
+        """
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if epoch < self.T_0:

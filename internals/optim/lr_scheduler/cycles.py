@@ -1,8 +1,9 @@
-"""Schedules that go up and come down again, with the momentum going the other way (`torch/optim/lr_scheduler.py`).
+"""Schedules that go up and come down again, with the momentum going the other way
+(`torch/optim/lr_scheduler.py`).
 
-Both are Leslie Smith's: `CyclicLR` from "Cyclical learning rates for training neural networks", 2015, and `OneCycleLR` from
-"Super-convergence: Very fast training of neural networks using large learning rates", 2017 (with Topin). They are meant to be
-stepped after every batch, not every epoch.
+Both are Leslie Smith's: `CyclicLR` from "Cyclical learning rates for training neural networks",
+2015, and `OneCycleLR` from "Super-convergence: Very fast training of neural networks using large
+learning rates", 2017 (with Topin). They are meant to be stepped after every batch, not every epoch.
 
 How the real one differs: nothing but the language.
 """
@@ -21,9 +22,13 @@ from internals.optim.optimizer import Optimizer
 class _WithMomentum(LRScheduler):
     """Also sets the momentum, or the first of Adam's betas."""
 
-    def _begin_momentum(self, optimizer: Optimizer, base: Any, highest: Any, last_epoch: int) -> None:
+    def _begin_momentum(
+        self, optimizer: Optimizer, base: Any, highest: Any, last_epoch: int
+    ) -> None:
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
         self.use_beta1 = "betas" in optimizer.defaults
         if last_epoch == -1:
             for high, low, group in zip(highest, base, optimizer.param_groups, strict=True):
@@ -39,11 +44,13 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """From `base_lr` up to `max_lr` in `step_size_up` steps and down in `step_size_down`, again and again.
+    """From `base_lr` up to `max_lr` in `step_size_up` steps and down in `step_size_down`, again and
+    again.
 
-    The height of the peaks changes with `mode`: "triangular" not at all, "triangular2" halves it each cycle, "exp_range" times
-    `gamma` each step; or by `scale_fn`, a function of the cycle or of the step (`scale_mode` "cycle" or "iterations"). Raises
-    ValueError for an unknown mode, and for an optimizer without momentum unless `cycle_momentum` is False.
+    The height of the peaks changes with `mode`: "triangular" not at all, "triangular2" halves it
+    each cycle, "exp_range" times `gamma` each step; or by `scale_fn`, a function of the cycle or of
+    the step (`scale_mode` "cycle" or "iterations"). Raises ValueError for an unknown mode, and for
+    an optimizer without momentum unless `cycle_momentum` is False.
     """
 
     def __init__(
@@ -100,7 +107,9 @@ class CyclicLR(_WithMomentum):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         argument = cycle if self.scale_mode == "cycle" else self.last_epoch
         if self.cycle_momentum:
-            limits = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
+            limits = zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True
+            )
             for group, low, high in limits:
                 self._set_momentum(group, high - (high - low) * height * self.scale_fn(argument))
         return [
@@ -117,7 +126,9 @@ class CyclicLR(_WithMomentum):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_scale_fn_custom"})
+        super().load_state_dict(
+            {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
+        )
         attributes = state_dict["_scale_fn_custom"]
         if attributes is not None:
             self._scale_fn_custom.__dict__.update(attributes)
@@ -131,11 +142,13 @@ _SCALES: dict[str, Callable[[float, float], float]] = {
 
 
 class OneCycleLR(_WithMomentum):
-    """One cycle for the whole of training: up to `max_lr` in the first `pct_start` of the steps, then down to almost nothing.
+    """One cycle for the whole of training: up to `max_lr` in the first `pct_start` of the steps,
+    then down to almost nothing.
 
-    It begins at `max_lr / div_factor` and ends at that divided by `final_div_factor`; `three_phase` goes down to where it began
-    as fast as it went up, and then to the end. Raises ValueError for arguments that are no positive integers where these are
-    needed, for more steps than announced, and for an optimizer without momentum unless `cycle_momentum` is False.
+    It begins at `max_lr / div_factor` and ends at that divided by `final_div_factor`; `three_phase`
+    goes down to where it began as fast as it went up, and then to the end. Raises ValueError for
+    arguments that are no positive integers where these are needed, for more steps than announced,
+    and for an optimizer without momentum unless `cycle_momentum` is False.
     """
 
     def __init__(
@@ -162,7 +175,9 @@ class OneCycleLR(_WithMomentum):
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in _CURVES:
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._anneal_func_type = anneal_strategy
         highest = per_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -181,7 +196,8 @@ class OneCycleLR(_WithMomentum):
         self._warn_outside_step()
         if self.last_epoch > self.total_steps:
             raise ValueError(
-                f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
+                f"Tried to step {self.last_epoch} times. The specified number of total steps is "
+                f"{self.total_steps}"
             )
         phase, progress = self._phase()
         curve = _CURVES[self._anneal_func_type]
@@ -219,21 +235,37 @@ def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: i
 
 def _phases(pct_start: float, total_steps: int, three_phase: bool) -> list[dict[str, Any]]:
     """When each phase ends, and between which of a group's options it moves."""
-    up = _phase(float(pct_start * total_steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    up = _phase(
+        float(pct_start * total_steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum"
+    )
     if not three_phase:
         return [up, _phase(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-    down = _phase(float(2 * pct_start * total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
-    return [up, down, _phase(total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+    down = _phase(
+        float(2 * pct_start * total_steps) - 2,
+        "max_lr",
+        "initial_lr",
+        "base_momentum",
+        "max_momentum",
+    )
+    return [
+        up,
+        down,
+        _phase(total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]
 
 
-def _phase(end_step: float, start_lr: str, end_lr: str, start_momentum: str, end_momentum: str) -> dict[str, Any]:
+def _phase(
+    end_step: float, start_lr: str, end_lr: str, start_momentum: str, end_momentum: str
+) -> dict[str, Any]:
     return {
-        "end_step": end_step, "start_lr": start_lr, "end_lr": end_lr, "start_momentum": start_momentum,
-        "end_momentum": end_momentum,
+        "end_step": end_step, "start_lr": start_lr, "end_lr": end_lr,
+        "start_momentum": start_momentum, "end_momentum": end_momentum,
     }  # fmt: skip
 
 
 _CURVES: dict[str, Callable[[Any, Any, float], Any]] = {
-    "cos": lambda start, end, progress: end + (start - end) / 2.0 * (math.cos(math.pi * progress) + 1),
+    "cos": lambda start, end, progress: (
+        end + (start - end) / 2.0 * (math.cos(math.pi * progress) + 1)
+    ),
     "linear": lambda start, end, progress: (end - start) * progress + start,
 }

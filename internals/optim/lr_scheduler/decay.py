@@ -1,6 +1,7 @@
 """Schedules that shrink or grow the learning rate by simple rules (`torch/optim/lr_scheduler.py`).
 
-Each has the factor from one epoch to the next in `get_lr`, and the factor since the beginning in `_get_closed_form_lr`.
+Each has the factor from one epoch to the next in `get_lr`, and the factor since the beginning in
+`_get_closed_form_lr`.
 
 How the real one differs: nothing but the language.
 """
@@ -19,7 +20,9 @@ from internals.optim.optimizer import Optimizer
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` epochs."""
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -37,7 +40,11 @@ class MultiStepLR(LRScheduler):
     """Times `gamma` at each of the epochs `milestones`; twice at one that is listed twice."""
 
     def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
     ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
@@ -54,10 +61,16 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` until epoch `total_iters`, then as it was. Raises ValueError for a factor outside [0, 1]."""
+    """Times `factor` until epoch `total_iters`, then as it was. Raises ValueError for a factor
+    outside [0, 1].
+    """
 
     def __init__(
-        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
@@ -78,7 +91,8 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs, and stays there.
+    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs, and
+    stays there.
 
     Raises ValueError for a start outside (0, 1] or an end outside [0, 1].
     """
@@ -92,7 +106,10 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to "
+                "1."
+            )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -109,7 +126,11 @@ class LinearLR(LRScheduler):
         return self._times(1.0 + rise / before)
 
     def _get_closed_form_lr(self) -> list[Any]:
-        rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
+        rise = (
+            (self.end_factor - self.start_factor)
+            * min(self.total_iters, self.last_epoch)
+            / self.total_iters
+        )
         return [lr * (self.start_factor + rise) for lr in self.base_lrs]
 
 
@@ -131,7 +152,9 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Times `(1 - epoch / total_iters) ** power`: down to 0 at epoch `total_iters`."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -139,7 +162,9 @@ class PolynomialLR(LRScheduler):
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._present()
-        left, left_before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
+        left, left_before = (
+            1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)
+        )
         return self._times((left / left_before) ** self.power)
 
     def _get_closed_form_lr(self) -> list[Any]:

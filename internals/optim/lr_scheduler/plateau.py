@@ -22,11 +22,13 @@ from internals.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when the metric has not improved for more than `patience` epochs; then `cooldown` epochs of peace.
+    """Times `factor` when the metric has not improved for more than `patience` epochs; then
+    `cooldown` epochs of peace.
 
-    An improvement is a change by more than `threshold`, relative to the best so far ("rel") or absolute ("abs"), down (`mode`
-    "min") or up ("max"). Learning rates do not go below `min_lr`, and changes of at most `eps` are not made. Raises ValueError
-    for a factor of 1 or more, unknown modes, and a list `min_lr` of another length than there are groups.
+    An improvement is a change by more than `threshold`, relative to the best so far ("rel") or
+    absolute ("abs"), down (`mode` "min") or up ("max"). Learning rates do not go below `min_lr`,
+    and changes of at most `eps` are not made. Raises ValueError for a factor of 1 or more, unknown
+    modes, and a list `min_lr` of another length than there are groups.
     """
 
     best: float
@@ -62,7 +64,9 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Note the metric of an epoch, a number or a tensor of one, and reduce the learning rates if it is time."""
+        """Note the metric of an epoch, a number or a tensor of one, and reduce the learning rates
+        if it is time.
+        """
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -102,9 +106,10 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when `ReduceLROnPlateau` was "
-                    f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
-                    "modify the `min_lrs` field to match the length of the `optimizer` param groups."
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from "
+                    f"when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due "
+                    "to a new param group being added to the optimizer. Please modify the "
+                    "`min_lrs` field to match the length of the `optimizer` param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, lowest in zip(groups, self.min_lrs):

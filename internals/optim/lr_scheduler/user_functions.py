@@ -1,4 +1,5 @@
-"""Schedules by a function of the user's: `LambdaLR` and `MultiplicativeLR` (`torch/optim/lr_scheduler.py`).
+"""Schedules by a function of the user's: `LambdaLR` and `MultiplicativeLR`
+(`torch/optim/lr_scheduler.py`).
 
 How the real one differs: nothing but the language.
 """
@@ -16,34 +17,47 @@ Factor = Callable[[int], float]
 
 
 class LambdaLR(LRScheduler):
-    """The first learning rate times `lr_lambda(epoch)`. `lr_lambda` is a function, or a list with one for each group.
+    """The first learning rate times `lr_lambda(epoch)`. `lr_lambda` is a function, or a list with
+    one for each group.
 
     Raises ValueError for a list of another length.
     """
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
+    ) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        self.lr_lambdas = (
+            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        )
         if len(self.lr_lambdas) != groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        return [lr * factor(self.last_epoch) for factor, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+        return [
+            lr * factor(self.last_epoch)
+            for factor, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         """The functions are left out; of callable objects the attributes are kept."""
         state = super().state_dict()
         state["lr_lambdas"] = [
-            None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in self.lr_lambdas
+            None if isinstance(f, types.FunctionType) else f.__dict__.copy()
+            for f in self.lr_lambdas
         ]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from what `state_dict` gave; the functions stay, the attributes of callable objects are loaded."""
-        super().load_state_dict({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
+        """Continue from what `state_dict` gave; the functions stay, the attributes of callable
+        objects are loaded.
+        """
+        super().load_state_dict(
+            {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
+        )
         for f, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if attributes is not None:
                 f.__dict__.update(attributes)
@@ -55,7 +69,9 @@ class MultiplicativeLR(LambdaLR):
     Raises ValueError for a list of another length, TypeError for what cannot be called.
     """
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
+    ) -> None:
         for f in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(f):
                 raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
@@ -66,4 +82,7 @@ class MultiplicativeLR(LambdaLR):
         if self._is_initial:
             return self._present()
         groups = self.optimizer.param_groups
-        return [group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, groups, strict=True)]
+        return [
+            group["lr"] * f(self.last_epoch)
+            for f, group in zip(self.lr_lambdas, groups, strict=True)
+        ]

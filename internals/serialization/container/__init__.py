@@ -9,6 +9,7 @@
     replaced_file.py   a file that appears when it is whole
     serialization_id.py   the name PyTorch gives an archive after its contents
 
-How the real one differs: the zip format is miniz's business (`third_party/miniz`); PyTorch has the alignment, the names and the
-id. It believes what an archive says of itself, and the readers above it find out.
+How the real one differs: the zip format is miniz's business (`third_party/miniz`); PyTorch has the
+alignment, the names and the id. It believes what an archive says of itself, and the readers above
+it find out.
 """

@@ -1,11 +1,14 @@
-"""The bytes of an archive as memory: a file mapped privately, or a buffer's bytes copied once (`c10/core/MapAllocator`).
+"""The bytes of an archive as memory: a file mapped privately, or a buffer's bytes copied once
+(`c10/core/MapAllocator`).
 
-Mapping costs nothing per byte: the operating system reads a page when somebody first looks at it. The mapping is *private*
-(`ACCESS_COPY`): who writes to a page gets a copy of that page, and the file never changes. So a tensor can lie right in the file
-and still be written to. The mapping ends when the last storage in it goes.
+Mapping costs nothing per byte: the operating system reads a page when somebody first looks at it.
+The mapping is *private* (`ACCESS_COPY`): who writes to a page gets a copy of that page, and the
+file never changes. So a tensor can lie right in the file and still be written to. The mapping ends
+when the last storage in it goes.
 
-How the real one differs: `torch.load` maps only when asked to (`mmap=True`), `torch.jit.load` reads and copies. There and here, a
-file that another program *shortens* while it is mapped ends the process (SIGBUS); `ArchiveWriter` replaces files instead.
+How the real one differs: `torch.load` maps only when asked to (`mmap=True`), `torch.jit.load` reads
+and copies. There and here, a file that another program *shortens* while it is mapped ends the
+process (SIGBUS); `ArchiveWriter` replaces files instead.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ MAP_FIXED = 0x10  # on Linux and macOS: at this address, in place of what is the
 
 
 class MappedFile:
-    """`memory` is a writable memoryview of all bytes, `address` that of the first; `owner` keeps them there."""
+    """`memory` is a writable memoryview of all bytes, `address` that of the first; `owner` keeps
+    them there.
+    """
 
     __slots__ = ("owner", "memory", "address")
 
@@ -49,13 +54,16 @@ def map_source(source: Any) -> MappedFile:
         data = source.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
             kind = type(data).__name__
-            raise TypeError(f"a file opened in binary mode is needed, but read() gave {kind}: open(..., 'rb')")
+            raise TypeError(
+                f"a file opened in binary mode is needed, but read() gave {kind}: open(..., 'rb')"
+            )
         return copy_in(data)
     try:
         return copy_in(source)
     except TypeError:
         raise TypeError(
-            f"expected a path, a file object or bytes, but got {type(source).__name__}: open the file, or give its name"
+            f"expected a path, a file object or bytes, but got {type(source).__name__}: open the "
+            "file, or give its name"
         ) from None
 
 
@@ -68,9 +76,11 @@ def map_file(file: Any) -> MappedFile:
 
 
 def map_privately(descriptor: int, size: int) -> mmap.mmap:
-    """`size` bytes of a file, without a descriptor of its own: there may be more mappings than files that may be open.
+    """`size` bytes of a file, without a descriptor of its own: there may be more mappings than
+    files that may be open.
 
-    Before 3.13, Python's mapping keeps one. There the file is mapped over fresh pages, which need none.
+    Before 3.13, Python's mapping keeps one. There the file is mapped over fresh pages, which need
+    none.
     """
     if sys.version_info >= (3, 13):
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, trackfd=False)
@@ -78,7 +88,14 @@ def map_privately(descriptor: int, size: int) -> mmap.mmap:
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
     pages = mmap.mmap(-1, size)
     map_over = ctypes.CDLL(None, use_errno=True).mmap
-    map_over.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+    map_over.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int64,
+    ]
     map_over.restype = ctypes.c_void_p
     address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     flags = mmap.MAP_PRIVATE | MAP_FIXED
@@ -89,7 +106,9 @@ def map_privately(descriptor: int, size: int) -> mmap.mmap:
 
 
 def copy_in(data: Any) -> MappedFile:
-    """The bytes of a buffer, copied to the beginning of fresh pages, so that they are aligned as in a mapped file."""
+    """The bytes of a buffer, copied to the beginning of fresh pages, so that they are aligned as in
+    a mapped file.
+    """
     with memoryview(data) as view, view.cast("B") as source:
         if not source.nbytes:
             return MappedFile(bytearray())

@@ -1,9 +1,11 @@
-"""The last record of an archive, `.data/serialization_id`: forty digits that tell two archives apart.
+"""The last record of an archive, `.data/serialization_id`: forty digits that tell two archives
+apart.
 
-Twenty digits are a hash of the records' names, twenty of their checksums (`PyTorchStreamWriter::writeSerializationId`). Two
-archives with the same records have the same id.
+Twenty digits are a hash of the records' names, twenty of their checksums
+(`PyTorchStreamWriter::writeSerializationId`). Two archives with the same records have the same id.
 
-How the real one differs: its hash of the names is the C++ library's, in the order of a hash table; so the first half differs.
+How the real one differs: its hash of the names is the C++ library's, in the order of a hash table;
+so the first half differs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The central directory of a zip archive, read with suspicion (`mz_zip_reader_read_central_dir` in `third_party/miniz`).
+"""The central directory of a zip archive, read with suspicion (`mz_zip_reader_read_central_dir` in
+`third_party/miniz`).
 
-How the real one differs: miniz checks that what it reads is in the file. That names stay inside the folder, that no two records
-share a byte, and that the local headers agree, it leaves to its users.
+How the real one differs: miniz checks that what it reads is in the file. That names stay inside the
+folder, that no two records share a byte, and that the local headers agree, it leaves to its users.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from .zip_records import (
 )  # fmt: skip
 
 UNREADABLE = ENCRYPTED | PATCHED | STRONGLY_ENCRYPTED | MASKED
-# Compression bombs: all deflated records of an archive together inflate to at most 8 times the file and 16 MiB.
+# Compression bombs: all deflated records of an archive together inflate to at most 8 times the file
+# and 16 MiB.
 BOMB_RATIO, BOMB_ALLOWANCE = 8, 1 << 24
 
 
@@ -47,7 +49,8 @@ class End(NamedTuple):
 
 
 def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
-    """The top folder and the records of an archive, in the directory's order. `data` is a mapping or bytes: slices are copies.
+    """The top folder and the records of an archive, in the directory's order. `data` is a mapping
+    or bytes: slices are copies.
 
     Raises ArchiveError naming what is wrong.
     """
@@ -61,7 +64,9 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
         prefix = prefix or full_name[: full_name.find("/") + 1]
         if not prefix or not full_name.startswith(prefix):
             where = (
-                f"not in the folder '{prefix}', as the first" if prefix else f"is not in a subdirectory: {full_name}"
+                f"not in the folder '{prefix}', as the first"
+                if prefix
+                else f"is not in a subdirectory: {full_name}"
             )
             raise ArchiveError(f"file in archive {where}", archive=archive, record=full_name)
         name = full_name[len(prefix) :]
@@ -74,7 +79,9 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
         elif record.size:
             raise ArchiveError("a folder that holds bytes", archive=archive, record=full_name)
     if at != limit:
-        raise ArchiveError(f"{limit - at} bytes of the central directory belong to no entry", archive=archive)
+        raise ArchiveError(
+            f"{limit - at} bytes of the central directory belong to no entry", archive=archive
+        )
     if not end.entries:
         raise ArchiveError("archive does not contain any files", archive=archive)
     check_overlaps(extents, archive)
@@ -83,22 +90,32 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
 
 
 def find_end(data: Any, archive: str) -> End:
-    """Reads the end record, which is before a comment of unknown length, and the zip64 ones before it."""
+    """Reads the end record, which is before a comment of unknown length, and the zip64 ones before
+    it.
+    """
     size = len(data)
     if size >= 8 and data[:8] == b"PYTORCH1":
-        raise ArchiveError("File is an unsupported archive format from the preview release.", archive=archive)
+        raise ArchiveError(
+            "File is an unsupported archive format from the preview release.", archive=archive
+        )
     tail_start = max(0, size - END.size - MAX16)
     tail = data[tail_start:]
     at = tail.rfind(END.signature)
     while at >= 0:
-        if at + END.size <= len(tail) and at + END.size + END.parse(tail, at).comment_length == len(tail):
+        if at + END.size <= len(tail) and at + END.size + END.parse(tail, at).comment_length == len(
+            tail
+        ):
             break
         at = tail.rfind(END.signature, 0, at)
     if at < 0:
         what = (
-            "the file is empty" if not size else "failed finding central directory: not a zip archive, or one cut short"
+            "the file is empty"
+            if not size
+            else "failed finding central directory: not a zip archive, or one cut short"
         )
-        raise ArchiveError(f"PytorchStreamReader failed reading zip archive: {what}", archive=archive)
+        raise ArchiveError(
+            f"PytorchStreamReader failed reading zip archive: {what}", archive=archive
+        )
     at += tail_start
     end = END.parse(data, at)
     found, stop = End(end.directory, end.directory_size, end.entries), at
@@ -111,19 +128,23 @@ def find_end(data: Any, archive: str) -> End:
         raise ArchiveError("a part of an archive that spans several disks", archive=archive)
     if found.directory + found.size != stop:
         raise ArchiveError(
-            "the central directory is not right before the end record: damaged or cut short", archive=archive
+            "the central directory is not right before the end record: damaged or cut short",
+            archive=archive,
         )
     if found.entries * CENTRAL_HEADER.size > found.size:
         raise ArchiveError(
-            f"{found.entries} entries do not fit into a directory of {found.size} bytes", archive=archive
+            f"{found.entries} entries do not fit into a directory of {found.size} bytes",
+            archive=archive,
         )
     return found
 
 
 def find_end64(data: Any, locator_at: int, small: End, archive: str) -> tuple[End, int, list[int]]:
-    """What the zip64 end record says, where that record is, and its numbers of disks, which should be 0.
+    """What the zip64 end record says, where that record is, and its numbers of disks, which should
+    be 0.
 
-    `small` is what the ordinary end record says: the same, or all ones where the value does not fit.
+    `small` is what the ordinary end record says: the same, or all ones where the value does not
+    fit.
     """
     locator = LOCATOR64.parse(data, locator_at)
     at = locator.end64
@@ -131,17 +152,27 @@ def find_end64(data: Any, locator_at: int, small: End, archive: str) -> tuple[En
         raise ArchiveError("the zip64 end record is not where its locator says", archive=archive)
     end64 = END64.parse(data, at)
     if at + 12 + end64.record_size != locator_at:
-        raise ArchiveError("the zip64 end record does not end where its locator begins", archive=archive)
+        raise ArchiveError(
+            "the zip64 end record does not end where its locator begins", archive=archive
+        )
     large = End(end64.directory, end64.directory_size, end64.entries)
     for a, b, saturated in zip(small, large, (MAX32, MAX32, MAX16)):
         if a != b and a != saturated:
             raise ArchiveError("the end record and the zip64 end record disagree", archive=archive)
-    disks = [end64.disk, end64.directory_disk, end64.entries_here - end64.entries, locator.disk, locator.disks > 1]
+    disks = [
+        end64.disk,
+        end64.directory_disk,
+        end64.entries_here - end64.entries,
+        locator.disk,
+        locator.disks > 1,
+    ]
     return large, at, disks
 
 
 def read_entry(data: Any, at: int, limit: int, archive: str) -> tuple[int, bytes, Any]:
-    """Where the next entry begins, the name's bytes, and the entry at `at`, its zip64 values filled in."""
+    """Where the next entry begins, the name's bytes, and the entry at `at`, its zip64 values filled
+    in.
+    """
     if at + CENTRAL_HEADER.size > limit:
         raise ArchiveError("the central directory is cut short", archive=archive)
     entry = CENTRAL_HEADER.parse(data, at)
@@ -155,14 +186,18 @@ def read_entry(data: Any, at: int, limit: int, archive: str) -> tuple[int, bytes
     raw_name = data[names:extras]
     if entry.extra_length:
         extra = data[extras : extras + entry.extra_length]
-        entry = with_zip64(entry, ("size", "compressed_size", "header_offset"), extra, archive, raw_name)
+        entry = with_zip64(
+            entry, ("size", "compressed_size", "header_offset"), extra, archive, raw_name
+        )
     return following, raw_name, entry
 
 
 def read_local(
     data: Any, raw_name: bytes, name: str, full_name: str, entry: Any, limit: int, archive: str
 ) -> tuple[Record, int]:
-    """The record that an entry describes, checked against its local header, and where its bytes end."""
+    """The record that an entry describes, checked against its local header, and where its bytes
+    end.
+    """
     at, flags, method = entry.header_offset, entry.flags, entry.method
     crc32, compressed_size, size = known = entry.crc32, entry.compressed_size, entry.size
     wrong = entry_problem(entry)
@@ -187,7 +222,9 @@ def read_local(
         wrong = "the local header has another name than the central directory"
     elif local.method != method or (local.flags ^ flags) & (UNREADABLE | HAS_DESCRIPTOR):
         wrong = "the local header has another method or other flags than the central directory"
-    elif said != known and not (flags & HAS_DESCRIPTOR and all(a in (0, b) for a, b in zip(said, known))):
+    elif said != known and not (
+        flags & HAS_DESCRIPTOR and all(a in (0, b) for a, b in zip(said, known))
+    ):
         wrong = "the local header has other sizes than the central directory"
     elif flags & HAS_DESCRIPTOR:
         length = descriptor_length(data, stop, known)
@@ -196,7 +233,9 @@ def read_local(
             wrong = "its data descriptor disagrees with the central directory, or is missing"
     if wrong:
         raise ArchiveError(wrong, archive=archive, record=full_name)
-    return Record(name, full_name, at, offset, compressed_size, size, method, crc32, flags, extra), stop
+    return Record(
+        name, full_name, at, offset, compressed_size, size, method, crc32, flags, extra
+    ), stop
 
 
 def entry_problem(entry: Any) -> str | None:
@@ -207,12 +246,16 @@ def entry_problem(entry: Any) -> str | None:
         if entry.size != entry.compressed_size:
             return f"stored, but its {entry.size} bytes take {entry.compressed_size}"
     elif entry.method != DEFLATED:
-        return f"compressed by method {entry.method}; only 0 (stored) and 8 (deflated) are known here"
+        return (
+            f"compressed by method {entry.method}; only 0 (stored) and 8 (deflated) are known here"
+        )
     return "on another disk of an archive that spans several" if entry.disk else None
 
 
 def descriptor_length(data: Any, at: int, known: tuple[int, int, int]) -> int:
-    """How long the data descriptor is: 32- or 64-bit sizes, with or without a signature. 0 when it is not the expected one."""
+    """How long the data descriptor is: 32- or 64-bit sizes, with or without a signature. 0 when it
+    is not the expected one.
+    """
     for layout in (DESCRIPTOR, DESCRIPTOR64):
         if layout is DESCRIPTOR and max(known) > MAX32:
             continue
@@ -224,8 +267,12 @@ def descriptor_length(data: Any, at: int, known: tuple[int, int, int]) -> int:
     return 0
 
 
-def with_zip64(header: Any, names: tuple[str, ...], extra: bytes, archive: str, raw_name: bytes) -> Any:
-    """The header with the fields that are all ones replaced by those of the zip64 extra field, where they stand in this order."""
+def with_zip64(
+    header: Any, names: tuple[str, ...], extra: bytes, archive: str, raw_name: bytes
+) -> Any:
+    """The header with the fields that are all ones replaced by those of the zip64 extra field,
+    where they stand in this order.
+    """
     saturated = [name for name in names if getattr(header, name) == MAX32]
     try:
         found = [data for kind, data in extra_fields(extra) if kind == ZIP64_EXTRA and saturated]
@@ -234,7 +281,9 @@ def with_zip64(header: Any, names: tuple[str, ...], extra: bytes, archive: str, 
         values = struct.unpack_from(f"<{len(saturated)}Q", found[0])
     except (ValueError, struct.error) as error:
         shown = raw_name.decode(errors="backslashreplace")
-        raise ArchiveError(f"a broken extra field: {error}", archive=archive, record=shown) from None
+        raise ArchiveError(
+            f"a broken extra field: {error}", archive=archive, record=shown
+        ) from None
     return header._replace(**dict(zip(saturated, values)))
 
 
@@ -260,7 +309,9 @@ def check_overlaps(extents: list[tuple[int, int, str]], archive: str) -> None:
 
 
 def check_inflation(records: dict[str, Record], file_size: int, archive: str) -> None:
-    """Deflated records are read into memory: all together they may not be much larger than the file."""
+    """Deflated records are read into memory: all together they may not be much larger than the
+    file.
+    """
     allowed = BOMB_RATIO * file_size + BOMB_ALLOWANCE
     total = 0
     for name, record in records.items():
@@ -268,8 +319,9 @@ def check_inflation(records: dict[str, Record], file_size: int, archive: str) ->
             total += record.size
             if total > allowed:
                 raise ArchiveError(
-                    f"its records would inflate to more than {allowed} bytes ({BOMB_RATIO} times the file and "
-                    f"{BOMB_ALLOWANCE >> 20} MiB): a compression bomb; if it is not, store its records uncompressed",
+                    f"its records would inflate to more than {allowed} bytes ({BOMB_RATIO} times "
+                    f"the file and {BOMB_ALLOWANCE >> 20} MiB): a compression bomb; if it is not, "
+                    "store its records uncompressed",
                     archive=archive,
                     record=name,
                 )

@@ -1,11 +1,12 @@
-"""Reading an archive: nothing in it is believed before it is checked (`caffe2/serialize/inline_container.cc`,
-`PyTorchStreamReader`).
+"""Reading an archive: nothing in it is believed before it is checked
+(`caffe2/serialize/inline_container.cc`, `PyTorchStreamReader`).
 
-The central directory is read, and every local header beside its entry; then it is known that each record lies in the file, that
-no two share a byte, and that both descriptions of it agree. After that a record is an offset and a size, and a storage is a view.
+The central directory is read, and every local header beside its entry; then it is known that each
+record lies in the file, that no two share a byte, and that both descriptions of it agree. After
+that a record is an offset and a size, and a storage is a view.
 
-How the real one differs: PyTorch's leaves the reading of the directory to miniz and looks at a local header only when the record
-is asked for; it copies each payload, and lets records overlap.
+How the real one differs: PyTorch's leaves the reading of the directory to miniz and looks at a
+local header only when the record is asked for; it copies each payload, and lets records overlap.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from .zip_records import ALIGNMENT, DEFLATED, Record
 class ArchiveReader:
     """The records of an archive; a context manager. `source` is a path, a file object or bytes.
 
-    `name` is what errors call the archive, `top` the folder its records are in, `records` are by name without that folder.
-    Raises OSError when a file cannot be opened and ArchiveError when it is not an archive, or not one that can be trusted.
+    `name` is what errors call the archive, `top` the folder its records are in, `records` are by
+    name without that folder. Raises OSError when a file cannot be opened and ArchiveError when it
+    is not an archive, or not one that can be trusted.
     """
 
     def __init__(self, source: Any, *, name: str | None = None) -> None:
@@ -44,11 +46,15 @@ class ArchiveReader:
         return name in self.records
 
     def read(self, name: str) -> bytes:
-        """The bytes of a record, its checksum checked. Raises ArchiveError when it is not there or damaged."""
+        """The bytes of a record, its checksum checked. Raises ArchiveError when it is not there or
+        damaged.
+        """
         record = self._find(name)
         data = self._inflate(record) if record.method == DEFLATED else bytes(self._payload(record))
         if zlib.crc32(data) != record.crc32:
-            raise self._error("the data does not have the checksum (CRC-32) it was saved with", name)
+            raise self._error(
+                "the data does not have the checksum (CRC-32) it was saved with", name
+            )
         return data
 
     def text(self, name: str) -> str:
@@ -56,17 +62,23 @@ class ArchiveReader:
         try:
             return self.read(name).decode()
         except UnicodeDecodeError as error:
-            raise self._error(f"not UTF-8 text: {error.reason} at byte {error.start}", name) from None
+            raise self._error(
+                f"not UTF-8 text: {error.reason} at byte {error.start}", name
+            ) from None
 
     def storage(self, name: str, nbytes: int | None = None) -> Storage:
-        """A record as a storage that lies in the mapped file; the same one every time. Its checksum is not computed.
+        """A record as a storage that lies in the mapped file; the same one every time. Its checksum
+        is not computed.
 
-        A deflated record, or one not on a multiple of 64 bytes, is copied. Raises ArchiveError when it has fewer than `nbytes`.
+        A deflated record, or one not on a multiple of 64 bytes, is copied. Raises ArchiveError when
+        it has fewer than `nbytes`.
         """
         found = self._storages.get(name)
         record = self._find(name)
         if nbytes is not None and nbytes > record.size:
-            raise self._error(f"a storage of {nbytes} bytes is said to be in it, but it has {record.size}", name)
+            raise self._error(
+                f"a storage of {nbytes} bytes is said to be in it, but it has {record.size}", name
+            )
         if found is None:
             found = self._storages[name] = self._make_storage(record)
         return found
@@ -77,7 +89,9 @@ class ArchiveReader:
         if record.method == DEFLATED:
             self.read(name)
         elif zlib.crc32(self._payload(record)) != record.crc32:
-            raise self._error("the data does not have the checksum (CRC-32) it was saved with", name)
+            raise self._error(
+                "the data does not have the checksum (CRC-32) it was saved with", name
+            )
 
     def close(self) -> None:
         """Lets go of the mapping. Storages made from it keep it as long as they live."""
@@ -91,12 +105,17 @@ class ArchiveReader:
         self.close()
 
     def __repr__(self) -> str:
-        return f"ArchiveReader('{self.name}', {len(self.records)} records in '{self.top}', {self.file_size} bytes)"
+        return (
+            f"ArchiveReader('{self.name}', {len(self.records)} records in '{self.top}', "
+            f"{self.file_size} bytes)"
+        )
 
     def _find(self, name: str) -> Record:
         record = self.records.get(name)
         if record is None:
-            raise self._error(f"PytorchStreamReader failed locating file {name}: file not found", name)
+            raise self._error(
+                f"PytorchStreamReader failed locating file {name}: file not found", name
+            )
         return record
 
     def _mapped(self) -> MappedFile:
@@ -128,7 +147,10 @@ class ArchiveReader:
         except zlib.error as error:
             raise self._error(f"cannot be inflated: {error}", record.name) from None
         if len(inflated) != record.size or not unpacker.eof or unpacker.unused_data:
-            raise self._error(f"does not inflate to the {record.size} bytes that the archive declares", record.name)
+            raise self._error(
+                f"does not inflate to the {record.size} bytes that the archive declares",
+                record.name,
+            )
         return inflated
 
     def _error(self, message: str, record: str = "") -> ArchiveError:

@@ -1,15 +1,18 @@
-"""The six structures a zip archive is made of, as tables, and the rules for the names in it (`third_party/miniz`, APPNOTE.TXT).
+"""The six structures a zip archive is made of, as tables, and the rules for the names in it
+(`third_party/miniz`, APPNOTE.TXT).
 
-    local header, name, extra field, payload, data descriptor      once for each record
-    central directory entry, name, extra field, comment            once for each record, all at the end
-    zip64 end record, zip64 end locator, end record                once: where the central directory is
+    local header, name, extra field, payload, data descriptor   for each record
+    central directory entry, name, extra field, comment         for each record, all at the end
+    zip64 end record, zip64 end locator, end record             once: where the central directory is
 
-Everything is little-endian. A reader starts at the end of the file, where the end record says where the central directory is,
-whose entries say where the local headers are. The sizes stand three times: in the local header (or zeros, when the writer
-did not know them yet), in the data descriptor behind the payload, and in the central directory. 16- and 32-bit fields that are
-too small hold all ones, and the value is in the extra field with id 1 (zip64).
+Everything is little-endian. A reader starts at the end of the file, where the end record says where
+the central directory is, whose entries say where the local headers are. The sizes stand three
+times: in the local header (or zeros, when the writer did not know them yet), in the data descriptor
+behind the payload, and in the central directory. 16- and 32-bit fields that are too small hold all
+ones, and the value is in the extra field with id 1 (zip64).
 
-How the real one differs: miniz writes these bytes one `MZ_WRITE_LE16` after the other, from offsets in an enum.
+How the real one differs: miniz writes these bytes one `MZ_WRITE_LE16` after the other, from offsets
+in an enum.
 """
 
 from __future__ import annotations
@@ -21,7 +24,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 STORED, DEFLATED = 0, 8
-ENCRYPTED, HAS_DESCRIPTOR, PATCHED, STRONGLY_ENCRYPTED, UTF8, MASKED = 1, 1 << 3, 1 << 5, 1 << 6, 1 << 11, 1 << 13
+ENCRYPTED, HAS_DESCRIPTOR, PATCHED, STRONGLY_ENCRYPTED, UTF8, MASKED = (
+    1,
+    1 << 3,
+    1 << 5,
+    1 << 6,
+    1 << 11,
+    1 << 13,
+)
 ALIGNMENT = 64  # kFieldAlignment: every payload begins on a multiple of it
 MAX16, MAX32 = 0xFFFF, 0xFFFFFFFF
 ZIP64_EXTRA = 1  # ids of extra fields
@@ -35,7 +45,9 @@ class Field(NamedTuple):
 
 
 class Layout:
-    """One structure: its signature and its fields, in order. `parse` gives a named tuple, `build` bytes."""
+    """One structure: its signature and its fields, in order. `parse` gives a named tuple, `build`
+    bytes.
+    """
 
     def __init__(self, name: str, signature: bytes, table: str) -> None:
         self.name, self.signature = name, signature
@@ -162,7 +174,9 @@ END = Layout(
 
 
 class Record(NamedTuple):
-    """One member of an archive. `name` is without the top folder; offsets count from the beginning of the file."""
+    """One member of an archive. `name` is without the top folder; offsets count from the beginning
+    of the file.
+    """
 
     name: str
     full_name: str
@@ -177,14 +191,19 @@ class Record(NamedTuple):
 
 
 def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """The (id, data) pairs of an extra field. Raises ValueError when they do not fill it exactly."""
+    """The (id, data) pairs of an extra field. Raises ValueError when they do not fill it
+    exactly.
+    """
     at = 0
     while at < len(extra):
         if at + 4 > len(extra):
             raise ValueError(f"{len(extra) - at} stray bytes at the end of the extra field")
         kind, length = struct.unpack_from("<HH", extra, at)
         if at + 4 + length > len(extra):
-            raise ValueError(f"extra field {kind:#06x} has {length} bytes, but only {len(extra) - at - 4} are there")
+            raise ValueError(
+                f"extra field {kind:#06x} has {length} bytes, but only {len(extra) - at - 4} are "
+                "there"
+            )
         yield kind, extra[at + 4 : at + 4 + length]
         at += 4 + length
 
@@ -194,7 +213,9 @@ _DRIVE = re.compile("[A-Za-z]:")
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a record's name: it must stay inside the folder that it is unpacked to. None when nothing is."""
+    """What is wrong with a record's name: it must stay inside the folder that it is unpacked to.
+    None when nothing is.
+    """
     if _PLAIN.fullmatch(name):
         return None
     if not name:

@@ -1,12 +1,13 @@
-"""Writing an archive: a zip whose payloads are aligned, in one pass (`caffe2/serialize/inline_container.cc`,
-`PyTorchStreamWriter`).
+"""Writing an archive: a zip whose payloads are aligned, in one pass
+(`caffe2/serialize/inline_container.cc`, `PyTorchStreamWriter`).
 
-    [local header][m/data/0][FB 22 ZZZZ...][payload from a multiple of 64 on][data descriptor] [local header] ...
+    [local header][m/data/0][FB 22 ZZZZ...][payload from a multiple of 64 on][data descriptor]
+    [local header] ...
     [central directory] [zip64 end record] [zip64 end locator] [end record]
 
-The extra field `FB` is the padding. Size and checksum of a payload come *behind* it, in the data descriptor: nothing has to be
-known before it is written, and the writer never goes back, so it can write to a pipe. All dates are 0: the same content gives the
-same bytes.
+The extra field `FB` is the padding. Size and checksum of a payload come *behind* it, in the data
+descriptor: nothing has to be known before it is written, and the writer never goes back, so it can
+write to a pipe. All dates are 0: the same content gives the same bytes.
 
 A path has its old content until everything is written (`replaced_file.py`).
 
@@ -46,10 +47,12 @@ LARGE = MAX32  # from here on a value is written in 64 bits
 
 
 class ArchiveWriter:
-    """Writes records one after the other; a context manager, which closes, or gives up when there was an exception.
+    """Writes records one after the other; a context manager, which closes, or gives up when there
+    was an exception.
 
-    `target` is a path or an object with `write`. `top` is the folder all records are in: by default the file's name without its
-    last extension, and "archive" for streams. Raises RuntimeError when the folder of a path does not exist.
+    `target` is a path or an object with `write`. `top` is the folder all records are in: by default
+    the file's name without its last extension, and "archive" for streams. Raises RuntimeError when
+    the folder of a path does not exist.
     """
 
     def __init__(self, target: Any, *, top: str | None = None) -> None:
@@ -59,16 +62,19 @@ class ArchiveWriter:
         problem = name_problem(self.top)
         if problem or "/" in self.top:
             raise ValueError(
-                f"'{self.top}' cannot be the top folder of an archive: {problem or 'it has a slash in it'}"
+                f"'{self.top}' cannot be the top folder of an archive: "
+                f"{problem or 'it has a slash in it'}"
             )
         self._file: Any
         self._file = ReplacedFile(target) if isinstance(target, (str, os.PathLike)) else target
         self._closed = False
 
     def write(self, name: str, data: Any, *, compress: bool = False) -> None:
-        """A record: bytes or anything with a contiguous buffer, which is not copied. `compress` deflates it.
+        """A record: bytes or anything with a contiguous buffer, which is not copied. `compress`
+        deflates it.
 
-        Raises ValueError for a name that is not allowed in an archive, RuntimeError for one that is there already.
+        Raises ValueError for a name that is not allowed in an archive, RuntimeError for one that is
+        there already.
         """
         if self._closed:
             raise ValueError(f"cannot write record '{name}': the archive is closed")
@@ -118,11 +124,16 @@ class ArchiveWriter:
         if getattr(self, "_closed", True) is False:
             self.abandon()
 
-    def _record(self, name: str, payload: memoryview, size: int, method: int, crc: int | None) -> None:
+    def _record(
+        self, name: str, payload: memoryview, size: int, method: int, crc: int | None
+    ) -> None:
         full_name = f"{self.top}/{name}"
         raw_name = full_name.encode()
         if len(raw_name) > MAX16:
-            raise ValueError(f"the name of a record has at most {MAX16} bytes, '{name[:40]}...' has {len(raw_name)}")
+            raise ValueError(
+                f"the name of a record has at most {MAX16} bytes, '{name[:40]}...' has "
+                f"{len(raw_name)}"
+            )
         at = self.position
         flags = HAS_DESCRIPTOR | UTF8 if payload.nbytes else UTF8
         zip64 = zip64_extra(size, payload.nbytes, at)
@@ -144,7 +155,9 @@ class ArchiveWriter:
         if flags & HAS_DESCRIPTOR:
             descriptor = DESCRIPTOR64 if zip64 else DESCRIPTOR
             self._put(descriptor.build(crc32=crc, compressed_size=payload.nbytes, size=size))
-        self.records[name] = Record(name, full_name, at, offset, payload.nbytes, size, method, crc, flags, extra)
+        self.records[name] = Record(
+            name, full_name, at, offset, payload.nbytes, size, method, crc, flags, extra
+        )
 
     def _end(self) -> None:
         directory = self.position
@@ -166,13 +179,23 @@ class ArchiveWriter:
         end64, n = self.position, len(self.records)
         where = {"directory_size": end64 - directory, "directory": directory}
         counts = {"entries_here": n, "entries": n}
-        self._put(END64.build(record_size=END64.size - 12, version_made_by=798, version_needed=45, **counts, **where))
+        self._put(
+            END64.build(
+                record_size=END64.size - 12,
+                version_made_by=798,
+                version_needed=45,
+                **counts,
+                **where,
+            )
+        )
         self._put(LOCATOR64.build(end64=end64, disks=1))
         small = {key: min(value, MAX16) for key, value in counts.items()}
         self._put(END.build(**small, **{key: or_ones(value) for key, value in where.items()}))
 
     def _put(self, data: Any) -> int:
-        """Writes all of it, in pieces that stay in the processor's cache after the checksum, which is returned."""
+        """Writes all of it, in pieces that stay in the processor's cache after the checksum, which
+        is returned.
+        """
         crc = 0
         with memoryview(data) as view:
             if view.nbytes > CHUNK and isinstance(self._file, ReplacedFile):
@@ -190,7 +213,9 @@ class ArchiveWriter:
 
 
 def top_folder(target: Any) -> str:
-    """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or a name that cannot be a folder's."""
+    """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or a name
+    that cannot be a folder's.
+    """
     if not isinstance(target, (str, os.PathLike)):
         return "archive"
     name = os.fsdecode(target).replace("\\", "/").rpartition("/")[2]
@@ -199,15 +224,21 @@ def top_folder(target: Any) -> str:
 
 
 def padding(start: int) -> bytes:
-    """The extra field `FB` that moves a payload to the next multiple of 64, when the field itself would begin at `start`."""
+    """The extra field `FB` that moves a payload to the next multiple of 64, when the field itself
+    would begin at `start`.
+    """
     n = -(start + 4) % ALIGNMENT
     return b"FB" + struct.pack("<H", n) + b"Z" * n
 
 
 def zip64_extra(size: int, compressed_size: int, header_offset: int) -> bytes:
-    """The extra field with what does not fit into 32 bits: both sizes, or where the header is, or all; mostly nothing."""
+    """The extra field with what does not fit into 32 bits: both sizes, or where the header is, or
+    all; mostly nothing.
+    """
     values = [size, compressed_size] * (size >= LARGE) + [header_offset] * (header_offset >= LARGE)
-    return struct.pack(f"<HH{len(values)}Q", ZIP64_EXTRA, 8 * len(values), *values) if values else b""
+    return (
+        struct.pack(f"<HH{len(values)}Q", ZIP64_EXTRA, 8 * len(values), *values) if values else b""
+    )
 
 
 def or_ones(value: int) -> int:

@@ -7,6 +7,7 @@
     tensors.py         every tensor, its record and its place in it
     report.py, text.py what was found, and how it is written
 
-How the real one differs: `torch.utils.model_dump` shows TorchScript archives, `torch.utils.show_pickle` pickles; neither looks at
-the bytes between the records, and a damaged file ends both.
+How the real one differs: `torch.utils.model_dump` shows TorchScript archives,
+`torch.utils.show_pickle` pickles; neither looks at the bytes between the records, and a damaged
+file ends both.
 """

@@ -1,11 +1,13 @@
-"""The part of `inspect` that knows zip archives: which of PyTorch's layouts it is, and what each record is for.
+"""The part of `inspect` that knows zip archives: which of PyTorch's layouts it is, and what each
+record is for.
 
     code/ and data.pkl            jit.save: source text, attributes, tensors in data/ and constants/
     code/ and model.json          jit.save of PyTorch 1.0: tensors/ and a table of modules
     archive_format, models/       torch.export.save: a graph as JSON, data/weights/
     data.pkl                      torch.save: tensors in data/
 
-How the real one differs: each of PyTorch's loaders knows its own layout and says of the others that a record is missing.
+How the real one differs: each of PyTorch's loaders knows its own layout and says of the others that
+a record is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from typing import Any
 
 from ..container.zip_directory import find_end
 from ..container.zip_reader import ArchiveReader
-from ..container.zip_records import DEFLATED, DESCRIPTOR, DESCRIPTOR64, END64, HAS_DESCRIPTOR, LOCAL_HEADER, MAX32
+from ..container.zip_records import (
+    DEFLATED,
+    DESCRIPTOR,
+    DESCRIPTOR64,
+    END64,
+    HAS_DESCRIPTOR,
+    LOCAL_HEADER,
+    MAX32,
+)
 from ..errors import ArchiveError
 from ..pickles.pickled_types import find_allowed
 from .pickle_listing import describe
@@ -36,7 +46,9 @@ SHORT_TEXTS = (
 
 
 def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> None:
-    """Fills in the report on a zip archive; one that cannot be read as such is searched for what is left."""
+    """Fills in the report on a zip archive; one that cannot be read as such is searched for what is
+    left.
+    """
     reader: ArchiveReader | Salvaged
     try:
         reader = ArchiveReader(path)
@@ -66,13 +78,17 @@ def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> N
     sound = {r.name for r in report.records if not r.problem}
     for name in SHORT_TEXTS:
         if name in sound and reader.records[name].size < 200:
-            report.facts[name.removeprefix(".")] = reader.read(name).decode(errors="replace").strip()
+            report.facts[name.removeprefix(".")] = (
+                reader.read(name).decode(errors="replace").strip()
+            )
     read_texts(report, reader, sound)
     try:
         TENSORS[kind](report, reader)
     except (ArchiveError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         known = isinstance(error, ArchiveError)
-        report.problems.append(str(error) if known else f"the table of tensors is not what it should be: {error!r}")
+        report.problems.append(
+            str(error) if known else f"the table of tensors is not what it should be: {error!r}"
+        )
 
 
 def kind_of(records: Any) -> str:
@@ -121,7 +137,9 @@ def record_facts(record: Any, kind: str, content: memoryview, folders: set[str])
 
 
 def purpose(name: str, kind: str, folders: set[str]) -> str:
-    """What a record is: "tensor", "pickle", "code", "json", "positions" (of code in its source) or "text"."""
+    """What a record is: "tensor", "pickle", "code", "json", "positions" (of code in its source) or
+    "text".
+    """
     if name.endswith(".json"):
         return "json"
     if name.endswith(".debug_pkl"):
@@ -138,7 +156,9 @@ def purpose(name: str, kind: str, folders: set[str]) -> str:
 
 
 def end_of_file(report: Report, content: memoryview) -> list[Span]:
-    """What is behind the last record: the central directory, and the records that say where it is."""
+    """What is behind the last record: the central directory, and the records that say where it
+    is.
+    """
     last = max((r.end for r in report.records), default=0)
     found = find_end(content.obj, report.name)
     stop = found.directory + found.size
@@ -183,7 +203,9 @@ def add_pickle(report: Report, name: str, data: bytes) -> None:
 
 def note_refused(report: Report, name: str) -> None:
     """The globals of a pickle that nothing here stands for: loading is refused because of them."""
-    own_classes = report.kind == "torchscript" or (report.kind == "damaged zip" and bool(report.code))
+    own_classes = report.kind == "torchscript" or (
+        report.kind == "damaged zip" and bool(report.code)
+    )
     for found in report.pickles[name].globals:
         if own_classes and found.module.startswith("__torch__"):
             continue
@@ -211,7 +233,9 @@ def tensors_101(report: Report, reader: Any) -> None:
     from ..layout_101.model_json import DTYPES
 
     model = json.loads(report.texts.get("model.json", "{}"))
-    report.facts["producer"] = f"{model.get('producerName', '')} {model.get('producerVersion', '')}".strip()
+    report.facts["producer"] = (
+        f"{model.get('producerName', '')} {model.get('producerVersion', '')}".strip()
+    )
     names: dict[int, str] = {}
     pending = [("", model.get("mainModule", {}))]
     while pending:
@@ -248,13 +272,17 @@ def tensors_pt2(report: Report, reader: Any) -> None:
     version = model.get("schema_version", {})
     report.facts["schema"] = f"{version.get('major')}.{version.get('minor')}"
     for kind in ("weights", "constants"):
-        table = json.loads(report.texts.get(f"data/{kind}/model_{kind}_config.json", "{}")).get("config", {})
+        table = json.loads(report.texts.get(f"data/{kind}/model_{kind}_config.json", "{}")).get(
+            "config", {}
+        )
         for path, entry in table.items():
             meta = entry.get("tensor_meta")
             if not meta or entry.get("use_pickle"):
                 continue
             number = meta["dtype"]
-            dtype = DTYPES[number].name if number in DTYPES else OTHERS.get(number, f"dtype {number}")
+            dtype = (
+                DTYPES[number].name if number in DTYPES else OTHERS.get(number, f"dtype {number}")
+            )
             report.tensors.append(
                 TensorFacts(
                     path=path,

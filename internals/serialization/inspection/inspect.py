@@ -1,13 +1,15 @@
-"""`python -m internals inspect FILE`: what is inside a file of tensors or of a compiled program, without PyTorch and without
-executing any of it.
+"""`python -m internals inspect FILE`: what is inside a file of tensors or of a compiled program,
+without PyTorch and without executing any of it.
 
-It knows `.pt` and `.pth` (of torch.save, old and new, and of jit.save, old and new), `.pt2` and `.safetensors`, and tells them by
-their bytes. The exit status is 1 when something is wrong with the file; what can be shown of it is shown all the same.
+It knows `.pt` and `.pth` (of torch.save, old and new, and of jit.save, old and new), `.pt2` and
+`.safetensors`, and tells them by their bytes. The exit status is 1 when something is wrong with the
+file; what can be shown of it is shown all the same.
 
 Mirrors `torch/utils/model_dump`.
 
-How the real one differs: `python -m torch.utils.model_dump FILE` writes a web page about a TorchScript archive; for the other
-kinds there is `python -m torch.utils.show_pickle`, and loading them.
+How the real one differs: `python -m torch.utils.model_dump FILE` writes a web page about a
+TorchScript archive; for the other kinds there is `python -m torch.utils.show_pickle`, and loading
+them.
 """
 
 from __future__ import annotations
@@ -37,14 +39,19 @@ SECTIONS = {
 def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m internals inspect",
-        description="Shows what is inside a .pt, .pth, .pt2 or .safetensors file. Nothing in it is executed.",
+        description=(
+            "Shows what is inside a .pt, .pth, .pt2 or .safetensors file. Nothing in it is "
+            "executed."
+        ),
     )
     parser.add_argument("file")
     for name, meaning in SECTIONS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"only {meaning}, whole")
     parser.add_argument("--all", action="store_true", help="everything, whole")
     parser.add_argument("--json", action="store_true", help="the report as JSON")
-    parser.add_argument("--html", metavar="OUT", help="write a page with pictures of every stage to OUT")
+    parser.add_argument(
+        "--html", metavar="OUT", help="write a page with pictures of every stage to OUT"
+    )
     options = parser.parse_args(list(arguments))
     try:
         report = examine(options.file)
@@ -63,7 +70,9 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def graph_text(path: str, report: Report) -> str:
-    """The graph of `forward`, or why there is none. A compiled module has to be loaded for it, which executes nothing."""
+    """The graph of `forward`, or why there is none. A compiled module has to be loaded for it,
+    which executes nothing.
+    """
     if report.kind not in ("torchscript", "torchscript 1.0", "pt2"):
         return "none: this is no compiled program"
     try:
@@ -74,7 +83,9 @@ def graph_text(path: str, report: Report) -> str:
 
 
 def load_program(path: str) -> Any:
-    """What is called to run a file: a script module or an exported program. Raises ArchiveError for other files."""
+    """What is called to run a file: a script module or an exported program. Raises ArchiveError for
+    other files.
+    """
     kind = examine(path).kind
     if kind == "pt2":
         from internals import export
@@ -86,7 +97,9 @@ def load_program(path: str) -> Any:
 
 
 def write_page(path: str, target: str) -> int:
-    """The page of `viz.explore`. `internals` does not know `viz`; only this command does, when it is asked for a picture."""
+    """The page of `viz.explore`. `internals` does not know `viz`; only this command does, when it
+    is asked for a picture.
+    """
     from viz import explore
 
     try:
@@ -104,12 +117,16 @@ def write_page(path: str, target: str) -> int:
 def as_json(report: Report) -> dict[str, Any]:
     """The report, with the pickles as trees of text and the globals as names."""
     content = {
-        name: value for name, value in vars(report).items() if name not in ("pickles", "records", "tensors", "spans")
+        name: value
+        for name, value in vars(report).items()
+        if name not in ("pickles", "records", "tensors", "spans")
     }
     content["title"] = report.title
     content["records"] = [asdict(r) | {"aligned": r.aligned} for r in report.records]
     content["spans"] = [asdict(s) for s in report.spans]
-    content["tensors"] = [asdict(t) | {"nbytes": t.nbytes, "first": t.first, "last": t.last} for t in report.tensors]
+    content["tensors"] = [
+        asdict(t) | {"nbytes": t.nbytes, "first": t.first, "last": t.last} for t in report.tensors
+    ]
     content["pickles"] = {
         name: {
             "protocol": p.protocol,

@@ -1,7 +1,8 @@
-"""The parts of `inspect` that know files that are no archives: safetensors, and the stream of pickles `torch.save` once wrote.
+"""The parts of `inspect` that know files that are no archives: safetensors, and the stream of
+pickles `torch.save` once wrote.
 
-How the real one differs: torch.load reads the stream by unpickling it; safetensors has a library, which says nothing of a file
-that it refuses.
+How the real one differs: torch.load reads the stream by unpickling it; safetensors has a library,
+which says nothing of a file that it refuses.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ PARTS = ("magic number", "protocol version", "system", "object", "storage keys")
 
 def is_safetensors(content: memoryview) -> bool:
     """Eight bytes that say how long the JSON after them is, and a brace."""
-    return len(content) >= 9 and content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= HEADER_AT_MOST
+    return (
+        len(content) >= 9
+        and content[8:9] == b"{"
+        and int.from_bytes(content[:8], "little") <= HEADER_AT_MOST
+    )
 
 
 def fill_safetensors(report: Report, content: memoryview) -> None:
@@ -39,10 +44,14 @@ def fill_safetensors(report: Report, content: memoryview) -> None:
     begin = 8 + length
     report.facts["header"] = f"{length:,} bytes of JSON"
     report.records.append(
-        RecordFacts("header", 0, 8, min(length, len(content) - 8), length, False, 0, "json", header=8)
+        RecordFacts(
+            "header", 0, 8, min(length, len(content) - 8), length, False, 0, "json", header=8
+        )
     )
     if begin > len(content):
-        report.problems.append(f"{report.name}: the header says it has {length:,} bytes, which is more than the file")
+        report.problems.append(
+            f"{report.name}: the header says it has {length:,} bytes, which is more than the file"
+        )
         return
     text = bytes(content[8:begin])
     try:
@@ -59,17 +68,32 @@ def fill_safetensors(report: Report, content: memoryview) -> None:
 
 
 def add_safetensor(report: Report, name: str, entry: Any, begin: int) -> None:
-    """Each tensor is a record of its own, right behind the one before; nothing is shared in this format."""
+    """Each tensor is a record of its own, right behind the one before; nothing is shared in this
+    format.
+    """
     first, last = entry["data_offsets"]
     dtype = DTYPE_NAMES.get(entry["dtype"], str(entry["dtype"]).lower())
     sizes = tuple(map(int, entry["shape"]))
     size = last - first
-    report.records.append(RecordFacts(name, begin + first, begin + first, size, size, False, 0, "tensor"))
+    report.records.append(
+        RecordFacts(name, begin + first, begin + first, size, size, False, 0, "tensor")
+    )
     if begin + last > report.size:
         report.records[-1].problem = "ends behind the end of the file"
-        report.problems.append(f"{report.name}: tensor '{name}' ends behind the end of the file, which was cut short")
+        report.problems.append(
+            f"{report.name}: tensor '{name}' ends behind the end of the file, which was cut short"
+        )
     itemsize = ITEMSIZE.get(dtype, 1)
-    facts = TensorFacts(name, dtype, itemsize, sizes, contiguous_strides(sizes), 0, name, storage_numel=size // itemsize)
+    facts = TensorFacts(
+        name,
+        dtype,
+        itemsize,
+        sizes,
+        contiguous_strides(sizes),
+        0,
+        name,
+        storage_numel=size // itemsize,
+    )
     report.tensors.append(facts)
 
 
@@ -78,7 +102,9 @@ def fill_pickles(report: Report, content: memoryview) -> None:
     first = describe(content.obj)
     if first.root != MAGIC_NUMBER:
         if first.problem and not first.globals:
-            raise ArchiveError(f"looks like a pickle at first, but {first.problem}", archive=report.name)
+            raise ArchiveError(
+                f"looks like a pickle at first, but {first.problem}", archive=report.name
+            )
         report.kind, report.written_by = "pickle", "Python's pickle, or some other program"
         report.pickles["pickle"] = first
         add_part(report, "pickle", first)
@@ -128,7 +154,9 @@ def add_storages(report: Report, content: memoryview, at: int) -> None:
         record = RecordFacts(key, at, at + 8, size, size, False, 0, "tensor", header=8)
         if record.end > report.size:
             record.problem = "ends behind the end of the file"
-            report.problems.append(f"{report.name}: storage {key} ends behind the end of the file, which was cut short")
+            report.problems.append(
+                f"{report.name}: storage {key} ends behind the end of the file, which was cut short"
+            )
         report.records.append(record)
         at += 8 + size
     names = {}  # the keys are addresses of the computer that saved

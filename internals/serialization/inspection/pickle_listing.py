@@ -1,13 +1,15 @@
-"""What a pickle asks for, as a tree, without doing any of it: a machine that writes down instead of building.
+"""What a pickle asks for, as a tree, without doing any of it: a machine that writes down instead of
+building.
 
-Unpickling runs a program, and that program may say `os.system("...")`. Here every instruction has a harmless meaning: a
-*global* is two words, a call is a function's name and its arguments. So what a malicious file would do can be read, and nothing
-happens. Real numbers, strings and containers are what they are; the rest are `Global`, `Call` and `Persistent`.
+Unpickling runs a program, and that program may say `os.system("...")`. Here every instruction has a
+harmless meaning: a *global* is two words, a call is a function's name and its arguments. So what a
+malicious file would do can be read, and nothing happens. Real numbers, strings and containers are
+what they are; the rest are `Global`, `Call` and `Persistent`.
 
 Mirrors `pickletools.dis` and `torch/utils/show_pickle.py`.
 
-How the real one differs: `show_pickle` derives from Python's unpickler and fakes only the classes; `pickletools` lists
-instructions.
+How the real one differs: `show_pickle` derives from Python's unpickler and fakes only the classes;
+`pickletools` lists instructions.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OPCODES_AT_MOST = 5_000_000
-DECODING_ERRORS = (ValueError, struct.error, OverflowError, EOFError, MemoryError, IndexError, KeyError)
+DECODING_ERRORS = (
+    ValueError,
+    struct.error,
+    OverflowError,
+    EOFError,
+    MemoryError,
+    IndexError,
+    KeyError,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,9 @@ class Global:
 
 @dataclass(eq=False)
 class Call:
-    """Something that the pickle would call; `state` is what it sets afterwards, `items` and `pairs` what it adds."""
+    """Something that the pickle would call; `state` is what it sets afterwards, `items` and `pairs`
+    what it adds.
+    """
 
     function: Any
     arguments: list[Any]
@@ -69,7 +81,9 @@ class Pairs:
 
 @dataclass
 class Described:
-    """What one pickle asks for. `problem` is why it cannot be unpickled, "" if it can; the globals are all that occur."""
+    """What one pickle asks for. `problem` is why it cannot be unpickled, "" if it can; the globals
+    are all that occur.
+    """
 
     root: Any = None
     protocol: int = 0
@@ -81,7 +95,9 @@ class Described:
 
 
 def describe(data: Any, start: int = 0) -> Described:
-    """Reads the pickle that begins at `start` of some bytes or of a mapped file. Does not raise: see `problem`."""
+    """Reads the pickle that begins at `start` of some bytes or of a mapped file. Does not raise:
+    see `problem`.
+    """
     found = Described(start=start, end=start)
     file = data if hasattr(data, "readline") else io.BytesIO(data)
     file.seek(start)
@@ -90,7 +106,9 @@ def describe(data: Any, start: int = 0) -> Described:
         for opcode, argument, position in pickletools.genops(file):
             found.opcodes += 1
             if found.opcodes > OPCODES_AT_MOST:
-                found.problem = f"more than {OPCODES_AT_MOST:,} instructions; the rest was not looked at"
+                found.problem = (
+                    f"more than {OPCODES_AT_MOST:,} instructions; the rest was not looked at"
+                )
                 break
             machine.step(opcode.name, argument, position or 0)
     except DECODING_ERRORS as error:
@@ -105,7 +123,9 @@ MARK = object()
 
 
 class Machine:
-    """The stack and the memo. After an instruction that cannot be followed, only globals are still collected."""
+    """The stack and the memo. After an instruction that cannot be followed, only globals are still
+    collected.
+    """
 
     def __init__(self, found: Described) -> None:
         self.found, self.stack, self.memo = found, [], {}  # type: Described, list[Any], dict[int, Any]
@@ -124,7 +144,9 @@ class Machine:
             elif name not in NOTHING_TO_DO:
                 getattr(self, name)(argument)
         except (IndexError, KeyError, AttributeError, TypeError, ValueError):
-            self.found.problem = f"instruction {name} at byte {position} does not find what it needs"
+            self.found.problem = (
+                f"instruction {name} at byte {position} does not find what it needs"
+            )
 
     def note(self, found: Global) -> Global:
         if found not in self.found.globals:
@@ -133,7 +155,11 @@ class Machine:
 
     def above_mark(self) -> list[Any]:
         """Takes what is above the topmost mark, and the mark."""
-        at = max(i for i, value in enumerate(self.stack) if value is MARK) if MARK in self.stack else -1
+        at = (
+            max(i for i, value in enumerate(self.stack) if value is MARK)
+            if MARK in self.stack
+            else -1
+        )
         if at < 0:
             raise IndexError
         taken, self.stack[at:] = self.stack[at + 1 :], []
@@ -226,8 +252,9 @@ class Machine:
 
 
 LITERALS = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES "
-    "BINBYTES8 BYTEARRAY8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8".split()
+    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING "
+    "SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE SHORT_BINUNICODE "
+    "BINUNICODE BINUNICODE8".split()
 )
 NOTHING_TO_DO = frozenset({"FRAME", "READONLY_BUFFER"})
 # What the instructions put on the stack that do nothing else.

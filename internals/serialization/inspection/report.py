@@ -1,10 +1,12 @@
-"""What is inside a file, as a report: the records, tensors, pickles and texts of an archive, and what is wrong with it.
+"""What is inside a file, as a report: the records, tensors, pickles and texts of an archive, and
+what is wrong with it.
 
-`examine(path)` recognises the file by what is in it, not by its suffix, and reads it without executing anything. It does not
-stop at what is damaged: the report has a list of `problems`, and as much of the rest as can be seen.
+`examine(path)` recognises the file by what is in it, not by its suffix, and reads it without
+executing anything. It does not stop at what is damaged: the report has a list of `problems`, and as
+much of the rest as can be seen.
 
-How the real one differs: PyTorch has `torch.utils.model_dump` for TorchScript archives, which needs them whole; for the other
-files it has nothing but loading them.
+How the real one differs: PyTorch has `torch.utils.model_dump` for TorchScript archives, which needs
+them whole; for the other files it has nothing but loading them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ TITLES = {
 
 @dataclass
 class RecordFacts:
-    """One record and the bytes around it. Offsets count from the beginning of the file; `what` is what the payload is."""
+    """One record and the bytes around it. Offsets count from the beginning of the file; `what` is
+    what the payload is.
+    """
 
     name: str
     header_offset: int
@@ -68,7 +72,9 @@ class Span:
 
 @dataclass
 class Report:
-    """Everything `inspect` prints and `viz.archive` draws. `facts` are pairs of words to show as they are."""
+    """Everything `inspect` prints and `viz.archive` draws. `facts` are pairs of words to show as
+    they are.
+    """
 
     name: str
     size: int
@@ -94,7 +100,9 @@ class Report:
 
 
 def examine(path: str | os.PathLike[str]) -> Report:
-    """The report on a file. Raises OSError when it cannot be opened, ArchiveError when it is of no kind known here."""
+    """The report on a file. Raises OSError when it cannot be opened, ArchiveError when it is of no
+    kind known here.
+    """
     from . import archives, other_files
 
     name = os.path.basename(os.fsdecode(path))
@@ -122,7 +130,10 @@ def is_example(record: RecordFacts) -> bool:
 
 def none_of_them(content: Any) -> str:
     """What can be said about a file that is of no kind known here."""
-    kinds = "it is neither a zip archive (.pt, .pth, .pt2) nor a stream of pickles nor a safetensors file"
+    kinds = (
+        "it is neither a zip archive (.pt, .pth, .pt2) nor a stream of pickles nor a safetensors "
+        "file"
+    )
     if not len(content):
         return "the file is empty: it was not written, or cut short"
     if content[:8] == b"PYTORCH1":

@@ -1,10 +1,12 @@
 """What is left of a zip archive that cannot be read as one: records found by their signatures.
 
-A zip archive is read from its end, where the central directory is. A download that stopped has none, but each record still has
-its local header before it and, as PyTorch writes them, a data descriptor behind it that says how long it is and what checksum
-it has. So the file is searched for `PK 3 4`, and from there for the `PK 7 8` whose size is the distance.
+A zip archive is read from its end, where the central directory is. A download that stopped has
+none, but each record still has its local header before it and, as PyTorch writes them, a data
+descriptor behind it that says how long it is and what checksum it has. So the file is searched for
+`PK 3 4`, and from there for the `PK 7 8` whose size is the distance.
 
-How the real one differs: PyTorch says "failed finding central directory"; `zip -FF` of Info-ZIP does what is done here.
+How the real one differs: PyTorch says "failed finding central directory"; `zip -FF` of Info-ZIP
+does what is done here.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ import struct
 import zlib
 from typing import Any, cast
 
-from ..container.zip_records import DEFLATED, DESCRIPTOR, HAS_DESCRIPTOR, LOCAL_HEADER, STORED, Record, name_problem
+from ..container.zip_records import (
+    DEFLATED,
+    DESCRIPTOR,
+    HAS_DESCRIPTOR,
+    LOCAL_HEADER,
+    STORED,
+    Record,
+    name_problem,
+)
 from ..errors import ArchiveError
 
 RECORDS_AT_MOST = 100_000
@@ -37,7 +47,9 @@ class Salvaged:
             at = self.buffer.find(LOCAL_HEADER.signature, following)
 
     def record_at(self, at: int) -> Record | None:
-        """The record whose header is at `at`; one that the file does not hold to its end has the bytes that are left."""
+        """The record whose header is at `at`; one that the file does not hold to its end has the
+        bytes that are left.
+        """
         try:
             header = LOCAL_HEADER.parse(self.content, at)
         except struct.error:
@@ -45,7 +57,11 @@ class Salvaged:
         names = at + LOCAL_HEADER.size
         offset = names + header.name_length + header.extra_length
         full_name = bytes(self.content[names : names + header.name_length]).decode(errors="replace")
-        if name_problem(full_name) or header.method not in (STORED, DEFLATED) or offset > len(self.content):
+        if (
+            name_problem(full_name)
+            or header.method not in (STORED, DEFLATED)
+            or offset > len(self.content)
+        ):
             return None
         crc, stored, size = header.crc32, header.compressed_size, header.size
         if header.flags & HAS_DESCRIPTOR and not stored:
@@ -53,7 +69,9 @@ class Salvaged:
         stored = min(stored, len(self.content) - offset)
         name = full_name.partition("/")[2] or full_name
         extra = bytes(self.content[names + header.name_length : offset])
-        return Record(name, full_name, at, offset, stored, size, header.method, crc, header.flags, extra)
+        return Record(
+            name, full_name, at, offset, stored, size, header.method, crc, header.flags, extra
+        )
 
     def descriptor_of(self, offset: int) -> tuple[int, int, int]:
         """The checksum and the sizes of the payload at `offset`, from the descriptor behind it."""
@@ -73,13 +91,17 @@ class Salvaged:
         """The bytes of a record that is whole. Raises ArchiveError for another."""
         record = self.records[name]
         if record.size < 0:
-            raise ArchiveError("has no end: the file was cut short here", archive=self.name, record=name)
+            raise ArchiveError(
+                "has no end: the file was cut short here", archive=self.name, record=name
+            )
         data = bytes(self.content[record.offset : record.offset + record.compressed_size])
         if record.method == DEFLATED:
             try:
                 data = zlib.decompressobj(-15).decompress(data, max(record.size, 1))
             except zlib.error as error:
-                raise ArchiveError(f"cannot be inflated: {error}", archive=self.name, record=name) from None
+                raise ArchiveError(
+                    f"cannot be inflated: {error}", archive=self.name, record=name
+                ) from None
         if len(data) != record.size or zlib.crc32(data) != record.crc32:
             message = "the data does not have the size and the checksum (CRC-32) it was saved with"
             raise ArchiveError(message, archive=self.name, record=name)

@@ -1,11 +1,13 @@
-"""The tensors that a pickle speaks of: where each is in the object, and which bytes of which record are its elements.
+"""The tensors that a pickle speaks of: where each is in the object, and which bytes of which record
+are its elements.
 
-A pickle says `_rebuild_tensor_v2(storage "0" of 12 floats, offset 4, sizes (4,), strides (1,), ...)`. That is enough to say which
-bytes those are and who shares them, without reading any.
+A pickle says `_rebuild_tensor_v2(storage "0" of 12 floats, offset 4, sizes (4,), strides (1,),
+...)`. That is enough to say which bytes those are and who shares them, without reading any.
 
 Mirrors `torch/utils/model_dump`, which hides a tensor's sharing.
 
-How the real one differs: it unpickles with fake classes and shows the storage's key; that two tensors share one has to be seen.
+How the real one differs: it unpickles with fake classes and shows the storage's key; that two
+tensors share one has to be seen.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ DEPTH_AT_MOST = 500
 
 @dataclass
 class TensorFacts:
-    """One tensor. `first` and `last` are the bytes of the record that it touches, `last` exclusive; both 0 when it is empty."""
+    """One tensor. `first` and `last` are the bytes of the record that it touches, `last` exclusive;
+    both 0 when it is empty.
+    """
 
     path: str
     dtype: str
@@ -75,7 +79,9 @@ class TensorFacts:
     @property
     def whole(self) -> bool:
         """Whether it is all of its storage, in order."""
-        return self.storage_offset == 0 and self.numel == self.storage_numel and self.is_contiguous()
+        return (
+            self.storage_offset == 0 and self.numel == self.storage_numel and self.is_contiguous()
+        )
 
     def is_contiguous(self) -> bool:
         expected = 1
@@ -87,7 +93,9 @@ class TensorFacts:
 
 
 def find_tensors(root: Any, prefix: str = "data/") -> list[TensorFacts]:
-    """The tensors in what `describe` returned as the root, in the order of the file. `prefix` begins the storages' records."""
+    """The tensors in what `describe` returned as the root, in the order of the file. `prefix`
+    begins the storages' records.
+    """
     found = []
     for path, node in walk(root):
         facts = tensor_of(node, prefix)
@@ -108,27 +116,39 @@ def mark_shared(tensors: list[TensorFacts]) -> None:
 
 
 def walk(root: Any) -> Iterator[tuple[str, Any]]:
-    """Every value once, but a tensor at each place where it is, with its path: `model.0.weight`, `['a b'][2]`."""
+    """Every value once, but a tensor at each place where it is, with its path: `model.0.weight`,
+    `['a b'][2]`.
+    """
     pending, entered = [("", root, 0)], set()
     while pending:
         path, node, depth = pending.pop()
         yield path, node
-        if not isinstance(node, (Call, Items, Pairs)) or id(node) in entered or depth > DEPTH_AT_MOST:
+        if (
+            not isinstance(node, (Call, Items, Pairs))
+            or id(node) in entered
+            or depth > DEPTH_AT_MOST
+        ):
             continue
         if tensor_of(node, "") is not None:
             continue
         entered.add(id(node))
-        pending.extend((path + step, child, depth + 1) for step, child in reversed(list(children(node))))
+        pending.extend(
+            (path + step, child, depth + 1) for step, child in reversed(list(children(node)))
+        )
 
 
 def children(node: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a value and the step that leads to each. What a class is made with is left out, what it holds is not."""
+    """The parts of a value and the step that leads to each. What a class is made with is left out,
+    what it holds is not.
+    """
     if isinstance(node, Items):
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
     elif isinstance(node, Pairs):
         yield from ((step_to(key), value) for key, value in node.pairs)
     elif isinstance(node, Call):
-        single = len(node.arguments) == 1 or node.function == Global("torch.jit._pickle", "restore_type_tag")
+        single = len(node.arguments) == 1 or node.function == Global(
+            "torch.jit._pickle", "restore_type_tag"
+        )
         for i, argument in enumerate(node.arguments):
             yield "" if single and not i else f"({i})", argument
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
@@ -137,7 +157,11 @@ def children(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def step_to(key: Any) -> str:
-    if isinstance(key, str) and key and all(part.isidentifier() or part.isdecimal() for part in key.split(".")):
+    if (
+        isinstance(key, str)
+        and key
+        and all(part.isidentifier() or part.isdecimal() for part in key.split("."))
+    ):
         return f".{key}"
     return f"[{key!r}]" if isinstance(key, (str, int, float, bool, type(None))) else "[...]"
 
@@ -182,10 +206,19 @@ def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
 
 def storage_of(persistent_id: Any) -> tuple[str, int, str, str, int] | None:
     """The dtype, itemsize, key, device and number of elements of a storage's persistent id."""
-    if not isinstance(persistent_id, Items) or len(persistent_id.items) < 5 or persistent_id.items[0] != "storage":
+    if (
+        not isinstance(persistent_id, Items)
+        or len(persistent_id.items) < 5
+        or persistent_id.items[0] != "storage"
+    ):
         return None
     kind, key, device, numel = persistent_id.items[1:5]
-    if not isinstance(kind, Global) or type(key) is not str or type(device) is not str or type(numel) is not int:
+    if (
+        not isinstance(kind, Global)
+        or type(key) is not str
+        or type(device) is not str
+        or type(numel) is not int
+    ):
         return None
     known = ALLOWED.get((kind.module, kind.name))
     dtype = known.dtype if isinstance(known, StorageClass) else None
@@ -197,6 +230,8 @@ def integers(node: Any) -> tuple[int, ...] | None:
     """The items of a tuple or list of ints, or of a `torch.Size`."""
     if isinstance(node, Call) and node.function == Global("torch", "Size") and node.arguments:
         node = node.arguments[0]
-    if not isinstance(node, Items) or any(type(item) is not int or not -(2**62) < item < 2**62 for item in node.items):
+    if not isinstance(node, Items) or any(
+        type(item) is not int or not -(2**62) < item < 2**62 for item in node.items
+    ):
         return None
     return tuple(node.items)

@@ -1,4 +1,5 @@
-"""How a report of `inspect` reads in a terminal: a few facts, then aligned tables, each cut to what fits unless asked for whole.
+"""How a report of `inspect` reads in a terminal: a few facts, then aligned tables, each cut to what
+fits unless asked for whole.
 
 How the real one differs: `torch.utils.model_dump` writes a web page.
 """
@@ -41,12 +42,18 @@ def heading(report: Report, brief: bool) -> str:
         rows += list(facts(report))
     if report.refused:
         rows.append(
-            ("refused", f"loading it would import {', '.join(report.refused)}: not on the list of what is allowed")
+            (
+                "refused",
+                f"loading it would import {', '.join(report.refused)}: not on the list of what is "
+                "allowed",
+            )
         )
     rows += [("WRONG", problem) for problem in report.problems]
     width = max((len(name) for name, _ in rows), default=0)
     lines = [f"{visible(report.name)}: {report.title}, {report.size:,} bytes"]
-    return "\n".join(lines + [f"  {visible(name):<{width}}  {visible(value)}" for name, value in rows])
+    return "\n".join(
+        lines + [f"  {visible(name):<{width}}  {visible(value)}" for name, value in rows]
+    )
 
 
 def facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -56,7 +63,10 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
     if report.records:
         stored = [r for r in report.records if r.what == "tensor"]
         aligned = sum(r.aligned for r in stored)
-        yield "records", f"{len(report.records):,}, of which {len(stored):,} with the bytes of tensors"
+        yield (
+            "records",
+            f"{len(report.records):,}, of which {len(stored):,} with the bytes of tensors",
+        )
         if stored:
             every = "all" if aligned == len(stored) else f"{aligned:,} of {len(stored):,}"
             yield "alignment", f"{every} of them on a multiple of 64 bytes"
@@ -65,12 +75,17 @@ def facts(report: Report) -> Iterator[tuple[str, str]]:
         records = {t.record for t in report.tensors}
         shared = sum(bool(t.shares_with) for t in report.tensors)
         note = f", {shared:,} of which share their storage" if shared else ""
-        yield "tensors", f"{len(report.tensors):,} in {plural(len(records), 'storage')}{note}; {elements:,} elements"
+        yield (
+            "tensors",
+            f"{len(report.tensors):,} in {plural(len(records), 'storage')}{note}; {elements:,} "
+            "elements",
+        )
     if report.code:
         lines = sum(len(text.splitlines()) for text in report.code.values())
         yield (
             "code",
-            f"{plural(lines, 'line')} in {plural(len(report.code), 'record')} (--code prints it, --graph the graph)",
+            f"{plural(lines, 'line')} in {plural(len(report.code), 'record')} (--code prints it, "
+            "--graph the graph)",
         )
 
 
@@ -91,7 +106,14 @@ def record_row(r: RecordFacts, report: Report) -> list[str]:
     aligned = "64" if r.aligned else str(math.gcd(r.offset, 64))
     crc = f"{r.crc32:08x}" if r.crc32 or "zip" in report.title or "archive" in report.title else ""
     size = f"{r.size:,}" if r.size >= 0 else "?"
-    return [f"{r.offset:#x}", size, how, aligned, crc, r.name + (f"   WRONG: {r.problem}" if r.problem else "")]
+    return [
+        f"{r.offset:#x}",
+        size,
+        how,
+        aligned,
+        crc,
+        r.name + (f"   WRONG: {r.problem}" if r.problem else ""),
+    ]
 
 
 def tensors_section(report: Report, limit: int | None) -> Iterator[str]:
@@ -102,24 +124,46 @@ def tensors_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def tensor_row(t: TensorFacts) -> list[str]:
-    shared = f"shared with {', '.join(t.shares_with[:3])}{', ...' * (len(t.shares_with) > 3)}" if t.shares_with else ""
+    shared = (
+        f"shared with {', '.join(t.shares_with[:3])}{', ...' * (len(t.shares_with) > 3)}"
+        if t.shares_with
+        else ""
+    )
     there = "all" if t.whole else f"{t.first:,} to {t.last:,}"
     gradient = "requires grad" if t.requires_grad else ""
     place = t.record if t.device == "cpu" else f"{t.record} ({t.device})"
-    return [t.path, t.dtype, str(t.sizes), str(t.strides), f"{t.nbytes:,}", place, there, gradient, shared]
+    return [
+        t.path,
+        t.dtype,
+        str(t.sizes),
+        str(t.strides),
+        f"{t.nbytes:,}",
+        place,
+        there,
+        gradient,
+        shared,
+    ]
 
 
 def pickles_section(report: Report, limit: int | None) -> Iterator[str]:
     for name, described in report.pickles.items():
         if limit is not None and name == "constants.pkl" and described.opcodes < 4:
             continue  # an empty tuple
-        head = f"{visible(name)} (protocol {described.protocol}, {plural(described.opcodes, 'instruction')})"
+        head = (
+            f"{visible(name)} (protocol {described.protocol}, "
+            f"{plural(described.opcodes, 'instruction')})"
+        )
         prefix = "" if name in ("object", "pickle") else name.removesuffix(".pkl") + "/"
         lines = tree(described.root, prefix, limit)
         if lines[-1] == "...":
             lines[-1] = "... more (--pickle)"
-        used = [f"    {visible(str(g))}{'   REFUSED' if str(g) in report.refused else ''}" for g in described.globals]
-        names = ["  names that it uses:", *used] if used and (limit is None or report.refused) else []
+        used = [
+            f"    {visible(str(g))}{'   REFUSED' if str(g) in report.refused else ''}"
+            for g in described.globals
+        ]
+        names = (
+            ["  names that it uses:", *used] if used and (limit is None or report.refused) else []
+        )
         yield "\n".join([head, *(f"  {line}" for line in lines), *names])
     if limit is None:
         for name, text in report.texts.items():
@@ -141,7 +185,9 @@ def json_lines(value: Any, indent: str, before: str = "", after: str = "") -> It
         return
     brackets = "{}" if isinstance(value, dict) else "[]"
     parts = (
-        [(f"{json.dumps(k)}: ", v) for k, v in value.items()] if isinstance(value, dict) else [("", v) for v in value]
+        [(f"{json.dumps(k)}: ", v) for k, v in value.items()]
+        if isinstance(value, dict)
+        else [("", v) for v in value]
     )
     yield indent + before + brackets[0]
     for i, (label, part) in enumerate(parts):
@@ -155,16 +201,24 @@ def code_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def section(
-    title: str, rows: list[list[str]], last: list[list[str]], header: list[str], right: set[int], limit: int | None
+    title: str,
+    rows: list[list[str]],
+    last: list[list[str]],
+    header: list[str],
+    right: set[int],
+    limit: int | None,
 ) -> str:
     """A table under its title; the rows beyond `limit` are counted, not shown."""
     hidden = len(rows) - limit if limit is not None and len(rows) > limit + 1 else 0
-    shown = [[visible(cell) for cell in row] for row in (header, *rows[: len(rows) - hidden], *last)]
+    shown = [
+        [visible(cell) for cell in row] for row in (header, *rows[: len(rows) - hidden], *last)
+    ]
     widths = [max(len(row[i]) for row in shown) for i in range(len(header))]
     lines = [
         "  "
         + "  ".join(
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))
+            cell.rjust(w) if i in right else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(row, widths))
         ).rstrip()
         for row in shown
     ]

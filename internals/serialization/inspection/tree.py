@@ -1,4 +1,5 @@
-"""What a pickle asks for, as indented lines: a value that fits is on one line, what a container holds is below it.
+"""What a pickle asks for, as indented lines: a value that fits is on one line, what a container
+holds is below it.
 
     dict
       weight: tensor float32 (2, 3) in data/0
@@ -6,10 +7,11 @@
       schedule: CALL my.module.Schedule
         arguments: (0.1,)
 
-What occurs a second time is said to, so that a pickle that contains itself has an end. The text is cut, with a note, at `limit`
-lines.
+What occurs a second time is said to, so that a pickle that contains itself has an end. The text is
+cut, with a note, at `limit` lines.
 
-How the real one differs: `torch.utils.show_pickle` prints the same with Python's `pprint`, which writes shared parts again.
+How the real one differs: `torch.utils.show_pickle` prints the same with Python's `pprint`, which
+writes shared parts again.
 """
 
 from __future__ import annotations
@@ -78,7 +80,11 @@ def parts(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def label(key: Any) -> str:
-    text = key if isinstance(key, str) and key and key.isprintable() else one_line(key, "", 30) or title(key)
+    text = (
+        key
+        if isinstance(key, str) and key and key.isprintable()
+        else one_line(key, "", 30) or title(key)
+    )
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
@@ -93,8 +99,16 @@ def title(node: Any) -> str:
             return f"collections.OrderedDict of {len(node.pairs)}"
         return f"CALL {named(node.function)}" if node.state is None else str(named(node.function))
     if isinstance(node, str):
-        return shown(node) if len(node) <= STRING else f"{shown(node[:STRING])}… ({len(node):,} characters)"
-    return f"{type(node).__name__} of {len(node):,}" if hasattr(node, "__len__") else type(node).__name__
+        return (
+            shown(node)
+            if len(node) <= STRING
+            else f"{shown(node[:STRING])}… ({len(node):,} characters)"
+        )
+    return (
+        f"{type(node).__name__} of {len(node):,}"
+        if hasattr(node, "__len__")
+        else type(node).__name__
+    )
 
 
 def named(function: Any) -> str:
@@ -120,7 +134,9 @@ def _one_line(node: Any, prefix: str, room: int, depth: int) -> str | None:
     if isinstance(node, Pairs):
         if len(node.pairs) > 8:
             return None
-        texts = each_on_one_line([part for pair in node.pairs for part in pair], prefix, room, depth)
+        texts = each_on_one_line(
+            [part for pair in node.pairs for part in pair], prefix, room, depth
+        )
         if texts is None:
             return None
         return "{" + ", ".join(f"{k}: {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
@@ -169,4 +185,6 @@ def _call(node: Call, prefix: str, room: int, depth: int) -> str | None:
     if node.state is not None or node.items or node.pairs or not isinstance(node.function, Global):
         return None
     arguments = _items(node.arguments, "()", prefix, room, depth)
-    return None if arguments is None else f"CALL {named(node.function)}{arguments.replace(',)', ')')}"
+    return (
+        None if arguments is None else f"CALL {named(node.function)}{arguments.replace(',)', ')')}"
+    )

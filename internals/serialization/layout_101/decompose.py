@@ -1,9 +1,11 @@
 """Operators that PyTorch 1.0.1 did not have, or that did something else, as what they are made of.
 
-    aten::linear(%x, %w, %b)   of two dimensions, as in a trace:   aten::addmm(%b, %x, aten::t(%w), beta=1, alpha=1)
-    aten::silu(%x)                                                 aten::mul(%x, aten::sigmoid(%x))
+    aten::linear(%x, %w, %b)    aten::addmm(%b, %x, aten::t(%w), beta=1, alpha=1), as in a trace
+                                (for an x of two dimensions)
+    aten::silu(%x)              aten::mul(%x, aten::sigmoid(%x))
 
-How the real one differs: `linear` was no operator of a trace then, but a Python function that called these.
+How the real one differs: `linear` was no operator of a trace then, but a Python function that
+called these.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ def _tensor(graph: Graph, kind: str, *inputs: Any) -> Value:
 
 def linear(graph: Graph, node: Node) -> Value | None:
     x, weight, bias = node.inputs()
-    if not isinstance(x.type(), TensorType) or x.type().dim() != 2 or isinstance(bias.type(), NoneType):  # type: ignore[attr-defined]
+    if (
+        not isinstance(x.type(), TensorType)
+        or x.type().dim() != 2  # type: ignore[attr-defined]
+        or isinstance(bias.type(), NoneType)
+    ):
         return None
     return _tensor(graph, "aten::addmm", bias, x, _tensor(graph, "aten::t", weight), 1, 1)
 
@@ -49,7 +55,11 @@ def gelu(graph: Graph, node: Node) -> Value | None:
     if approximate.toIValue() != "none":
         return None
     cdf = _tensor(
-        graph, "aten::add", _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))), 1.0, 1
+        graph,
+        "aten::add",
+        _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))),
+        1.0,
+        1,
     )
     return _tensor(graph, "aten::mul", _tensor(graph, "aten::mul", x, 0.5), cdf)
 
@@ -78,7 +88,14 @@ def tensor(graph: Graph, node: Node) -> Value | None:
     code = 4 if isinstance(number.type(), IntType) else get_default_dtype().code
     where = [] if isinstance(place.type(), NoneType) else [place]
     return _tensor(
-        graph, "aten::to", made, *where, code if isinstance(kind.type(), NoneType) else kind, False, False, None
+        graph,
+        "aten::to",
+        made,
+        *where,
+        code if isinstance(kind.type(), NoneType) else kind,
+        False,
+        False,
+        None,
     )
 
 
@@ -86,7 +103,9 @@ def pad(graph: Graph, node: Node) -> Value | None:
     x, sizes, mode, value = node.inputs()
     if mode.toIValue() != "constant" or isinstance(value.type(), OptionalType):
         return None
-    return _tensor(graph, "aten::constant_pad_nd", x, sizes, 0 if isinstance(value.type(), NoneType) else value)
+    return _tensor(
+        graph, "aten::constant_pad_nd", x, sizes, 0 if isinstance(value.type(), NoneType) else value
+    )
 
 
 def index(graph: Graph, node: Node) -> None:
@@ -118,9 +137,9 @@ def truth(graph: Graph, node: Node) -> Value | None:
     number = node.input()
     if not isinstance(number.type(), (IntType, FloatType)):
         return None
-    return graph.insert("aten::ne", [number, 0 if isinstance(number.type(), IntType) else 0.0]).setType(
-        node.output().type()
-    )
+    return graph.insert(
+        "aten::ne", [number, 0 if isinstance(number.type(), IntType) else 0.0]
+    ).setType(node.output().type())
 
 
 def batch_norm(graph: Graph, node: Node) -> None:
@@ -131,14 +150,24 @@ def batch_norm(graph: Graph, node: Node) -> None:
 
 
 def convert_operands(graph: Graph, node: Node) -> None:
-    """Tensors of different dtypes, and integers where a float comes out: 1.0.1 did not promote, so they are converted before.
+    """Tensors of different dtypes, and integers where a float comes out: 1.0.1 did not promote, so
+    they are converted before.
 
-    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of the result. Only where the
-    types are known, as they are in a trace.
+    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of
+    the result. Only where the types are known, as they are in a trace.
     """
     result = _dtype_of(node.output())
-    operands = [(i, v, _dtype_of(v)) for i, v in enumerate(node.inputs()) if isinstance(v.type(), TensorType)]
-    if result is None or result is bool_ or result.code > 7 or any(d is None for _, _, d in operands):
+    operands = [
+        (i, v, _dtype_of(v))
+        for i, v in enumerate(node.inputs())
+        if isinstance(v.type(), TensorType)
+    ]
+    if (
+        result is None
+        or result is bool_
+        or result.code > 7
+        or any(d is None for _, _, d in operands)
+    ):
         return
     decided = any(d is result and v.type().dim() for _, v, d in operands)  # type: ignore[attr-defined]
     for i, v, d in operands:
@@ -147,7 +176,9 @@ def convert_operands(graph: Graph, node: Node) -> None:
 
 
 def divide(graph: Graph, node: Node) -> Value | None:
-    """Rounding towards zero is what division of integers did. Of numbers, there were only two floats or two ints divided."""
+    """Rounding towards zero is what division of integers did. Of numbers, there were only two
+    floats or two ints divided.
+    """
     if node.inputsSize() == 3:
         return _round_to_zero(graph, node) if node.input(2).toIValue() == "trunc" else None
     numbers = {type(v.type()) for v in node.inputs()}
@@ -182,7 +213,8 @@ def _dtype_of(value: Value) -> Any:
 DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::linear": linear,
     **dict.fromkeys(
-        (f"aten::{op}" for op in ("add", "sub", "mul", "pow", "rsub", "fmod", "remainder")), convert_operands
+        (f"aten::{op}" for op in ("add", "sub", "mul", "pow", "rsub", "fmod", "remainder")),
+        convert_operands,
     ),
     "aten::div": divide,
     "aten::div_": divide,

@@ -1,9 +1,12 @@
-"""Operators of PyTorch 1.0.1 that are not there today, or are seldom what was meant, as functions of those that are.
+"""Operators of PyTorch 1.0.1 that are not there today, or are seldom what was meant, as functions
+of those that are.
 
-A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled
-with these functions in the place of such operators, as it is where operators changed their meaning (`script/upgraders.py`).
+A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`.
+Code of that time is compiled with these functions in the place of such operators, as it is where
+operators changed their meaning (`script/upgraders.py`).
 
-How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away with the functions they served.
+How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away
+with the functions they served.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ RETURNED = "return torch.where(self <= threshold, torch.full_like(self, value), 
 WRITTEN = "return self.masked_fill_(self <= threshold, value)"
 
 FUNCTIONS = {
-    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor": THRESHOLD.format(in_place="", result=RETURNED),
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor": THRESHOLD.format(
+        in_place="", result=RETURNED
+    ),
     "threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)": THRESHOLD.format(
         in_place="_", result=WRITTEN
     ),
@@ -56,11 +61,14 @@ def function(self: Tensor) -> Tensor:
 def function(self: Tensor, non_blocking: bool) -> Tensor:
   return self.to({code}, non_blocking)
 """
-        for code, name in enumerate(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"))
+        for code, name in enumerate(
+            ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
+        )
     },
 }
 _BY_SYMBOL = {
-    f"aten::{schema.partition('(')[0]}": Upgrader(f"aten::{schema}", 1, code) for schema, code in FUNCTIONS.items()
+    f"aten::{schema.partition('(')[0]}": Upgrader(f"aten::{schema}", 1, code)
+    for schema, code in FUNCTIONS.items()
 }
 
 
@@ -70,12 +78,15 @@ class Namespace101(Namespace):
     def upgrades(self, symbol: str) -> dict[str, Any]:
         found = dict(super().upgrades(symbol))
         if symbol in _BY_SYMBOL:
-            found[""] = compiled(_BY_SYMBOL[symbol])  # beside overloads for numbers, which have names
+            # beside overloads for numbers, which have names
+            found[""] = compiled(_BY_SYMBOL[symbol])
         return found
 
 
 class Function101(ImportedFunction):
-    """A method of an old archive. What its functions would only find out when they run, though it is constant, is decided."""
+    """A method of an old archive. What its functions would only find out when they run, though it
+    is constant, is decided.
+    """
 
     def _compile(self) -> Graph:
         graph = super()._compile()

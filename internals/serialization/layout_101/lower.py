@@ -1,14 +1,17 @@
-"""A method as PyTorch 1.0.1 knew it: one graph, with the module's tensors as `self.conv1.weight`, of operators that there were.
+"""A method as PyTorch 1.0.1 knew it: one graph, with the module's tensors as `self.conv1.weight`,
+of operators that there were.
 
-| today                                                     | in 1.0.1                                                    |
-|-----------------------------------------------------------|-------------------------------------------------------------|
-| calls of methods and functions                            | their bodies: every call was inlined                        |
-| `prim::GetAttr[name="weight"](prim::GetAttr["fc"](self))` | an input of the graph, printed as `self.fc.weight`          |
-| an attribute that is no tensor                            | a constant, which is allowed as long as no method sets it   |
-| a branch that such a constant decides                     | the branch                                                  |
-| an operator                                               | the overload it had (`operators.py`), or what it is made of |
-|                                                           | (`decompose.py`)                                            |
-| `prim::Uninitialized`, which is never looked at           | some constant of the type                                   |
+| today                                                   | in 1.0.1                               |
+|---------------------------------------------------------|----------------------------------------|
+| calls of methods and functions                          | their bodies: every call was inlined   |
+| `prim::GetAttr[name="weight"]` of                       | an input of the graph, printed as      |
+| `prim::GetAttr[name="fc"](self)`                        | `self.fc.weight`                       |
+| an attribute that is no tensor                          | a constant, which is allowed as long   |
+|                                                         | as no method sets it                   |
+| a branch that such a constant decides                   | the branch                             |
+| an operator                                             | the overload it had (`operators.py`),  |
+|                                                         | or what it is made of (`decompose.py`) |
+| `prim::Uninitialized`, which is never looked at         | some constant of the type              |
 
 How the real one differs: its compiler made such graphs in the first place.
 """
@@ -54,22 +57,24 @@ Path = tuple[str, ...]
 
 # What is syntax in the text, and so has no schema.
 SPECIAL = {
-    "prim::Constant", "prim::If", "prim::Loop", "prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex",
-    "prim::TupleSlice", "prim::ListConstruct", "prim::ListUnpack", "prim::Print", "prim::GetAttr", "prim::fork", "aten::wait",
+    "prim::Constant", "prim::If", "prim::Loop", "prim::TupleConstruct", "prim::TupleUnpack",
+    "prim::TupleIndex", "prim::TupleSlice", "prim::ListConstruct", "prim::ListUnpack",
+    "prim::Print", "prim::GetAttr", "prim::fork", "aten::wait",
 }  # fmt: skip
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
-    "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
-    "aten::ScalarImplicit": "prim::ImplicitTensorToNum", "aten::maximum": "aten::max", "aten::minimum": "aten::min",
-    "aten::outer": "aten::ger",
+    "aten::IntImplicit": "prim::ImplicitTensorToNum",
+    "aten::FloatImplicit": "prim::ImplicitTensorToNum",
+    "aten::ScalarImplicit": "prim::ImplicitTensorToNum", "aten::maximum": "aten::max",
+    "aten::minimum": "aten::min", "aten::outer": "aten::ger",
 }  # fmt: skip
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 SCALARS = (bool, int, float, str, type(None))
 
 
 class Method(NamedTuple):
-    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the nodes call; `forked`: the
-    method that each fork starts."""
+    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the
+    nodes call; `forked`: the method that each fork starts."""
 
     name: str
     graph: Graph
@@ -93,7 +98,14 @@ def method_101(function: Any, module: ScriptModule | None = None) -> Method:
     lowering.operators()
     lowering.members_become_inputs()
     _check_types(function, graph)
-    return Method(function.name, graph, function.schema, lowering.parameters, lowering.schemas, lowering.forked)
+    return Method(
+        function.name,
+        graph,
+        function.schema,
+        lowering.parameters,
+        lowering.schemas,
+        lowering.forked,
+    )
 
 
 class _Lowering:
@@ -103,7 +115,9 @@ class _Lowering:
         self.schemas: dict[Node, FunctionSchema] = {}
         self.forked: dict[Node, Method] = {}
         self.started = {
-            n: _Lowering(n.g("Subgraph").copy()) for n in all_nodes(graph.block()) if n.kind() == "prim::fork"
+            n: _Lowering(n.g("Subgraph").copy())
+            for n in all_nodes(graph.block())
+            if n.kind() == "prim::fork"
         }
         for lowering in self.started.values():
             inline(lowering.graph)
@@ -111,7 +125,9 @@ class _Lowering:
     # The module
 
     def find_members(self, module: ScriptModule) -> None:
-        """What the graph reads from `self`: tensors get their path, other values become constants."""
+        """What the graph reads from `self`: tensors get their path, other values become
+        constants.
+        """
         owner = self.graph.inputs()[0]
         self.members(owner, module, ())
 
@@ -121,14 +137,21 @@ class _Lowering:
             if kind == "prim::fork":
                 self.hand_over(user, offset, module, path)
                 continue
-            where = ".".join((*path, user.s("name"))) if kind in ("prim::GetAttr", "prim::SetAttr") else ""
+            where = (
+                ".".join((*path, user.s("name")))
+                if kind in ("prim::GetAttr", "prim::SetAttr")
+                else ""
+            )
             if kind == "prim::SetAttr":
                 raise RuntimeError(
-                    f"the attribute '{where}' is set by a method; modules of PyTorch 1.0.1 had tensors only. Make it a buffer "
-                    "and write to it in place, or use the modern format"
+                    f"the attribute '{where}' is set by a method; modules of PyTorch 1.0.1 had "
+                    "tensors only. Make it a buffer and write to it in place, or use the modern "
+                    "format"
                 )
             if kind != "prim::GetAttr":
-                raise RuntimeError(f"a module is handed to {kind}, which PyTorch 1.0.1 could not do")
+                raise RuntimeError(
+                    f"a module is handed to {kind}, which PyTorch 1.0.1 could not do"
+                )
             self.member(user, get_attribute(module, user.s("name")), (*path, user.s("name")))
 
     def members_become_inputs(self) -> None:
@@ -144,14 +167,16 @@ class _Lowering:
         self.parameters = {value: path for path, value in inputs.items()}
 
     def hand_over(self, fork: Node, offset: int, module: Any, path: Path) -> None:
-        """A module does not go into a fork; the tensors that are read from it there do, as arguments."""
+        """A module does not go into a fork; the tensors that are read from it there do, as
+        arguments.
+        """
         inside = self.started[fork]
         inside.members(inside.graph.inputs()[offset], module, path)
         for value, where in inside.parameters.items():
             with self.graph.insert_point_guard(fork):
-                outside = self.graph.insert("prim::GetAttr", [fork.inputsAt(offset)], name=where[-1]).setType(
-                    value.type()
-                )
+                outside = self.graph.insert(
+                    "prim::GetAttr", [fork.inputsAt(offset)], name=where[-1]
+                ).setType(value.type())
             self.parameters[outside] = where
             fork.addInput(outside)
             value.replaceAllUsesWith(inside.graph.addInput().setType(value.type()))
@@ -168,10 +193,13 @@ class _Lowering:
     def constant(self, node: Node, value: Any, name: str) -> None:
         with self.graph.insert_point_guard(node):
             try:
-                constant = self.graph.insertConstant(value, None if value is None else node.output().type())
+                constant = self.graph.insertConstant(
+                    value, None if value is None else node.output().type()
+                )
             except TypeError:
                 raise RuntimeError(
-                    f"the attribute '{name}' is a {type(value).__name__}, which archives of PyTorch 1.0.1 have no place for"
+                    f"the attribute '{name}' is a {type(value).__name__}, which archives of "
+                    "PyTorch 1.0.1 have no place for"
                 ) from None
         node.output().replaceAllUsesWith(constant)
 
@@ -179,14 +207,19 @@ class _Lowering:
 
     def operators(self) -> None:
         for node in list(all_nodes(self.graph.block())):
-            if node.kind() == "prim::Constant" or (node.kind() == "prim::ListConstruct" and node.inputsSize() > 1):
+            if node.kind() == "prim::Constant" or (
+                node.kind() == "prim::ListConstruct" and node.inputsSize() > 1
+            ):
                 self.spell_out(node)
         for node in list(all_nodes(self.graph.block())):
             if node.kind() == "prim::Uninitialized":
                 with self.graph.insert_point_guard(node):
                     self.replace(node, placeholder(self.graph, node.output().type()))
             elif node.kind() in DECOMPOSED:
-                place = self.graph.insert_point_guard(node), self.graph.scope_guard(node.scopeName())
+                place = (
+                    self.graph.insert_point_guard(node),
+                    self.graph.scope_guard(node.scopeName()),
+                )
                 with place[0], place[1], self.graph.source_range_guard(node.sourceRange()):
                     value = DECOMPOSED[node.kind()](self.graph, node)
                 if value is not None:
@@ -211,7 +244,8 @@ class _Lowering:
         return Method("__forked_function", self.graph, schema, {}, self.schemas, self.forked)
 
     def spell_out(self, node: Node) -> Value:
-        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but those of simple values.
+        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but
+        those of simple values.
 
         Returns the value that stands for the node's output then.
         """
@@ -224,7 +258,9 @@ class _Lowering:
             filled = self.graph.insert("prim::ListConstruct").setType(type)
             for element in elements:
                 if not isinstance(element, Value):
-                    element = self.spell_out(self.graph.insertConstant(element, type.element).node())
+                    element = self.spell_out(
+                        self.graph.insertConstant(element, type.element).node()
+                    )
                 self.graph.insert("aten::append", [filled, element]).setType(type)
         self.replace(node, filled)
         return filled
@@ -249,17 +285,22 @@ class _Lowering:
                 self.renamed(node, "aten::_unwrap_optional")
         elif kind.startswith("^"):
             raise RuntimeError(
-                f"could not export python function call {kind[1:]}. Remove calls to python functions before export."
+                f"could not export python function call {kind[1:]}. Remove calls to python "
+                "functions before export."
             )
         elif kind not in SPECIAL:
             on_list = node.inputsSize() > 0 and isinstance(node.inputsAt(0).type(), ListType)
-            self.renamed(node, (RENAMED_ON_LISTS.get(kind) if on_list else RENAMED.get(kind)) or kind)
+            self.renamed(
+                node, (RENAMED_ON_LISTS.get(kind) if on_list else RENAMED.get(kind)) or kind
+            )
 
     def renamed(self, node: Node, kind: str) -> None:
         """Put a node in the place of `node` that calls what 1.0.1 had."""
         schema, arguments = call_101(node, kind)
         with self.graph.insert_point_guard(node):
-            values = [a if isinstance(a, Value) else self.graph.insertConstant(a) for a in arguments]
+            values = [
+                a if isinstance(a, Value) else self.graph.insertConstant(a) for a in arguments
+            ]
             new = self.graph.insertNode(self.graph.create(kind, values, node.outputsSize()))
         new.copyMetadata(node)
         names = [base_name(v.debugName()) if v.hasDebugName() else "" for v in node.outputs()]
@@ -274,7 +315,9 @@ class _Lowering:
 
 
 def decide_branches(graph: Graph) -> None:
-    """An If whose condition only depends on constants becomes the arm that is taken; what is not needed any more goes."""
+    """An If whose condition only depends on constants becomes the arm that is taken; what is not
+    needed any more goes.
+    """
     changed = False
     while (decided := _decided_branch(graph)) is not None:
         node, taken = decided
@@ -294,7 +337,9 @@ def _decided_branch(graph: Graph) -> tuple[Node, bool] | None:
 
 
 def known(value: Value, seen: dict[Value, Any]) -> Any:
-    """The number or string that a value surely is, from constants alone; None if it is not known. `seen` are answers given."""
+    """The number or string that a value surely is, from constants alone; None if it is not known.
+    `seen` are answers given.
+    """
     if value not in seen:
         seen[value] = _known(value, seen)
     return seen[value]
@@ -308,7 +353,11 @@ def _known(value: Value, seen: dict[Value, Any]) -> Any:
     if kind in ("aten::__is__", "aten::__isnot__"):
         same = _both_none(*node.inputs())
         return same if same is None or kind == "aten::__is__" else not same
-    if not isinstance(value.type(), (BoolType, IntType, FloatType)) or node.blocks() or not node.inputs():
+    if (
+        not isinstance(value.type(), (BoolType, IntType, FloatType))
+        or node.blocks()
+        or not node.inputs()
+    ):
         return None
     if node.operator() is None or node.hasSideEffects() or node.isNondeterministic():
         return None
@@ -331,8 +380,8 @@ def _both_none(a: Value, b: Value) -> bool | None:
 def placeholder(graph: Graph, type: Type) -> Value:
     """A value of a type, which nobody will look at."""
     simple: tuple[tuple[Any, Any], ...] = (
-        ((OptionalType, NoneType), None), (BoolType, False), ((IntType, NumberType), 0), (FloatType, 0.0), (StringType, ""),
-        (DeviceObjType, device("cpu")),
+        ((OptionalType, NoneType), None), (BoolType, False), ((IntType, NumberType), 0),
+        (FloatType, 0.0), (StringType, ""), (DeviceObjType, device("cpu")),
     )  # fmt: skip
     for kinds, value in simple:
         if isinstance(type, kinds):
@@ -355,10 +404,14 @@ def _no_type(type: Type) -> RuntimeError:
 
 def _check_types(function: Any, graph: Graph) -> None:
     """Dicts, classes, named tuples, complex numbers: none of them existed."""
-    for argument in (*function.schema.arguments[int(function.is_method) :], *function.schema.returns):
+    for argument in (
+        *function.schema.arguments[int(function.is_method) :],
+        *function.schema.returns,
+    ):
         if isinstance(argument.type, TupleType) and argument.type.names:
             raise RuntimeError(
-                f"PyTorch 1.0.1 had no named tuples: {argument.type.annotation_str} in '{function.name}'"
+                f"PyTorch 1.0.1 had no named tuples: {argument.type.annotation_str} in "
+                f"'{function.name}'"
             )
     values = [v for n in all_nodes(graph.block()) for v in n.outputs()]
     for value in (*graph.inputs()[int(function.is_method) :], *values):
@@ -370,7 +423,12 @@ CHECKED = {BoolType.get(), IntType.get(), FloatType.get(), StringType.get(), Ten
 
 
 def _check_type(type: Type) -> None:
-    if isinstance(type, (DictType, ClassType)) or type.kind() in ("ComplexType", "AnyType", "UnionType", "EnumType"):
+    if isinstance(type, (DictType, ClassType)) or type.kind() in (
+        "ComplexType",
+        "AnyType",
+        "UnionType",
+        "EnumType",
+    ):
         raise _no_type(type)
     for inner in type.containedTypes():
         _check_type(inner)

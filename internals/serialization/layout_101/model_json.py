@@ -1,18 +1,24 @@
 """`model.json`: the modules and tensors of an archive of PyTorch 1.0 (`caffe2/proto/torch.proto`).
 
-    {"protoVersion":"1","mainModule":{"submodules":[{"parameters":[{"isBuffer":false,"tensorId":"1","name":"weight"}],
-     "name":"conv1","optimize":true}],"torchscriptArena":{"key":"code/resnet.py"},"name":"resnet","optimize":true},
-     "producerName":"pytorch","producerVersion":"1.0","tensors":[{"dims":["64","3"],"offset":"0", ...}]}
+    {"protoVersion":"1",
+     "mainModule":{"submodules":[{"parameters":[{"isBuffer":false,"tensorId":"1","name":"weight"}],
+                                  "name":"conv1","optimize":true}],
+                   "torchscriptArena":{"key":"code/resnet.py"},"name":"resnet","optimize":true},
+     "producerName":"pytorch","producerVersion":"1.0",
+     "tensors":[{"dims":["64","3"],"offset":"0", ...}]}
 
-The file is a protocol buffer written as JSON, by the rules of proto3: names in camelCase, in the order of the message's fields;
-64-bit integers as strings, for JavaScript's numbers would lose digits; enums by name; what is empty or was not set is left out.
-A reader also takes snake_case, numbers that are integers, enums by number, and null for "not set".
+The file is a protocol buffer written as JSON, by the rules of proto3: names in camelCase, in the
+order of the message's fields; 64-bit integers as strings, for JavaScript's numbers would lose
+digits; enums by name; what is empty or was not set is left out. A reader also takes snake_case,
+numbers that are integers, enums by number, and null for "not set".
 
-The messages are dataclasses here, whose fields say what they are called and what they hold. `write_model` gives the text, byte
-for byte what PyTorch gave; `read_model` takes any text and answers with a `ModelDef` or an ArchiveError that names the place,
-such as `mainModule.submodules[0].parameters[1].tensorId`.
+The messages are dataclasses here, whose fields say what they are called and what they hold.
+`write_model` gives the text, byte for byte what PyTorch gave; `read_model` takes any text and
+answers with a `ModelDef` or an ArchiveError that names the place, such as
+`mainModule.submodules[0].parameters[1].tensorId`.
 
-How the real one differs: the code is generated from torch.proto, and Google's library converts between JSON and messages.
+How the real one differs: the code is generated from torch.proto, and Google's library converts
+between JSON and messages.
 """
 
 from __future__ import annotations
@@ -33,18 +39,21 @@ LIMIT = 2**63
 DEEPEST = 100  # messages inside messages, as in protobuf
 
 DATA_TYPES = {
-    "UNDEFINED": 0, "FLOAT": 1, "INT32": 2, "BYTE": 3, "STRING": 4, "BOOL": 5, "UINT8": 6, "INT8": 7, "UINT16": 8,
-    "INT16": 9, "INT64": 10, "FLOAT16": 12, "DOUBLE": 13,
+    "UNDEFINED": 0, "FLOAT": 1, "INT32": 2, "BYTE": 3, "STRING": 4, "BOOL": 5, "UINT8": 6,
+    "INT8": 7, "UINT16": 8, "INT16": 9, "INT64": 10, "FLOAT16": 12, "DOUBLE": 13,
 }  # fmt: skip
 # Those that tensors have. PyTorch wrote UINT8, never BYTE, and no BOOL before 1.2.
 DTYPES = {
-    "FLOAT": dt.float32, "DOUBLE": dt.float64, "INT64": dt.int64, "INT32": dt.int32, "INT16": dt.int16, "INT8": dt.int8,
-    "BYTE": dt.uint8, "UINT8": dt.uint8, "FLOAT16": dt.float16, "BOOL": dt.bool_,
+    "FLOAT": dt.float32, "DOUBLE": dt.float64, "INT64": dt.int64, "INT32": dt.int32,
+    "INT16": dt.int16, "INT8": dt.int8, "BYTE": dt.uint8, "UINT8": dt.uint8, "FLOAT16": dt.float16,
+    "BOOL": dt.bool_,
 }  # fmt: skip
 
 
 def field(kind: Any, *, many: bool = False) -> Any:
-    """A field of a message. kind: "int64", "bool", "string", "enum", or the name of a message; `many`: a list of them."""
+    """A field of a message. kind: "int64", "bool", "string", "enum", or the name of a message;
+    `many`: a list of them.
+    """
     metadata = {"kind": kind, "many": many}
     if many:
         return dataclasses.field(default_factory=list, metadata=metadata)
@@ -60,7 +69,9 @@ class RecordRef:
 
 @dataclass
 class TensorDef:
-    """A view of a storage. `dims`, `strides` and `offset` count elements; `data_type` is one of DATA_TYPES."""
+    """A view of a storage. `dims`, `strides` and `offset` count elements; `data_type` is one of
+    DATA_TYPES.
+    """
 
     dims: list[int] = field("int64", many=True)
     offset: int | None = field("int64")
@@ -131,7 +142,9 @@ def _as_json(message: Any) -> dict[str, Any]:
         if value is None or value == []:
             continue
         write = _WRITERS.get(f.metadata["kind"], _as_json)
-        found[camel_case(f.name)] = [write(v) for v in value] if f.metadata["many"] else write(value)
+        found[camel_case(f.name)] = (
+            [write(v) for v in value] if f.metadata["many"] else write(value)
+        )
     return found
 
 
@@ -175,14 +188,20 @@ class _Reader:
         self.archive = archive
 
     def error(self, path: str, message: str) -> ArchiveError:
-        return ArchiveError(f"{path} {message}" if path else message, archive=self.archive, record="model.json")
+        return ArchiveError(
+            f"{path} {message}" if path else message, archive=self.archive, record="model.json"
+        )
 
     def message(self, kind: type[M], value: Any, path: str, depth: int) -> M:
         if depth > DEEPEST:
             raise self.error(path[:200], f"is nested more than {DEEPEST} deep")
         if not isinstance(value, _Pairs):
             raise self.error(path or "the text", f"must be an object, not {_shown(value)}")
-        fields = {spelling: f for f in dataclasses.fields(kind) for spelling in (camel_case(f.name), f.name)}  # type: ignore[arg-type]
+        fields = {
+            spelling: f
+            for f in dataclasses.fields(kind)  # type: ignore[arg-type]
+            for spelling in (camel_case(f.name), f.name)
+        }
         found: dict[str, Any] = {}
         for key, inner in value:
             f = fields.get(key)
@@ -211,7 +230,10 @@ class _Reader:
         if kind == "enum":
             return self.data_type(value, path)
         if not isinstance(value, bool if kind == "bool" else str):
-            raise self.error(path, f"must be {'true or false' if kind == 'bool' else 'a string'}, not {_shown(value)}")
+            raise self.error(
+                path,
+                f"must be {'true or false' if kind == 'bool' else 'a string'}, not {_shown(value)}",
+            )
         return value
 
     def integer(self, value: Any, path: str) -> int:

@@ -1,12 +1,14 @@
-"""A call of an operator in the words of PyTorch 1.0.1: which overload it had then, and with which arguments.
+"""A call of an operator in the words of PyTorch 1.0.1: which overload it had then, and with which
+arguments.
 
     aten::sum(%x, %none)                        ->  aten::sum(%x)
     aten::slice(%x, %dim, %none, %end, %step)   ->  aten::slice(%x, %dim, 0, %end, %step)
     aten::gelu(%x, "none")                      ->  RuntimeError: 1.0.1 had no gelu
 
-Operators got new arguments since, and new overloads. An argument that there was not is left out if it is a constant and has no
-effect, which is the case for its default. An argument that may be None today and had to be there then is filled in. Then some
-overload of the table `operators.yaml` takes what is left, or the program could not be run in 1.0.1.
+Operators got new arguments since, and new overloads. An argument that there was not is left out if
+it is a constant and has no effect, which is the case for its default. An argument that may be None
+today and had to be there then is filled in. Then some overload of the table `operators.yaml` takes
+what is left, or the program could not be run in 1.0.1.
 
 How the real one differs: PyTorch never wrote an older format than its own.
 """
@@ -20,24 +22,49 @@ from typing import Any, NamedTuple
 
 from internals.core.device import device
 from internals.core.dtype import BY_CODE, get_default_dtype
-from internals.jit.ir import DeviceObjType, FloatType, IntType, Node, NoneType, OptionalType, Type, Value, VarType
+from internals.jit.ir import (
+    DeviceObjType,
+    FloatType,
+    IntType,
+    Node,
+    NoneType,
+    OptionalType,
+    Type,
+    Value,
+    VarType,
+)
 from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
 
-# Arguments that came later and have no default, or another one, and the values with which an operator does what it did before.
+# Arguments that came later and have no default, or another one, and the values with which an
+# operator does what it did before.
 NEUTRAL: dict[tuple[str, str], tuple[Any, ...]] = {
-    ("*", "memory_format"): (None, 0, 1), ("*", "pin_memory"): (None, False), ("*", "layout"): (None, 0),
-    ("*", "dtype"): (None,), ("*", "device"): (None,), ("aten::_convolution", "allow_tf32"): (True, False),
+    ("*", "memory_format"): (None, 0, 1), ("*", "pin_memory"): (None, False),
+    ("*", "layout"): (None, 0), ("*", "dtype"): (None,), ("*", "device"): (None,),
+    ("aten::_convolution", "allow_tf32"): (True, False),
 }  # fmt: skip
 
-FACTORIES = ("zeros", "ones", "empty", "rand", "randn", "linspace", "logspace", "eye", "zeros_like", "ones_like")
+FACTORIES = (
+    "zeros",
+    "ones",
+    "empty",
+    "rand",
+    "randn",
+    "linspace",
+    "logspace",
+    "eye",
+    "zeros_like",
+    "ones_like",
+)
 LARGEST = 2**63 - 1
 NEWEST_DTYPE = 7  # float64; complex, bool and all others came later
 
 
 class Call(NamedTuple):
-    """`arguments` are values of the graph, and Python values for constants that today's graph does not have."""
+    """`arguments` are values of the graph, and Python values for constants that today's graph does
+    not have.
+    """
 
     schema: FunctionSchema
     arguments: list[Any]
@@ -51,7 +78,8 @@ def operators_101(symbol: str) -> list[FunctionSchema]:
 def call_101(node: Node, symbol: str | None = None) -> Call:
     """What `node` is called with in 1.0.1, there under the name `symbol`.
 
-    Raises RuntimeError, naming the operator, if 1.0.1 had no such operator or could not do with it what it does today.
+    Raises RuntimeError, naming the operator, if 1.0.1 had no such operator or could not do with it
+    what it does today.
     """
     symbol = symbol or node.kind()
     candidates = _parsed(symbol)
@@ -61,12 +89,16 @@ def call_101(node: Node, symbol: str | None = None) -> Call:
     if not found:
         schema = node.schema()
         had = "\n  ".join(map(str, candidates))
-        raise RuntimeError(f"PyTorch 1.0.1 had no {schema or symbol}; {_place(node)}. It had\n  {had}")
+        raise RuntimeError(
+            f"PyTorch 1.0.1 had no {schema or symbol}; {_place(node)}. It had\n  {had}"
+        )
     return max(found, key=lambda call: sum(isinstance(a, Value) for a in call.arguments))
 
 
 def accepts(formal: Type, value: Value, env: dict[str, Type]) -> bool:
-    """Whether an argument of this type takes the value. `env` holds the type variables bound so far."""
+    """Whether an argument of this type takes the value. `env` holds the type variables bound so
+    far.
+    """
     actual = value.type()
     if isinstance(actual, NoneType):
         return isinstance(formal, (OptionalType, VarType))
@@ -89,7 +121,9 @@ def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
         value = named.get(argument.name, _default(argument))
         if isinstance(value, Value) and not accepts(argument.type, value, env):
             value = (
-                _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else _only_element(argument, value)
+                _fill(symbol, argument, named)
+                if isinstance(value.type(), NoneType)
+                else _only_element(argument, value)
             )
             if value is None:
                 return None
@@ -98,12 +132,20 @@ def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
     return Call(schema, arguments)
 
 
-def _by_name(node: Node, schema: FunctionSchema) -> tuple[dict[str, Value], list[tuple[Argument | None, Value]]] | None:
-    """What goes where: the values for the arguments of `schema`, by name, and those that it has no argument for."""
+def _by_name(
+    node: Node, schema: FunctionSchema
+) -> tuple[dict[str, Value], list[tuple[Argument | None, Value]]] | None:
+    """What goes where: the values for the arguments of `schema`, by name, and those that it has no
+    argument for.
+    """
     today, names = node.schema(), [a.name for a in schema.arguments]
-    formal: Sequence[Argument | None] = today.arguments if today is not None else [None] * node.inputsSize()
+    formal: Sequence[Argument | None] = (
+        today.arguments if today is not None else [None] * node.inputsSize()
+    )
     pairs = list(zip(formal, node.inputs()))
-    if all(a.has_default_value() or a.name in {f.name for f in formal if f} for a in schema.arguments):
+    if all(
+        a.has_default_value() or a.name in {f.name for f in formal if f} for a in schema.arguments
+    ):
         named = {f.name: v for f, v in pairs if f is not None and f.name in names}
         return named, [(f, v) for f, v in pairs if f is None or f.name not in names]
     if len(names) <= len(pairs):  # they may have had other names
@@ -121,7 +163,11 @@ def _may_leave_out(symbol: str, argument: Argument | None, value: Value) -> bool
 
 
 def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and isinstance(a, (type(None), bool, int, float, str, list)) and bool(a == b)
+    return (
+        type(a) is type(b)
+        and isinstance(a, (type(None), bool, int, float, str, list))
+        and bool(a == b)
+    )
 
 
 def _only_element(argument: Argument, value: Value) -> Value | int | None:
@@ -147,11 +193,17 @@ def _fill(symbol: str, argument: Argument, named: dict[str, Value]) -> Any:
 
 def _default(argument: Argument) -> Any:
     value = argument.default_value if argument.has_default_value() else None
-    return device(value) if isinstance(argument.type, DeviceObjType) and isinstance(value, str) else value
+    return (
+        device(value)
+        if isinstance(argument.type, DeviceObjType) and isinstance(value, str)
+        else value
+    )
 
 
 def _default_dtype(name: str, named: dict[str, Value]) -> int | None:
-    """Which dtype a factory takes today without being told; None where it depends on what is not known."""
+    """Which dtype a factory takes today without being told; None where it depends on what is not
+    known.
+    """
     if name in FACTORIES:
         return get_default_dtype().code
     if name in ("randint", "randperm", "tril_indices", "triu_indices"):
@@ -167,10 +219,15 @@ def _default_dtype(name: str, named: dict[str, Value]) -> int | None:
 
 def _check_dtype(node: Node, schema: FunctionSchema, arguments: list[Any]) -> None:
     for argument, value in zip(schema.arguments, arguments):
-        if argument.name == "dtype" and isinstance(value, Value) and isinstance(number := value.toIValue(), int):
+        if (
+            argument.name == "dtype"
+            and isinstance(value, Value)
+            and isinstance(number := value.toIValue(), int)
+        ):
             if number > NEWEST_DTYPE:
                 raise RuntimeError(
-                    f"PyTorch 1.0.1 had no {BY_CODE[number]}, which {node.kind()} asks for; {_place(node)}"
+                    f"PyTorch 1.0.1 had no {BY_CODE[number]}, which {node.kind()} asks for; "
+                    f"{_place(node)}"
                 )
 
 

@@ -1,18 +1,22 @@
-"""Methods as the Python text that archives of PyTorch 1.0.1 held (`torch/csrc/jit/passes/python_print.cpp` of that time).
+"""Methods as the Python text that archives of PyTorch 1.0.1 held
+(`torch/csrc/jit/passes/python_print.cpp` of that time).
 
     op_version_set = 0
     def forward(self,
         input_1: Tensor) -> Tensor:
-      input_2 = torch._convolution(input_1, self.conv1.weight, None, [2, 2], [3, 3], [1, 1], False, [0, 0], 1, False, False, True)
+      input_2 = torch._convolution(input_1, self.conv1.weight, None, [2, 2], [3, 3], [1, 1], ...)
       return torch.relu(input_2)
 
-It is the ancestor of what `jit/python_print.py` prints. All arguments are written, those at the end too; keyword-only ones by
-name. Tensors of the module are `self.conv1.weight`, other tensors `CONSTANTS.c3`, which is a place in the archive's one table of
-tensors. A value is written inside the expression that uses it when it has no name and is used once, as long as that text is
-shorter than 40 characters. Where it is longer the value gets a line, and a name: `_0`, `_1`, numbered through the whole record.
+It is the ancestor of what `jit/python_print.py` prints. All arguments are written, those at the end
+too; keyword-only ones by name. Tensors of the module are `self.conv1.weight`, other tensors
+`CONSTANTS.c3`, which is a place in the archive's one table of tensors. A value is written inside
+the expression that uses it when it has no name and is used once, as long as that text is shorter
+than 40 characters. Where it is longer the value gets a line, and a name: `_0`, `_1`, numbered
+through the whole record.
 
-How the real one differs: it did not look what else is evaluated before a value that gets a line of its own, so that
-`f(x.add_(1), long)` could change its order. Here a value that writes, prints or is random gets a line first.
+How the real one differs: it did not look what else is evaluated before a value that gets a line of
+its own, so that `f(x.add_(1), long)` could change its order. Here a value that writes, prints or is
+random gets a line first.
 """
 
 from __future__ import annotations
@@ -35,14 +39,17 @@ from .lower import Method, Path
 LONG_LINE = 40
 VERSION_LINE = "op_version_set = 0\n"
 RESERVED = {
-    "_", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "ops", "self", "as", "assert", "async", "await",
-    "break", *(k for k in keyword.kwlist if k != "nonlocal"), "nonlocal",
+    "_", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "ops", "self", "as",
+    "assert", "async", "await", "break", *(k for k in keyword.kwlist if k != "nonlocal"),
+    "nonlocal",
 }  # fmt: skip
 TYPES = {"NumberType": "number", "NoneType": "None", "DeviceObjType": "Device", "StringType": "str"}
 
 
 def print_101(methods: Sequence[Method], constant_id: Callable[[Any], int]) -> str:
-    """A code record. `constant_id` gives the place of a tensor in the table, and puts it there if need be."""
+    """A code record. `constant_id` gives the place of a tensor in the table, and puts it there if
+    need be.
+    """
     printer = _Printer(constant_id)
     printer.method_names.update(m.name for m in methods)
     for method in methods:
@@ -95,7 +102,9 @@ class _Printer:
         arguments = ["self"]
         for argument, value in inputs:
             self.name(value)
-            default = f"={self.literal(argument.default_value)}" if argument.has_default_value() else ""
+            default = (
+                f"={self.literal(argument.default_value)}" if argument.has_default_value() else ""
+            )
             arguments.append(f"{self.texts[value]}: {type_text(argument.type)}{default}")
         returned = type_text(method.graph.outputs()[0].type()) if method.graph.outputs() else "None"
         self.line(f"def {method.name}({f',{chr(10)}    '.join(arguments)}) -> {returned}:")
@@ -211,10 +220,13 @@ class _Printer:
         namespace, _, name = node.kind().partition("::")
         formal = self.schemas[node].arguments
         parts = [
-            (f"{formal[i].name}=" if i < len(formal) and formal[i].kwarg_only else "") + self.use(value)
+            (f"{formal[i].name}=" if i < len(formal) and formal[i].kwarg_only else "")
+            + self.use(value)
             for i, value in enumerate(node.inputs())
         ]
-        return f"{'torch.' if namespace == 'aten' else f'ops.{namespace}.'}{name}({', '.join(parts)})"
+        return (
+            f"{'torch.' if namespace == 'aten' else f'ops.{namespace}.'}{name}({', '.join(parts)})"
+        )
 
     def list_of(self, node: Node) -> str:
         type = node.output().type()
@@ -226,7 +238,9 @@ class _Printer:
     def constant(self, node: Node) -> str:
         value, type = node.output().toIValue(), node.output().type()
         if value is None:
-            known = not isinstance(type, OptionalType) or all(map(self.type_is_known, node.output().uses()))
+            known = not isinstance(type, OptionalType) or all(
+                map(self.type_is_known, node.output().uses())
+            )
             return "None" if known else f"annotate({type_text(type)}, None)"
         if isinstance(value, list) and not value:
             return f"annotate({type_text(type)}, [])"
@@ -246,7 +260,11 @@ class _Printer:
             return f"torch.device({quoted(str(value))})"
         if isinstance(value, (list, tuple)):
             inside = ", ".join(map(self.literal, value))
-            return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
+            return (
+                f"[{inside}]"
+                if isinstance(value, list)
+                else f"({inside}{',' if len(value) == 1 else ''})"
+            )
         return str(value) if value is None or isinstance(value, bool) else value_text(value)
 
     # Lines and names
@@ -266,7 +284,9 @@ class _Printer:
         self.texts[value] = self.fresh(identifier(given) if given is not None else "_")
 
     def fresh(self, candidate: str, used: set[str] | None = None) -> str:
-        """`candidate`, or with a number behind it if it is taken. One counter serves all names of the record."""
+        """`candidate`, or with a number behind it if it is taken. One counter serves all names of
+        the record.
+        """
         used, name = self.used if used is None else used, candidate
         while name in used or name in RESERVED:
             name, self.next_suffix = f"{candidate}{self.next_suffix}", self.next_suffix + 1
@@ -291,8 +311,12 @@ SYNTAX: dict[str, Callable[[_Printer, Node], str]] = {
     "prim::Int": _calls("int"),
     "prim::Float": _calls("float"),
     "prim::Bool": _calls("bool"),
-    "prim::ImplicitTensorToNum": lambda p, n: f"annotate({type_text(n.output().type())}, {p.use(n.input())})",
-    "prim::TupleConstruct": lambda p, n: f"({p.list(n.inputs())}{',' if n.inputsSize() == 1 else ''})",
+    "prim::ImplicitTensorToNum": lambda p, n: (
+        f"annotate({type_text(n.output().type())}, {p.use(n.input())})"
+    ),
+    "prim::TupleConstruct": lambda p, n: (
+        f"({p.list(n.inputs())}{',' if n.inputsSize() == 1 else ''})"
+    ),
     "prim::TupleIndex": lambda p, n: f"({p.use(n.input(0))})[{n.input(1).toIValue()}]",
     "prim::TupleSlice": lambda p, n: f"({p.use(n.input())})[{n.i('beg')}:{n.i('end')}]",
     "prim::ListConstruct": _Printer.list_of,

@@ -1,16 +1,21 @@
-"""Reading the archive of PyTorch 1.0 (`torch/csrc/jit/import_legacy.cpp`, which PyTorch had until 1.10).
+"""Reading the archive of PyTorch 1.0 (`torch/csrc/jit/import_legacy.cpp`, which PyTorch had until
+1.10).
 
-`model.json` has a tree of modules and a table of tensors. Every module becomes one of a class of its own, with the tensors as
-parameters and buffers; its code record has the methods, as functions whose first argument is `self`. The code is TorchScript of
-operators that mostly mean today what they meant; for the few that don't the archive says version 1 (`script/upgraders.py`).
+`model.json` has a tree of modules and a table of tensors. Every module becomes one of a class of
+its own, with the tensors as parameters and buffers; its code record has the methods, as functions
+whose first argument is `self`. The code is TorchScript of operators that mostly mean today what
+they meant; for the few that don't the archive says version 1 (`script/upgraders.py`).
 
-    {"name": "conv1", "parameters": [{"name": "weight", "tensorId": "1"}]}      self.conv1.weight, tensor number 1 of the table
-    {"dims": ["2", "3"], "strides": ["3", "1"], "data": {"key": "tensors/1"}}   a view of a record, which stays in the file
+    {"name": "conv1", "parameters": [{"name": "weight", "tensorId": "1"}]}
+        self.conv1.weight, tensor number 1 of the table
+    {"dims": ["2", "3"], "strides": ["3", "1"], "data": {"key": "tensors/1"}}
+        a view of a record, which stays in the file
     op_version_set = 0
-    def forward(self, x: Tensor) -> Tensor: ...                                 a method
+    def forward(self, x: Tensor) -> Tensor: ...
+        a method
 
-Archives of 1.1 and 1.2 have the same layout, and attributes that are no tensors in a pickle. They load too, unless a module made
-its state itself (`__setstate__`), which would mean to run code.
+Archives of 1.1 and 1.2 have the same layout, and attributes that are no tensors in a pickle. They
+load too, unless a module made its state itself (`__setstate__`), which would mean to run code.
 
 How the real one differs: it read archives of another byte order, and had quantized tensors.
 """
@@ -49,11 +54,13 @@ T = TypeVar("T")
 MODEL = "model.json"
 
 
-def load_101(f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None) -> RecursiveScriptModule:
+def load_101(
+    f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None
+) -> RecursiveScriptModule:
     """The module in an archive of the old layout: a path, a file object, or an ArchiveReader.
 
-    `map_location` (a str or device) is where the tensors go. Raises ValueError when there is no such file; ArchiveError, which
-    names the record and the place in it, when it is no such archive.
+    `map_location` (a str or device) is where the tensors go. Raises ValueError when there is no
+    such file; ArchiveError, which names the record and the place in it, when it is no such archive.
     """
     location = checked_location(map_location)
     if isinstance(f, ArchiveReader):
@@ -63,7 +70,9 @@ def load_101(f: Any, map_location: Any = None, extra_files: dict[str, Any] | Non
         return _load(reader, location, extra_files)
 
 
-def _load(reader: ArchiveReader, location: device | None, extra_files: dict[str, Any] | None) -> RecursiveScriptModule:
+def _load(
+    reader: ArchiveReader, location: device | None, extra_files: dict[str, Any] | None
+) -> RecursiveScriptModule:
     version = version_of(reader)
     model = read_model(TextBudget(reader, JSON).text(MODEL), archive=reader.name)
     module = _Loading(reader, model, version, location).main_module()
@@ -72,13 +81,17 @@ def _load(reader: ArchiveReader, location: device | None, extra_files: dict[str,
 
 
 class _Loading:
-    def __init__(self, reader: ArchiveReader, model: ModelDef, version: int, location: device | None) -> None:
+    def __init__(
+        self, reader: ArchiveReader, model: ModelDef, version: int, location: device | None
+    ) -> None:
         self.reader, self.model, self.location = reader, model, location
         self.storages: dict[str, TypedStorage] = {}
         self.parameters: dict[int, Parameter] = {}
         self.tensors = [self.tensor(t, f"tensors[{i}]") for i, t in enumerate(model.tensors)]
         self.code = TextBudget(reader, CODE)
-        libraries = {name: self.code.text(name) for name in reader.records if name.startswith("libs/")}
+        libraries = {
+            name: self.code.text(name) for name in reader.records if name.startswith("libs/")
+        }
         importer = SourceImporter(
             lambda record: libraries.get(f"libs/{record.removeprefix('code/')}"),
             version=version,
@@ -107,7 +120,9 @@ class _Loading:
             raise self.error(f"{path}.dataType", f"is {data_type}, of which there are no tensors")
         storage = self.storage(definition, kind, path)
         try:
-            t = view_of(storage, definition.offset or 0, tuple(definition.dims), tuple(definition.strides))
+            t = view_of(
+                storage, definition.offset or 0, tuple(definition.dims), tuple(definition.strides)
+            )
             return marked(t, bool(definition.requires_grad))
         except (ArchiveError, RuntimeError) as why:
             raise self.error(path, getattr(why, "message", str(why))) from None
@@ -118,7 +133,9 @@ class _Loading:
         known = self.storages.get(key)
         if known is None:
             if not self.reader.has(key):
-                raise self.error(f"{path}.data.key", f"names the record '{key[:200]}', which is not there")
+                raise self.error(
+                    f"{path}.data.key", f"names the record '{key[:200]}', which is not there"
+                )
             storage = self.reader.storage(key)
             try:
                 storage = moved(storage, self.location if self.location is not None else place)
@@ -126,7 +143,9 @@ class _Loading:
                 raise self.error(f"{path}.device", f"is '{place[:40]}': {why}") from None
             known = self.storages[key] = TypedStorage(storage, kind)
         elif known.dtype is not kind:
-            raise self.error(f"{path}.dataType", f"is not that of another tensor of the record '{key[:200]}'")
+            raise self.error(
+                f"{path}.dataType", f"is not that of another tensor of the record '{key[:200]}'"
+            )
         return known
 
     # Modules
@@ -136,7 +155,9 @@ class _Loading:
         definition.name = definition.name or self.reader.top
         return self.module(definition, "mainModule", ("__torch__",))
 
-    def module(self, definition: ModuleDef, path: str, prefix: tuple[str, ...]) -> RecursiveScriptModule:
+    def module(
+        self, definition: ModuleDef, path: str, prefix: tuple[str, ...]
+    ) -> RecursiveScriptModule:
         """A module and those in it, then its methods, which may read all of their tensors."""
         name = self.required(definition.name, f"{path}.name")
         if "." in name and len(prefix) > 1:
@@ -148,23 +169,34 @@ class _Loading:
         for i, inner in enumerate(definition.submodules):
             place = f"{path}.submodules[{i}]"
             child = self.module(inner, place, (*prefix, name.replace(".", "_")))
-            self.add(type, values, inner.name or "", child, child._jit_type, "module", f"{place}.name")
+            self.add(
+                type, values, inner.name or "", child, child._jit_type, "module", f"{place}.name"
+            )
         if definition.get_state_attribute_id is not None:
             raise self.error(
                 f"{path}.getStateAttributeId",
-                "says that the module makes its state by a method __setstate__; nothing in a file is run while it is loaded",
+                "says that the module makes its state by a method __setstate__; nothing in a file "
+                "is run while it is loaded",
             )
         if definition.torchscript_arena is not None:
             record = self.required(definition.torchscript_arena.key, f"{path}.torchscriptArena.key")
             if not self.reader.has(record):
                 raise self.error(
-                    f"{path}.torchscriptArena.key", f"names the record '{record[:200]}', which is not there"
+                    f"{path}.torchscriptArena.key",
+                    f"names the record '{record[:200]}', which is not there",
                 )
             self.add_methods(type, record)
         return RecursiveScriptModule._construct(type, name, values)
 
     def add(
-        self, type: ClassType, values: dict[str, Any], name: str, value: Any, kind_of: Any, kind: str, path: str
+        self,
+        type: ClassType,
+        values: dict[str, Any],
+        name: str,
+        value: Any,
+        kind_of: Any,
+        kind: str,
+        path: str,
     ) -> None:
         if not name or "." in name:
             raise self.error(path, f"must be the name of a {kind}, not '{name[:200]}'")
@@ -173,15 +205,21 @@ class _Loading:
         type.addAttribute(name, kind_of, kind)
         values[name] = value
 
-    def add_tensors(self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str) -> None:
+    def add_tensors(
+        self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str
+    ) -> None:
         for i, parameter in enumerate(definition.parameters):
             place = f"{path}.parameters[{i}]"
             number = self.required(parameter.tensor_id, f"{place}.tensorId")
             if not 0 <= number < len(self.tensors):
-                raise self.error(f"{place}.tensorId", f"is {number}, and there are {len(self.tensors)} tensors")
+                raise self.error(
+                    f"{place}.tensorId", f"is {number}, and there are {len(self.tensors)} tensors"
+                )
             kind = "buffer" if parameter.is_buffer else "parameter"
             value = self.tensors[number] if parameter.is_buffer else self.parameter(number)
-            self.add(type, values, parameter.name or "", value, TensorType.get(), kind, f"{place}.name")
+            self.add(
+                type, values, parameter.name or "", value, TensorType.get(), kind, f"{place}.name"
+            )
 
     def parameter(self, number: int) -> Parameter:
         """The parameter for a place in the table: one place, one parameter."""
@@ -190,7 +228,9 @@ class _Loading:
             self.parameters[number] = Parameter(t.detach(), requires_grad=t.requires_grad)
         return self.parameters[number]
 
-    def add_attributes(self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str) -> None:
+    def add_attributes(
+        self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str
+    ) -> None:
         """What 1.1 and 1.2 kept in the pickle."""
         for i, attribute in enumerate(definition.attributes):
             place = f"{path}.attributes[{i}]"
@@ -199,11 +239,15 @@ class _Loading:
             if name in values and text == "Tensor":
                 continue  # a buffer, which is said twice
             if not 0 <= number < len(self.attributes):
-                raise self.error(f"{place}.id", f"is {number}, and there are {len(self.attributes)} attributes")
+                raise self.error(
+                    f"{place}.id", f"is {number}, and there are {len(self.attributes)} attributes"
+                )
             with refusing(self.reader.name, MODEL):
                 kind = self.type_of(text)
                 check_type(self.attributes[number], kind, f"the attribute '{name}'")
-            self.add(type, values, name, self.attributes[number], kind, "attribute", f"{place}.name")
+            self.add(
+                type, values, name, self.attributes[number], kind, "attribute", f"{place}.name"
+            )
 
     def type_of(self, text: str) -> Any:
         from internals.jit.frontend.build_expressions import build_expression
@@ -217,17 +261,22 @@ class _Loading:
         if not self.reader.has(record):
             return []
         found = unpickle(
-            self.reader.read(record), find_global=self.find_global, persistent_load=_no_storages, archive=self.reader.name,
-            record=record,
+            self.reader.read(record), find_global=self.find_global, persistent_load=_no_storages,
+            archive=self.reader.name, record=record,
         )  # fmt: skip
         if not isinstance(found, (list, tuple)):
-            raise ArchiveError("the attributes are not in a list or tuple", archive=self.reader.name, record=record)
+            raise ArchiveError(
+                "the attributes are not in a list or tuple", archive=self.reader.name, record=record
+            )
         with refusing(self.reader.name, record):
             Sizes(self.reader.records[record].size).check(found, "the attributes")
         return list(found)
 
     def find_global(self, module: str, name: str) -> Any:
-        if (module, name) in (("__main__", "TensorID"), ("torch.jit._pickle", "build_tensor_from_id")):
+        if (module, name) in (
+            ("__main__", "TensorID"),
+            ("torch.jit._pickle", "build_tensor_from_id"),
+        ):
             return _Function(name, self.tensor_by_id)
         if (module, name) == ("__main__", "IntList"):
             return _Function(name, lambda items: items)
@@ -241,7 +290,9 @@ class _Loading:
     # Code
 
     def add_methods(self, type: ClassType, record: str) -> None:
-        """The functions of a code record become methods. Their bodies are compiled when they are first run."""
+        """The functions of a code record become methods. Their bodies are compiled when they are
+        first run.
+        """
         text = self.code.text(record)
         with refusing(self.reader.name, record):
             version, *definitions = parse(text).body or [ast.Pass()]
@@ -251,12 +302,19 @@ class _Loading:
                 if isinstance(definition, (ast.Import, ast.ImportFrom)):
                     continue  # 1.2 names the libraries it uses; they are found when they are used
                 if not isinstance(definition, ast.FunctionDef):
-                    raise ValueError(f"line {definition.lineno}: there are only methods in a code record")
+                    raise ValueError(
+                        f"line {definition.lineno}: there are only methods in a code record"
+                    )
                 if definition.name in type.methods or definition.name in type.attributes:
-                    raise ValueError(f"line {definition.lineno}: '{definition.name}' is there twice")
+                    raise ValueError(
+                        f"line {definition.lineno}: '{definition.name}' is there twice"
+                    )
                 parsed = ParsedFunction(definition, context, text)
                 qualified = f"{type.name()}.{definition.name}"
-                type.addMethod(definition.name, Function101(parsed, self.namespace, qualified, type, self.reader.name))
+                type.addMethod(
+                    definition.name,
+                    Function101(parsed, self.namespace, qualified, type, self.reader.name),
+                )
 
 
 def _check_version(statement: ast.stmt) -> None:

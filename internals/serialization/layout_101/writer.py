@@ -1,18 +1,22 @@
-"""Writing the archive of PyTorch 1.0, which the talk shows (`torch/csrc/jit/export.cpp`, `ScriptModuleSerializer`, of that time).
+"""Writing the archive of PyTorch 1.0, which the talk shows (`torch/csrc/jit/export.cpp`,
+`ScriptModuleSerializer`, of that time).
 
     resnet/version            1
-    resnet/code/resnet.py     the methods of the module, and one record for every submodule that has some itself
+    resnet/code/resnet.py     the methods of the module, and one record for every submodule that has
+                              some itself
     resnet/tensors/0, 1, ...  the storages
     resnet/model.json         the modules, and for each tensor its storage, sizes and strides
 
-A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of the whole tree below. A
-traced module has code at the root only, for the trace is one graph. What has no place in this, attributes that are no tensors, is
-folded into the code as constants (`lower.py`).
+A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of
+the whole tree below. A traced module has code at the root only, for the trace is one graph. What
+has no place in this, attributes that are no tensors, is folded into the code as constants
+(`lower.py`).
 
-All tensors are in one table, the constants of the code too. Several may be views of one storage, which is written once, whole.
+All tensors are in one table, the constants of the code too. Several may be views of one storage,
+which is written once, whole.
 
-How the real one differs: a constant that equals a parameter was stored as that parameter, and changed with it; here constants
-only share a place with constants.
+How the real one differs: a constant that equals a parameter was stored as that parameter, and
+changed with it; here constants only share a place with constants.
 """
 
 from __future__ import annotations
@@ -38,10 +42,12 @@ DATA_TYPE_OF = {kind: name for name, kind in DTYPES.items() if name not in ("BYT
 
 
 def save_101(m: Any, f: Any) -> None:
-    """Write a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1 reads and runs it.
+    """Write a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1
+    reads and runs it.
 
-    Raises RuntimeError, and leaves no file, for what 1.0.1 could not have saved or run: operators, dtypes and types it did not
-    have, attributes that methods set, calls of Python functions. The message names it.
+    Raises RuntimeError, and leaves no file, for what 1.0.1 could not have saved or run: operators,
+    dtypes and types it did not have, attributes that methods set, calls of Python functions. The
+    message names it.
     """
     with ArchiveWriter(f) as archive:
         _Saving(archive).save(m)
@@ -52,7 +58,8 @@ class _Saving:
         self.archive = archive
         self.tensors: list[TensorDef] = []
         self.constants: list[tuple[int, Any]] = []
-        self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}  # by identity and dtype: record and storage
+        # by identity and dtype: record and storage
+        self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}
 
     def save(self, m: Any) -> None:
         self.archive.write("version", b"1\n")
@@ -66,11 +73,15 @@ class _Saving:
         self.archive.write("model.json", write_model(model).encode())
 
     def module(self, module: ScriptModule, path: tuple[str, ...]) -> ModuleDef:
-        """A module: its own tensors, then its code, then its submodules. That is the order of the table of tensors."""
+        """A module: its own tensors, then its code, then its submodules. That is the order of the
+        table of tensors.
+        """
         definition = ModuleDef(name=path[-1], optimize=True)
         for name, t, is_buffer in _tensors_of(module):
             place = ".".join((*path[1:], name))
-            definition.parameters.append(ParameterDef(is_buffer, self.tensor(t, f"'{place}'"), name))
+            definition.parameters.append(
+                ParameterDef(is_buffer, self.tensor(t, f"'{place}'"), name)
+            )
         functions = [
             f for f in module._jit_type.methods.values() if not f.name.startswith("__")
         ]  # as __len__ of a ModuleList
@@ -87,7 +98,9 @@ class _Saving:
     def function(self, function: Any) -> ModuleDef:
         """A function is saved as a module without tensors whose `forward` it is."""
         if not isinstance(function, ScriptFunction):
-            raise TypeError(f"only compiled modules and functions can be saved, not a {type(function).__name__}")
+            raise TypeError(
+                f"only compiled modules and functions can be saved, not a {type(function).__name__}"
+            )
         method = method_101(function)._replace(name="forward")
         arena = self.code(self.archive.top, [method])
         return ModuleDef(torchscript_arena=arena, name=self.archive.top, optimize=True)
@@ -108,7 +121,12 @@ class _Saving:
     def constant(self, t: Any) -> int:
         """The place of a constant in the table."""
         for i, known in self.constants:
-            if known.dtype is t.dtype and known.size() == t.size() and known.device == t.device and t.equal(known):
+            if (
+                known.dtype is t.dtype
+                and known.size() == t.size()
+                and known.device == t.device
+                and t.equal(known)
+            ):
                 return i
         self.constants.append((self.tensor(t, "a constant"), t))
         return self.constants[-1][0]
@@ -118,7 +136,8 @@ class _Saving:
         data_type = DATA_TYPE_OF.get(t.dtype)
         if data_type is None:
             raise RuntimeError(
-                f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use the modern format"
+                f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use "
+                "the modern format"
             )
         storage = t.untyped_storage()
         number = len(self.tensors)
@@ -138,8 +157,9 @@ class _Saving:
 
 
 def name_inputs(method: Method) -> None:
-    """Inputs that go straight into a layer are called `input`, as they were there: a trace of 1.0 called a value by the last
-    variable that held it, and all functions of `nn.functional` call theirs so."""
+    """Inputs that go straight into a layer are called `input`, as they were there: a trace of 1.0
+    called a value by the last variable that held it, and all functions of `nn.functional` call
+    theirs so."""
     for value in method.graph.inputs()[1 : len(method.schema.arguments)]:
         users = {use.user for use in value.uses()}
         first = next((n for n in all_nodes(method.graph.block()) if n in users), None)

@@ -1,4 +1,5 @@
-"""The pickle: what the tensors of a file are part of (`torch/csrc/jit/serialization/pickler.cpp`, `unpickler.cpp`).
+"""The pickle: what the tensors of a file are part of (`torch/csrc/jit/serialization/pickler.cpp`,
+`unpickler.cpp`).
 
     pickler.py         objects to opcodes, byte for byte as PyTorch
     unpickler.py       a machine for the opcodes, which executes nothing
@@ -6,6 +7,7 @@
     pickle_keys.py     which objects may be keys of a dict
     storages.py        storages beside the pickle: records of the archive
 
-How the real one differs: there are two of each. `torch.save` and `torch.load` use Python's pickler and an unpickler of their own
-(`torch/_weights_only_unpickler.py`, the model of ours), TorchScript those in C++.
+How the real one differs: there are two of each. `torch.save` and `torch.load` use Python's pickler
+and an unpickler of their own (`torch/_weights_only_unpickler.py`, the model of ours), TorchScript
+those in C++.
 """

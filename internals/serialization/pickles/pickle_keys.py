@@ -1,8 +1,9 @@
 """Which objects may be keys of a dict in a file.
 
-A key is hashed, and a file can make that harmful: the hash of a tuple in a tuple in a tuple recurses until the stack is full,
-that of `((a, a), (a, a))`, with `a` made the same way forty times, takes forever, and integers can be chosen so that all of them
-have the same hash, which turns a dict into a list. So keys are scalars and small tuples of them, few with the same hash.
+A key is hashed, and a file can make that harmful: the hash of a tuple in a tuple in a tuple
+recurses until the stack is full, that of `((a, a), (a, a))`, with `a` made the same way forty
+times, takes forever, and integers can be chosen so that all of them have the same hash, which turns
+a dict into a list. So keys are scalars and small tuples of them, few with the same hash.
 
 How the real one differs: PyTorch takes whatever Python can hash, and hashes it.
 """
@@ -41,7 +42,8 @@ class KeyCheck:
     """Sees all keys of one pickle."""
 
     def __init__(self) -> None:
-        self.seen: dict[int, int] = {}  # how many keys had that hash, of those with whose hashes a file can play
+        # how many keys had that hash, of those with whose hashes a file can play
+        self.seen: dict[int, int] = {}
 
     def __call__(self, key: Any) -> None:
         """Raises ArchiveError unless `key` can be one, and a dict with such keys is fast."""
@@ -56,5 +58,6 @@ class KeyCheck:
             n = self.seen[value] = self.seen.get(value, 0) + 1
             if n > MAX_SAME_HASH:
                 raise ArchiveError(
-                    f"more than {MAX_SAME_HASH} keys of the same hash, which would make a dict very slow"
+                    f"more than {MAX_SAME_HASH} keys of the same hash, which would make a dict "
+                    "very slow"
                 )

@@ -1,11 +1,13 @@
-"""The classes and functions that a file may name, and what they stand for here (`torch/_weights_only_unpickler.py`,
-`torch/_utils.py`).
+"""The classes and functions that a file may name, and what they stand for here
+(`torch/_weights_only_unpickler.py`, `torch/_utils.py`).
 
-A pickle calls things by the names they have in PyTorch: `torch._utils._rebuild_tensor_v2`, `collections.OrderedDict`. Each
-name in `ALLOWED` stands for a `Constructor` of ours or for a value; no name leads to an import. The longest of them makes a
-tensor: a view of a storage from sizes and strides that a file claims, so every element is shown to lie in the storage first.
+A pickle calls things by the names they have in PyTorch: `torch._utils._rebuild_tensor_v2`,
+`collections.OrderedDict`. Each name in `ALLOWED` stands for a `Constructor` of ours or for a value;
+no name leads to an import. The longest of them makes a tensor: a view of a storage from sizes and
+strides that a file claims, so every element is shown to lie in the storage first.
 
-How the real one differs: it calls PyTorch's own functions, and users may add names (`torch.serialization.add_safe_globals`).
+How the real one differs: it calls PyTorch's own functions, and users may add names
+(`torch.serialization.add_safe_globals`).
 """
 
 from __future__ import annotations
@@ -35,14 +37,18 @@ MAX_BYTES = 1 << 62
 
 
 def find_allowed(module: str, name: str) -> Any:
-    """The constructor or value of that name. Raises ArchiveError for a name that is not in `ALLOWED`."""
-    module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))  # names Python 2 had
+    """The constructor or value of that name. Raises ArchiveError for a name that is not in
+    `ALLOWED`.
+    """
+    # names Python 2 had
+    module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
     found = ALLOWED.get((module, name))
     if found is None:
         raise ArchiveError(
-            f"Unsupported global: GLOBAL {f'{module}.{name}':.200} was not an allowed global by default. Nothing that a file "
-            "names is imported or executed here. Files with tensors, numbers, strings and lists, tuples and dicts of them can be "
-            "read: for a module or an optimizer save its state_dict(), in the program that has its class"
+            f"Unsupported global: GLOBAL {f'{module}.{name}':.200} was not an allowed global by "
+            "default. Nothing that a file names is imported or executed here. Files with tensors, "
+            "numbers, strings and lists, tuples and dicts of them can be read: for a module or an "
+            "optimizer save its state_dict(), in the program that has its class"
         )
     return found
 
@@ -59,24 +65,32 @@ class Function(Constructor):
 
 
 class StorageClass(Constructor):
-    """`torch.FloatStorage` and its like occur in persistent ids. `dtype` is None for those that are not known here."""
+    """`torch.FloatStorage` and its like occur in persistent ids. `dtype` is None for those that are
+    not known here.
+    """
 
     def __init__(self, name: str, kind: dtype | None) -> None:
         self.name, self.dtype = name, kind
 
     def known_dtype(self) -> dtype:
         if self.dtype is None:
-            raise ArchiveError(f"{self.name}: there are no tensors of this dtype here; save t.float()")
+            raise ArchiveError(
+                f"{self.name}: there are no tensors of this dtype here; save t.float()"
+            )
         return self.dtype
 
 
 class OrderedDictClass(Constructor):
-    """`collections.OrderedDict`. Its state are attributes, such as the `_metadata` of a state dict."""
+    """`collections.OrderedDict`. Its state are attributes, such as the `_metadata` of a state
+    dict.
+    """
 
     name = "collections.OrderedDict"
 
     def __call__(self, pairs: Any = ()) -> Any:
-        if not isinstance(pairs, (list, tuple)) or any(type(pair) not in (list, tuple) for pair in pairs):
+        if not isinstance(pairs, (list, tuple)) or any(
+            type(pair) not in (list, tuple) for pair in pairs
+        ):
             raise ArchiveError("an OrderedDict is made of a list of pairs")
         if not all(is_key(key) for key, _ in pairs):
             raise ArchiveError("an OrderedDict has numbers and strings for keys")
@@ -98,10 +112,15 @@ def set_attributes(obj: Any, state: Any) -> None:
     if type(state) is tuple and len(state) == 2 and not state[1]:
         state = state[0]  # of (attributes, slots)
     if type(state) is not dict:
-        raise ArchiveError(f"the attributes of a {type(obj).__name__} are in a dict, not in a {type(state).__name__}")
+        raise ArchiveError(
+            f"the attributes of a {type(obj).__name__} are in a dict, not in a "
+            f"{type(state).__name__}"
+        )
     for name in state:
         if type(name) is not str or hasattr(type(obj), name):
-            raise ArchiveError(f"a file may not replace the attribute {name!r} of a {type(obj).__name__}")
+            raise ArchiveError(
+                f"a file may not replace the attribute {name!r} of a {type(obj).__name__}"
+            )
     obj.__dict__.update(state)
 
 
@@ -113,21 +132,42 @@ def rebuild_tensor(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
 
 
 def rebuild_tensor_v2(
-    storage: Any, offset: Any, sizes: Any, strides: Any, requires_grad: Any, hooks: Any, metadata: Any = None
+    storage: Any,
+    offset: Any,
+    sizes: Any,
+    strides: Any,
+    requires_grad: Any,
+    hooks: Any,
+    metadata: Any = None,
 ) -> Any:
     if metadata:
-        raise ArchiveError(f"a tensor with {list(metadata)}: save it after resolve_conj() and resolve_neg()")
+        raise ArchiveError(
+            f"a tensor with {list(metadata)}: save it after resolve_conj() and resolve_neg()"
+        )
     return marked(view_of(storage, offset, sizes, strides), requires_grad)
 
 
 def rebuild_tensor_v3(
-    storage: Any, offset: Any, sizes: Any, strides: Any, requires_grad: Any, hooks: Any, kind: Any, metadata: Any = None
+    storage: Any,
+    offset: Any,
+    sizes: Any,
+    strides: Any,
+    requires_grad: Any,
+    hooks: Any,
+    kind: Any,
+    metadata: Any = None,
 ) -> Any:
     """The same for a storage of bytes that is looked at as dtype `kind`."""
     if not isinstance(kind, dtype) or not isinstance(storage, TypedStorage):
         raise ArchiveError("a tensor is made of a storage and a dtype")
     return rebuild_tensor_v2(
-        TypedStorage(storage.untyped(), kind), offset, sizes, strides, requires_grad, hooks, metadata
+        TypedStorage(storage.untyped(), kind),
+        offset,
+        sizes,
+        strides,
+        requires_grad,
+        hooks,
+        metadata,
     )
 
 
@@ -156,7 +196,11 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, hooks: Any, stat
 
 def rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Any:
     """A tensor somebody hung attributes on."""
-    if not isinstance(function, Function) or function not in REBUILD or not isinstance(kind, TensorClass):
+    if (
+        not isinstance(function, Function)
+        or function not in REBUILD
+        or not isinstance(kind, TensorClass)
+    ):
         raise ArchiveError("only tensors and parameters can be made with attributes")
     t = function(*args)
     set_attributes(t, state)
@@ -164,7 +208,9 @@ def rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Any:
 
 
 def view_of(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
-    """A tensor that looks at `storage`. Raises ArchiveError unless each of its elements lies in it."""
+    """A tensor that looks at `storage`. Raises ArchiveError unless each of its elements lies in
+    it.
+    """
     if not isinstance(storage, TypedStorage):
         raise ArchiveError(f"a tensor is made of a storage, not of a {type(storage).__name__}")
     check_geometry(sizes, strides, storage.dtype)
@@ -173,17 +219,23 @@ def view_of(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
     end = offset + span_of(sizes, strides)
     if end > storage.size() and end > offset:
         raise ArchiveError(
-            f"a tensor of sizes {list(sizes)} and strides {list(strides)} at offset {offset} reaches up to element {end} of a "
-            f"storage that has {storage.size()}"
+            f"a tensor of sizes {list(sizes)} and strides {list(strides)} at offset {offset} "
+            f"reaches up to element {end} of a storage that has {storage.size()}"
         )
     untyped = storage.untyped()
-    return newly_made(make(untyped, geometry(sizes, strides, storage.dtype, untyped.device), offset))
+    return newly_made(
+        make(untyped, geometry(sizes, strides, storage.dtype, untyped.device), offset)
+    )
 
 
 def check_geometry(sizes: Any, strides: Any, kind: dtype) -> None:
     """Raises ArchiveError unless these can be the sizes and strides of a tensor."""
     for name, values in (("sizes", sizes), ("strides", strides)):
-        if type(values) not in (tuple, Size) or len(values) > MAX_DIMS or any(type(n) is not int for n in values):
+        if (
+            type(values) not in (tuple, Size)
+            or len(values) > MAX_DIMS
+            or any(type(n) is not int for n in values)
+        ):
             raise ArchiveError(f"the {name} of a tensor are at most {MAX_DIMS} integers in a tuple")
         if any(not 0 <= n < MAX_BYTES for n in values):
             raise ArchiveError(f"the {name} of a tensor are not negative, nor beyond all memory")
@@ -289,7 +341,10 @@ _FUNCTIONS = [
     Function("torch.Size", make_size),
     Function("torch.device", make_device),
     Function("torch.serialization._get_layout", get_layout),
-    *(Function(f"torch.jit._pickle.build_{kind}list", list_itself) for kind in ("int", "double", "bool", "tensor")),
+    *(
+        Function(f"torch.jit._pickle.build_{kind}list", list_itself)
+        for kind in ("int", "double", "bool", "tensor")
+    ),
     Function("torch.jit._pickle.restore_type_tag", value_itself),
 ]
 REBUILD = tuple(f for f in _FUNCTIONS if f.name.startswith("torch._utils."))

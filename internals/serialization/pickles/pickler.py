@@ -1,14 +1,18 @@
-"""Objects as a pickle: a program for a small stack machine that builds them again (`torch/csrc/jit/serialization/pickler.cpp`).
+"""Objects as a pickle: a program for a small stack machine that builds them again
+(`torch/csrc/jit/serialization/pickler.cpp`).
 
-`[1, (2, x)]` becomes: an empty list, a mark, 1, a mark, 2, ..., make a tuple of what is above the mark, append what is above the
-mark to the list. What has been built once is put into a numbered *memo* and fetched from there the second time, so an object that
-occurs twice is one object again afterwards, and a list may contain itself.
+`[1, (2, x)]` becomes: an empty list, a mark, 1, a mark, 2, ..., make a tuple of what is above the
+mark, append what is above the mark to the list. What has been built once is put into a numbered
+*memo* and fetched from there the second time, so an object that occurs twice is one object again
+afterwards, and a list may contain itself.
 
-A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage", FloatStorage, "0", "cpu", 6)`, and
-whoever reads it is asked for that storage; `storages.py` keeps them. Protocol 2 is written, since real PyTorch reads no other
-without being told to execute what it finds.
+A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage",
+FloatStorage, "0", "cpu", 6)`, and whoever reads it is asked for that storage; `storages.py` keeps
+them. Protocol 2 is written, since real PyTorch reads no other without being told to execute what it
+finds.
 
-How the real one differs: `torch.save` uses Python's own `pickle`, whose bytes these are; the C++ one memoizes less.
+How the real one differs: `torch.save` uses Python's own `pickle`, whose bytes these are; the C++
+one memoizes less.
 """
 
 from __future__ import annotations
@@ -53,16 +57,22 @@ class Global(NamedTuple):
     name: str
 
 
-def calling(module: str, name: str, args: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], None]:
+def calling(
+    module: str, name: str, args: Callable[[Any], tuple[Any, ...]]
+) -> Callable[[Any, Any], None]:
     """Saves an object as the call of this function with `args(object)`."""
     return lambda pickler, obj: pickler.save_reduce(obj, module, name, args(obj))
 
 
 class Pickler:
-    """Writes one pickle. `reduce_object` may say how to write an object that is none of the types known here."""
+    """Writes one pickle. `reduce_object` may say how to write an object that is none of the types
+    known here.
+    """
 
     def __init__(
-        self, storages: StorageTable, reduce_object: Callable[[Any], Reduced | None] = lambda obj: None
+        self,
+        storages: StorageTable,
+        reduce_object: Callable[[Any], Reduced | None] = lambda obj: None,
     ) -> None:
         self.storages, self.reduce_object = storages, reduce_object
         self.out = bytearray()
@@ -70,7 +80,9 @@ class Pickler:
         self.kept: list[Any] = []  # so that no id is used twice
 
     def dump(self, obj: Any) -> bytes:
-        """The pickle of `obj`. Raises TypeError, naming the place, for something that cannot be saved."""
+        """The pickle of `obj`. Raises TypeError, naming the place, for something that cannot be
+        saved.
+        """
         self.out += PROTO
         try:
             self.save(obj)
@@ -120,7 +132,9 @@ class Pickler:
         elif -1 << 31 <= obj < 1 << 31:
             self.out += b"J" + struct.pack("<i", obj)
         else:
-            data = obj.to_bytes((obj if obj >= 0 else ~obj).bit_length() // 8 + 1, "little", signed=True)
+            data = obj.to_bytes(
+                (obj if obj >= 0 else ~obj).bit_length() // 8 + 1, "little", signed=True
+            )
             if len(data) > 255:
                 raise NotSavable(f"an int of {len(data)} bytes (at most 255 can be saved)")
             self.out += b"\x8a%c" % len(data) + data
@@ -160,7 +174,9 @@ class Pickler:
             self.out += APPENDS
 
     def save_each(self, items: Sequence[Any], start: int = 0) -> None:
-        """Leaves all of them on the stack. They are the items from `start` on of what is being saved."""
+        """Leaves all of them on the stack. They are the items from `start` on of what is being
+        saved.
+        """
         i = start - 1
         try:
             for item in items:
@@ -183,7 +199,10 @@ class Pickler:
                 self.out += MARK
             for key, value in items[start : start + BATCH]:
                 if not is_key(key):
-                    raise NotSavable(f"the key {key!r:.200} of a dict: keys are numbers, strings and small tuples")
+                    raise NotSavable(
+                        f"the key {key!r:.200} of a dict: keys are numbers, strings and small "
+                        "tuples"
+                    )
                 self.save(key)
                 try:
                     self.save(value)
@@ -209,7 +228,9 @@ class Pickler:
     # What PyTorch adds
 
     def save_tensor(self, obj: Any) -> None:
-        """How to make it, and of what: a storage, an offset into it, sizes, strides, whether it requires a gradient."""
+        """How to make it, and of what: a storage, an offset into it, sizes, strides, whether it
+        requires a gradient.
+        """
         function, args = tensor_recipe(obj)
         state = obj.__dict__
         if state:  # attributes that somebody hung on it
@@ -223,7 +244,9 @@ class Pickler:
         hooks: OrderedDict[str, Any] = OrderedDict()
         args = (data, obj.requires_grad, hooks)
         if obj.__dict__:
-            self.save_reduce(obj, "torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__))
+            self.save_reduce(
+                obj, "torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__)
+            )
         else:
             self.save_reduce(obj, "torch._utils", "_rebuild_parameter", args)
 
@@ -233,7 +256,10 @@ class Pickler:
         if kind is None:
             name, size = Global("torch.storage", "UntypedStorage"), storage.nbytes()
         else:
-            name, size = Global("torch", f"{SCALAR_TYPE_NAME[kind]}Storage"), storage.nbytes() // kind.itemsize
+            name, size = (
+                Global("torch", f"{SCALAR_TYPE_NAME[kind]}Storage"),
+                storage.nbytes() // kind.itemsize,
+            )
         self.save_tuple(("storage", name, key, str(storage.device), size))
         self.out += BINPERSID
 
@@ -258,7 +284,9 @@ class Pickler:
         self.out += BUILD
 
     def save_other(self, obj: Any) -> None:
-        """An object of no type in the table: a parameter, perhaps, or what `reduce_object` knows."""
+        """An object of no type in the table: a parameter, perhaps, or what `reduce_object`
+        knows.
+        """
         reduced = self.reduce_object(obj)
         if reduced is not None:
             self.save_reduced(obj, reduced)
@@ -284,10 +312,15 @@ class Pickler:
         dict: save_dict,
         OrderedDict: save_ordered_dict,
         Counter: calling("collections", "Counter", lambda obj: (dict(obj),)),
-        set: calling("__builtin__", "set", lambda obj: (list(obj),)),  # of scalars, so not of itself
+        # of scalars, so not of itself
+        set: calling("__builtin__", "set", lambda obj: (list(obj),)),
         Size: calling("torch", "Size", lambda obj: (tuple(obj),)),
         dtype: lambda self, obj: self.save_global("torch", obj.name),
-        device: calling("torch", "device", lambda obj: (obj.type,) if obj.index is None else (obj.type, obj.index)),
+        device: calling(
+            "torch",
+            "device",
+            lambda obj: (obj.type,) if obj.index is None else (obj.type, obj.index),
+        ),
         layout: calling("torch.serialization", "_get_layout", lambda obj: (f"torch.{obj.name}",)),
         Storage: lambda self, obj: self.save_persistent_id(obj, None),
         TypedStorage: lambda self, obj: self.save_persistent_id(obj.untyped(), obj.dtype),
@@ -313,7 +346,14 @@ def tensor_recipe(t: Any) -> tuple[str, tuple[Any, ...]]:
     if t.device.type == "meta":
         return "_rebuild_meta_tensor_no_storage", (t.dtype, sizes, strides, t.requires_grad)
     storage = TypedStorage(t.untyped_storage(), t.dtype)
-    return "_rebuild_tensor_v2", (storage, t.storage_offset(), sizes, strides, t.requires_grad, OrderedDict())
+    return "_rebuild_tensor_v2", (
+        storage,
+        t.storage_offset(),
+        sizes,
+        strides,
+        t.requires_grad,
+        OrderedDict(),
+    )
 
 
 def is_parameter(t: TensorImpl) -> bool:
@@ -330,14 +370,29 @@ def what_it_is(obj: Any) -> str:
         return f"{name}: it has a save(f) of its own"
     if hasattr(obj, "state_dict") and hasattr(obj, "load_state_dict"):
         if hasattr(obj, "forward"):
-            return f"{name}: save its state_dict(), or, code and all, internals.jit.script(module).save(f)"
+            return (
+                f"{name}: save its state_dict(), or, code and all, "
+                "internals.jit.script(module).save(f)"
+            )
         return f"{name}: save its state_dict()"
     if isinstance(obj, TensorImpl):
-        return f"{name}: only Tensor and Parameter themselves can be saved, convert it with internals.Tensor(t)"
+        return (
+            f"{name}: only Tensor and Parameter themselves can be saved, convert it with "
+            "internals.Tensor(t)"
+        )
     if hasattr(obj, "item") and hasattr(obj, "dtype"):
         return f"{name}: save internals.from_numpy(array), or the number that its item() is"
     if isinstance(obj, (tuple, list, dict, set, frozenset, str, int, float)):
-        base = next(b.__name__ for b in (tuple, list, dict, set, frozenset, str, int, float) if isinstance(obj, b))
+        base = next(
+            b.__name__
+            for b in (tuple, list, dict, set, frozenset, str, int, float)
+            if isinstance(obj, b)
+        )
         plain = {"frozenset": "set"}.get(base, base)
-        return f"{name}: only the built-in {plain} itself can be saved, convert it with {plain}(...)"
-    return f"{name}: a file holds tensors, numbers, strings, bytes, None, and lists, tuples, dicts and sets of them"
+        return (
+            f"{name}: only the built-in {plain} itself can be saved, convert it with {plain}(...)"
+        )
+    return (
+        f"{name}: a file holds tensors, numbers, strings, bytes, None, and lists, tuples, dicts "
+        "and sets of them"
+    )

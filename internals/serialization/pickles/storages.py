@@ -1,10 +1,13 @@
-"""The storages that a pickle refers to: one record each, whoever looks at them (`torch/serialization.py`).
+"""The storages that a pickle refers to: one record each, whoever looks at them
+(`torch/serialization.py`).
 
-On the way out `StorageTable` numbers them in the order in which they are met. A storage is saved whole, even if only a small view
-of it was asked for: that way all views of it are views of one memory again when they are read. On the way in `tensor_loader`
-finds the record for a persistent id and makes a storage of it that lies in the mapped file.
+On the way out `StorageTable` numbers them in the order in which they are met. A storage is saved
+whole, even if only a small view of it was asked for: that way all views of it are views of one
+memory again when they are read. On the way in `tensor_loader` finds the record for a persistent id
+and makes a storage of it that lies in the mapped file.
 
-How the real one differs: storages may live on more kinds of devices, and `register_package` adds others.
+How the real one differs: storages may live on more kinds of devices, and `register_package` adds
+others.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from .pickled_types import StorageClass
 
 
 class StorageTable:
-    """Gives each distinct storage a key, "0", "1", ..., and writes them as `prefix/0`, `prefix/1`, ..."""
+    """Gives each distinct storage a key, "0", "1", ..., and writes them as `prefix/0`, `prefix/1`,
+    ...
+    """
 
     def __init__(self, prefix: str = "data") -> None:
         self.prefix = prefix
@@ -41,12 +46,17 @@ class StorageTable:
         self._dtypes: dict[int, dtype] = {}
 
     def key_of(self, storage: Storage, kind: dtype | None) -> str:
-        """The storage's key. Raises RuntimeError when it has been met as another dtype: a record has one."""
+        """The storage's key. Raises RuntimeError when it has been met as another dtype: a record
+        has one.
+        """
         if storage.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         address = storage.data_ptr()
         if address and self._dtypes.setdefault(address, kind or dt.uint8) is not (kind or dt.uint8):
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
         key = self._keys.get(id(storage))
         if key is None:
             key = self._keys[id(storage)] = str(len(self._keys))
@@ -60,7 +70,9 @@ class StorageTable:
 
 
 def storage_bytes(storage: Storage) -> memoryview:
-    """The bytes of a storage, not copied if they are on the host, where who writes them to a file may keep them."""
+    """The bytes of a storage, not copied if they are on the host, where who writes them to a file
+    may keep them.
+    """
     return memoryview(bytes(storage)) if storage.is_cuda else bytes_in(storage)
 
 
@@ -68,9 +80,13 @@ MapLocation = Any  # None, a str, a device, a dict of str, a function of (storag
 
 
 def tensor_loader(
-    reader: ArchiveReader, prefix: str = "data", map_location: MapLocation = None, copy: bool = False
+    reader: ArchiveReader,
+    prefix: str = "data",
+    map_location: MapLocation = None,
+    copy: bool = False,
 ) -> Callable[[Any], TypedStorage]:
-    """What the machine calls with a persistent id: the storage, in the record `prefix/key`. The same key gives the same one.
+    """What the machine calls with a persistent id: the storage, in the record `prefix/key`. The
+    same key gives the same one.
 
     `copy` puts them into memory of their own instead of the mapped file.
     Raises ArchiveError when the id is none of a storage, or the record is not there or too short.
@@ -85,7 +101,10 @@ def tensor_loader(
         record, nbytes = f"{prefix}/{key}", numel * kind.itemsize
         if known is not None:
             if (known.dtype is not kind or nbytes > known.nbytes()) and (nbytes or known.nbytes()):
-                raise ArchiveError(f"storage '{key}' is said to be {nbytes} bytes of {kind.name}, and to be different")
+                raise ArchiveError(
+                    f"storage '{key}' is said to be {nbytes} bytes of {kind.name}, and to be "
+                    "different"
+                )
             return TypedStorage(known.untyped(), kind)
         storage = reader.storage(record, nbytes)
         if swapped and kind.itemsize > 1:
@@ -99,12 +118,23 @@ def tensor_loader(
 
 
 def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
-    """The dtype, key, location and number of elements in a persistent id. Raises ArchiveError unless it is one."""
-    if type(persistent_id) is not tuple or len(persistent_id) < length or persistent_id[0] != "storage":
-        raise ArchiveError("a persistent id must be the tuple ('storage', class, key, location, number of elements)")
+    """The dtype, key, location and number of elements in a persistent id. Raises ArchiveError
+    unless it is one.
+    """
+    if (
+        type(persistent_id) is not tuple
+        or len(persistent_id) < length
+        or persistent_id[0] != "storage"
+    ):
+        raise ArchiveError(
+            "a persistent id must be the tuple ('storage', class, key, location, number of "
+            "elements)"
+        )
     kind, key, location, numel = persistent_id[1:5]
     if not isinstance(kind, StorageClass):
-        raise ArchiveError("the persistent id of a storage names something that is no class of storages")
+        raise ArchiveError(
+            "the persistent id of a storage names something that is no class of storages"
+        )
     if (
         type(key) is not str
         or len(key) > 255
@@ -112,20 +142,28 @@ def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
         or type(numel) is not int
         or not 0 <= numel < 1 << 60
     ):
-        raise ArchiveError("the persistent id of a storage has an impossible key, location or number of elements")
+        raise ArchiveError(
+            "the persistent id of a storage has an impossible key, location or number of elements"
+        )
     return kind.known_dtype(), key, location, numel
 
 
 def is_swapped(reader: ArchiveReader) -> bool:
-    """Whether the numbers in the archive are in the other byte order than this computer's. The record `byteorder` says."""
+    """Whether the numbers in the archive are in the other byte order than this computer's. The
+    record `byteorder` says.
+    """
     order = reader.text("byteorder") if reader.has("byteorder") else "little"
     if order not in ("little", "big"):
-        raise ArchiveError(f"Unknown endianness type: {order[:20]!r}", archive=reader.name, record="byteorder")
+        raise ArchiveError(
+            f"Unknown endianness type: {order[:20]!r}", archive=reader.name, record="byteorder"
+        )
     return order != sys.byteorder
 
 
 def byteswapped(storage: Storage, kind: dtype) -> Storage:
-    """A storage of our own with the bytes of each number turned around (of each half of a complex number)."""
+    """A storage of our own with the bytes of each number turned around (of each half of a complex
+    number).
+    """
     fresh = Storage.allocate(storage.nbytes(), storage.device)
     size = kind.itemsize // 2 if kind.is_complex else kind.itemsize
     whole = storage.nbytes() // size * size
@@ -137,7 +175,9 @@ def byteswapped(storage: Storage, kind: dtype) -> Storage:
 
 
 def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Storage]:
-    """What brings a storage to where it belongs: to where the file says, or to where `map_location` says instead."""
+    """What brings a storage to where it belongs: to where the file says, or to where `map_location`
+    says instead.
+    """
     if callable(map_location):
 
         def ask(storage: Storage, location: str) -> Storage:
@@ -158,7 +198,8 @@ def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Stor
 
 
 def moved(storage: Storage, location: Any) -> Storage:
-    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices that are not here.
+    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices
+    that are not here.
 
     A simulated GPU is here, although `cuda.is_available()` is False for it.
     """
@@ -170,7 +211,8 @@ def moved(storage: Storage, location: Any) -> Storage:
     if re.match("cuda(:|[0-9]+|$)", location):
         return storage.cuda(cuda_device(location))
     raise ArchiveError(
-        f"don't know how to restore data location of internals.storage.UntypedStorage (tagged with {location[:100]})"
+        "don't know how to restore data location of internals.storage.UntypedStorage (tagged with "
+        f"{location[:100]})"
     )
 
 
@@ -183,12 +225,14 @@ def cuda_device(location: str) -> device:
     count = hooks("cuda").device_count()
     if not count:
         raise ArchiveError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
-            "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU."
         )
     if (where.index or 0) >= count:
         raise ArchiveError(
-            f"Attempting to deserialize object on CUDA device {where.index} but torch.cuda.device_count() is {count}. Please use "
-            "torch.load with map_location to map your storages to an existing device."
+            f"Attempting to deserialize object on CUDA device {where.index} but "
+            f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to map "
+            "your storages to an existing device."
         )
     return where

@@ -1,18 +1,20 @@
-"""The machine that a pickle is a program for, with everything dangerous left out (`torch/_weights_only_unpickler.py`,
-`torch/csrc/jit/serialization/unpickler.cpp`).
+"""The machine that a pickle is a program for, with everything dangerous left out
+(`torch/_weights_only_unpickler.py`, `torch/csrc/jit/serialization/unpickler.cpp`).
 
-Python's `pickle.load` gives the file a machine that can import any module and call anything with any arguments: opening a file is
-running it. This machine has the same stack and memo, and two instructions that are different. GLOBAL, "the class of this name",
-asks `find_global`, which knows a list and imports nothing; REDUCE, "call it", calls only what came from there. The rest can
-only put numbers, strings and containers together.
+Python's `pickle.load` gives the file a machine that can import any module and call anything with
+any arguments: opening a file is running it. This machine has the same stack and memo, and two
+instructions that are different. GLOBAL, "the class of this name", asks `find_global`, which knows a
+list and imports nothing; REDUCE, "call it", calls only what came from there. The rest can only put
+numbers, strings and containers together.
 
-Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to build a list that holds itself,
-or three hundred bytes that stand for 2**100 objects. So nothing here recurses, copies shared structure, or believes a length;
-and the number of objects is in proportion to the length of the pickle. Every complaint is an `ArchiveError` that says at which
+Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to
+build a list that holds itself, or three hundred bytes that stand for 2**100 objects. So nothing
+here recurses, copies shared structure, or believes a length; and the number of objects is in
+proportion to the length of the pickle. Every complaint is an `ArchiveError` that says at which
 byte.
 
-How the real one differs: PyTorch has two such machines. The one in C++ does not look at what it is given: a pickle that is not of
-its own making can crash it.
+How the real one differs: PyTorch has two such machines. The one in C++ does not look at what it is
+given: a pickle that is not of its own making can crash it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ CONTAINER = 64  # bytes
 
 
 class Constructor:
-    """What a global stands for. Calling it is REDUCE, `new` is NEWOBJ, `set_state` is BUILD; none of them unless overridden."""
+    """What a global stands for. Calling it is REDUCE, `new` is NEWOBJ, `set_state` is BUILD; none
+    of them unless overridden.
+    """
 
     name = "a global"
     hashes = False  # whether the items of its arguments become keys
@@ -53,12 +57,18 @@ class Constructor:
 
 
 def unpickle(
-    data: bytes, *, find_global: FindGlobal, persistent_load: Callable[[Any], Any], archive: str = "", record: str = ""
+    data: bytes,
+    *,
+    find_global: FindGlobal,
+    persistent_load: Callable[[Any], Any],
+    archive: str = "",
+    record: str = "",
 ) -> Any:
     """The object that the pickle `data` builds. Bytes behind its end are not looked at.
 
-    `find_global(module, name)` gives the `Constructor` (or the value, a dtype for example) of that name or raises ArchiveError;
-    `persistent_load(id)` gives what a persistent id stands for. Raises ArchiveError for anything that is wrong.
+    `find_global(module, name)` gives the `Constructor` (or the value, a dtype for example) of that
+    name or raises ArchiveError; `persistent_load(id)` gives what a persistent id stands for. Raises
+    ArchiveError for anything that is wrong.
     """
     return Machine(data, find_global, persistent_load, archive, record).run()
 
@@ -81,7 +91,8 @@ class Machine:
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []  # the stacks under the marks
         self.memo: dict[int, Any] = {}
-        self.makers: dict[int, tuple[Any, Constructor]] = {}  # by the id of an object: it, and what made it
+        # by the id of an object: it, and what made it
+        self.makers: dict[int, tuple[Any, Constructor]] = {}
         self.is_outside = False  # in `persistent_load`, whose errors are not ours
         self.check_key = KeyCheck()
         length = len(data) - start
@@ -94,7 +105,9 @@ class Machine:
         try:
             if data[self.at : self.at + 1] != b"\x80":
                 found = data[self.at] if self.at < len(data) else "the end of the data"
-                raise ArchiveError(f"Expected PROTO opcode at the start of pickle archive, found {found}")
+                raise ArchiveError(
+                    f"Expected PROTO opcode at the start of pickle archive, found {found}"
+                )
             while True:
                 self.here = self.at
                 code = data[self.at]
@@ -103,7 +116,10 @@ class Machine:
                     break
                 operations[code](self)
             if len(self.stack) != 1 or self.below:
-                raise ArchiveError(f"STOP with {len(self.stack)} objects on the stack and {len(self.below)} open marks")
+                raise ArchiveError(
+                    f"STOP with {len(self.stack)} objects on the stack and {len(self.below)} open "
+                    "marks"
+                )
             return self.stack[0]
         except ArchiveError as error:
             if error.archive or error.record or self.is_outside:
@@ -168,7 +184,9 @@ class Machine:
         items = self.above_mark()
         target = self.top(*DICTS)
         if len(items) % 2:
-            raise ArchiveError("a dict is to be filled with keys and values, but the number of objects is odd")
+            raise ArchiveError(
+                "a dict is to be filled with keys and values, but the number of objects is odd"
+            )
         for i in range(0, len(items), 2):
             self.enter(target, items[i], items[i + 1])
 
@@ -216,7 +234,8 @@ class Machine:
 
     def unknown(self) -> None:
         raise ArchiveError(
-            f"{self._opcode()} is no instruction that a file may contain: save it with pickle protocol 2"
+            f"{self._opcode()} is no instruction that a file may contain: save it with pickle "
+            "protocol 2"
         )
 
     # Helpers
@@ -226,7 +245,9 @@ class Machine:
         end = self.at + n
         if end > len(self.data):
             there = len(self.data) - self.at
-            raise ArchiveError(f"{self._opcode()} is followed by {n} bytes, but only {there} are there")
+            raise ArchiveError(
+                f"{self._opcode()} is followed by {n} bytes, but only {there} are there"
+            )
         self.at = end
         return self.data[end - n : end]
 
@@ -255,7 +276,9 @@ class Machine:
         target = self.stack[-1]
         if type(target) not in types:
             found = type(target).__name__
-            raise ArchiveError(f"{self._opcode()} puts items into a {types[0].__name__}, but found a {found}")
+            raise ArchiveError(
+                f"{self._opcode()} puts items into a {types[0].__name__}, but found a {found}"
+            )
         return target
 
     def enter(self, target: Any, key: Any, value: Any) -> None:
@@ -266,13 +289,19 @@ class Machine:
         try:
             self.stack.append(self.memo[index])
         except KeyError:
-            raise ArchiveError(f"{self._opcode()} fetches number {index} of the memo, which was never stored") from None
+            raise ArchiveError(
+                f"{self._opcode()} fetches number {index} of the memo, which was never stored"
+            ) from None
 
     def construct(self, cls: Any, args: Any, make: Callable[[], Any]) -> Any:
         if not isinstance(cls, Constructor):
-            raise ArchiveError(f"{self._opcode()} calls a {type(cls).__name__}, which is no constructor")
+            raise ArchiveError(
+                f"{self._opcode()} calls a {type(cls).__name__}, which is no constructor"
+            )
         if type(args) is not tuple:
-            raise ArchiveError(f"{self._opcode()} with arguments that are no tuple but a {type(args).__name__}")
+            raise ArchiveError(
+                f"{self._opcode()} with arguments that are no tuple but a {type(args).__name__}"
+            )
         self.count(cls.nbytes)
         self.pay(*args)
         if cls.hashes:
@@ -285,29 +314,45 @@ class Machine:
         return made
 
     def count(self, nbytes: int = CONTAINER) -> None:
-        """One more object. A hostile pickle needs one byte for an empty list, which takes 64; an honest one has more to say."""
+        """One more object. A hostile pickle needs one byte for an empty list, which takes 64; an
+        honest one has more to say.
+        """
         self.memory_left -= nbytes
         if self.memory_left < 0:
             raise ArchiveError("more objects than a pickle of this length can be made of")
 
     def pay(self, *args: Any) -> None:
-        """A constructor may copy its arguments; a file may give it the same long one again and again."""
+        """A constructor may copy its arguments; a file may give it the same long one again and
+        again.
+        """
         for arg in args:
             if type(arg) in SIZED:
                 self.arguments_left -= len(arg)
         if self.arguments_left < 0:
-            raise ArchiveError("the arguments of the constructors are longer than the pickle that they are in")
+            raise ArchiveError(
+                "the arguments of the constructors are longer than the pickle that they are in"
+            )
 
     def _opcode(self) -> str:
         code = self.data[self.here] if self.here < len(self.data) else 0x2E
         return f"opcode {OPCODE_NAMES.get(code, f'0x{code:02x}')}"
 
     def _located(self, message: str) -> ArchiveError:
-        return ArchiveError(f"at byte {self.here}: {message}", archive=self.archive, record=self.record)
+        return ArchiveError(
+            f"at byte {self.here}: {message}", archive=self.archive, record=self.record
+        )
 
 
 DICTS = (dict, OrderedDict, Counter)
-FAILURES = (TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError, RuntimeError)
+FAILURES = (
+    TypeError,
+    ValueError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+)
 SIZED = frozenset((str, bytes, bytearray, tuple, list, dict, set, OrderedDict, Counter))
 
 # Every instruction that may occur, by the name that Python's `pickle` has for its byte.
@@ -319,11 +364,16 @@ TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "BININT1": (0x4B, lambda m: m.stack.append(m.take(1)[0])),
     "BININT2": (0x4D, lambda m: m.stack.append(int.from_bytes(m.take(2), "little"))),
     "BININT": (0x4A, lambda m: m.stack.append(int.from_bytes(m.take(4), "little", signed=True))),
-    "LONG1": (0x8A, lambda m: m.stack.append(int.from_bytes(m.take(m.take(1)[0]), "little", signed=True))),
+    "LONG1": (
+        0x8A,
+        lambda m: m.stack.append(int.from_bytes(m.take(m.take(1)[0]), "little", signed=True)),
+    ),
     "BINFLOAT": (0x47, lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0])),
     "BINUNICODE": (
         0x58,
-        lambda m: m.stack.append(str(m.take(int.from_bytes(m.take(4), "little")), "utf-8", "surrogatepass")),
+        lambda m: m.stack.append(
+            str(m.take(int.from_bytes(m.take(4), "little")), "utf-8", "surrogatepass")
+        ),
     ),
     "SHORT_BINSTRING": (0x55, lambda m: m.stack.append(str(m.take(m.take(1)[0]), "utf-8"))),
     "MARK": (0x28, Machine.mark),

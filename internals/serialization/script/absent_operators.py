@@ -1,8 +1,9 @@
 """Operators that archives name without calling them: those of nested tensors.
 
-PyTorch's own functions are scripted whole, so an archive with a transformer in it has the code for nested tensors, chosen by an
-`if` when it runs. These do not exist here. To compile such code only their operators' schemas are needed; a call of one says that
-it is missing when, and only when, it is reached.
+PyTorch's own functions are scripted whole, so an archive with a transformer in it has the code for
+nested tensors, chosen by an `if` when it runs. These do not exist here. To compile such code only
+their operators' schemas are needed; a call of one says that it is missing when, and only when, it
+is reached.
 
 How the real one differs: PyTorch has them.
 """

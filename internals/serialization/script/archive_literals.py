@@ -1,12 +1,14 @@
-"""Values that are written in the code of an archive outside of functions: defaults of arguments, constants of classes, strings.
+"""Values that are written in the code of an archive outside of functions: defaults of arguments,
+constants of classes, strings.
 
     def forward(self, x: Tensor, eps: float=1.0000000000000001e-05, mode: Optional[str]=None): ...
     in_features : Final[int] = 3
 
 They are read from Python's `ast`, never evaluated.
 
-Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal digits, `"h\\303\\251"`; Python
-reads that as one character for each byte, so they are put together again here.
+Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal
+digits, `"h\\303\\251"`; Python reads that as one character for each byte, so they are put together
+again here.
 
 How the real one differs: it compiles a function that returns the values, and runs it.
 """
@@ -25,16 +27,25 @@ def defaults_of(args: ast.arguments, namespace: Namespace) -> dict[str, Any]:
     """The default values of a signature, by argument. Raises ValueError for what is no literal."""
     positional = [*args.posonlyargs, *args.args]
     pairs = [*zip(positional[len(positional) - len(args.defaults) :], args.defaults)]
-    pairs += [(arg, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults) if default is not None]
+    pairs += [
+        (arg, default)
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults)
+        if default is not None
+    ]
     return {arg.arg: literal(default, namespace) for arg, default in pairs}
 
 
 def literal(node: ast.expr, namespace: Namespace) -> Any:
-    """The value of a literal: numbers, strings, None, lists, tuples and dicts of them, devices, `CONSTANTS.c0`.
+    """The value of a literal: numbers, strings, None, lists, tuples and dicts of them, devices,
+    `CONSTANTS.c0`.
 
     Raises ValueError for anything else.
     """
-    if isinstance(node, ast.Constant) and node.value is not Ellipsis and not isinstance(node.value, bytes):
+    if (
+        isinstance(node, ast.Constant)
+        and node.value is not Ellipsis
+        and not isinstance(node.value, bytes)
+    ):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = literal(node.operand, namespace)
@@ -54,10 +65,18 @@ def literal(node: ast.expr, namespace: Namespace) -> Any:
         return NUMBERS[node.id]
     if isinstance(node, ast.Call):
         return _called(node, namespace)
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "CONSTANTS":
+    if (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "CONSTANTS"
+    ):
         table = namespace.names["CONSTANTS"]
         number = node.attr[1:]
-        if isinstance(table, ConstantTable) and number.isdecimal() and int(number) < len(table.constants):
+        if (
+            isinstance(table, ConstantTable)
+            and number.isdecimal()
+            and int(number) < len(table.constants)
+        ):
             return table.constants[int(number)]
     raise ValueError(f"not a constant value: {ast.unparse(node)[:100]}")
 
@@ -86,9 +105,15 @@ def _called(node: ast.Call, namespace: Namespace) -> Any:
 
 
 def join_bytes_of_strings(module: ast.Module) -> None:
-    """Make the strings of a parsed module what they were before their UTF-8 was printed byte by byte."""
+    """Make the strings of a parsed module what they were before their UTF-8 was printed byte by
+    byte.
+    """
     for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not node.value.isascii():
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and not node.value.isascii()
+        ):
             try:
                 node.value = node.value.encode("latin-1").decode()
             except UnicodeError:  # it was printed as it is

@@ -1,17 +1,19 @@
 """What names mean in the code of an archive (`SourceImporterImpl::resolveValue` of
 `torch/csrc/jit/serialization/import_source.cpp`).
 
-The code looks like Python, but no name in it leads to Python. There are the builtins that every scripted function knows, and
+The code looks like Python, but no name in it leads to Python. There are the builtins that every
+scripted function knows, and
 
-    torch.add(x, y)            an operator, `aten::add`: `torch` is a namespace of operators, not a module
+    torch.add(x, y)            an operator, `aten::add`: `torch` is a namespace of operators, not a
+                               module
     ops.prim.device(x)         an operator of another namespace
     CONSTANTS.c0               a tensor or string that the archive keeps beside the code
     __torch__.models.f(x, )    what is defined in the archive: functions, classes, named tuples
     inf nan infj nanj          numbers that have no literal
     annotate(List[int], [])    and `unchecked_cast`, `uninitialized`, `fork`: forms of the compiler
 
-A `Namespace` is the compiler's resolver for such code. It also says what the operators meant in the version that the archive was
-written for (`upgraders.py`).
+A `Namespace` is the compiler's resolver for such code. It also says what the operators meant in the
+version that the archive was written for (`upgraders.py`).
 
 How the real one differs: `torch.autograd` and `awaitable` are known, too.
 """
@@ -27,22 +29,34 @@ from internals.core.tensor_impl import TensorImpl
 from internals.jit.frontend.compiler import Compiler
 from internals.jit.frontend.error_report import error
 from internals.jit.frontend.python_values import FunctionValue
-from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, SpecialForm, SugaredValue
+from internals.jit.frontend.sugared_values import (
+    BuiltinFunction,
+    SimpleValue,
+    SpecialForm,
+    SugaredValue,
+)
 from internals.jit.ir import ClassType, SourceRange, Type, unshaped
 
 from .absent_operators import make_known
 from .private_operators import is_written, refusal
 
 FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork")
-NUMBERS = {"inf": float("inf"), "nan": float("nan"), "infj": complex(0, float("inf")), "nanj": complex(0, float("nan"))}
+NUMBERS = {
+    "inf": float("inf"),
+    "nan": float("nan"),
+    "infj": complex(0, float("inf")),
+    "nanj": complex(0, float("nan")),
+}
 CURRENT_VERSION = 10
 
 
 class Namespace:
-    """The names that code of an archive sees. `constants` is its table, `version` that of its operators.
+    """The names that code of an archive sees. `constants` is its table, `version` that of its
+    operators.
 
-    `find_value` gives what a name of the archive's own means, by its qualified name, or None; `find_type` the same for types.
-    They may read on in the archive, so one thread at a time compiles with its names, and holds `lock`.
+    `find_value` gives what a name of the archive's own means, by its qualified name, or None;
+    `find_type` the same for types. They may read on in the archive, so one thread at a time
+    compiles with its names, and holds `lock`.
     """
 
     allows_mutable_defaults = True  # they are copied for each call
@@ -72,7 +86,9 @@ class Namespace:
         return self.names[name]
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
-        """The overloads of an operator that have changed since this version, and functions that do what they did then."""
+        """The overloads of an operator that have changed since this version, and functions that do
+        what they did then.
+        """
         if self.version >= CURRENT_VERSION:
             return {}
         from .upgraders import upgrades
@@ -80,7 +96,9 @@ class Namespace:
         return upgrades(symbol, self.version)
 
     def check_operator(self, symbol: str, where: SourceRange | None) -> None:
-        """Raises RuntimeError, which shows the place, for a private operator that no exporter writes."""
+        """Raises RuntimeError, which shows the place, for a private operator that no exporter
+        writes.
+        """
         if not is_written(symbol):
             raise error(where, refusal(symbol))
 
@@ -118,17 +136,22 @@ class ConstantTable(SugaredValue):
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         number = name[1:]
-        if not (name.startswith("c") and number.isascii() and number.isdigit() and len(number) < 10):
+        if not (
+            name.startswith("c") and number.isascii() and number.isdigit() and len(number) < 10
+        ):
             raise error(where, f"invalid constant specifier: {name}")
         if int(number) >= len(self.constants):
             size = f"(constant table has {len(self.constants)} entries)"
             raise error(where, f"constant index {int(number)} is out of bounds {size}")
         value = c.constant(_as_number(self.constants[int(number)]), where)
-        return SimpleValue(value.setType(unshaped(value.type())))  # the code was compiled for any tensor
+        # the code was compiled for any tensor
+        return SimpleValue(value.setType(unshaped(value.type())))
 
 
 class ClassValue(SugaredValue):
-    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object; its `__init__` is called after that."""
+    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object; its
+    `__init__` is called after that.
+    """
 
     def __init__(self, type: ClassType) -> None:
         self.type = type
@@ -158,7 +181,9 @@ class NumberValue(SugaredValue):
 
 
 class ArchiveNamespace(SugaredValue):
-    """`__torch__.models`: what is defined under this name, or a longer name (`ClassNamespaceValue`)."""
+    """`__torch__.models`: what is defined under this name, or a longer name
+    (`ClassNamespaceValue`).
+    """
 
     kind_name = "Class Namespace"
 
@@ -171,8 +196,14 @@ class ArchiveNamespace(SugaredValue):
 
 
 def _as_number(constant: Any) -> Any:
-    """In a trace `x + 1.5` adds a tensor without dimensions, which is to take part in promotion as the number it was."""
-    if not isinstance(constant, TensorImpl) or constant.shape or constant.dtype not in (int64, float64, complex128):
+    """In a trace `x + 1.5` adds a tensor without dimensions, which is to take part in promotion as
+    the number it was.
+    """
+    if (
+        not isinstance(constant, TensorImpl)
+        or constant.shape
+        or constant.dtype not in (int64, float64, complex128)
+    ):
         return constant
     number: Any = constant.detach()  # type: ignore[attr-defined]
     number._is_wrapped_number = True

@@ -1,4 +1,5 @@
-"""The body of a class in the code of an archive (`SourceImporterImpl::importClass` of `import_source.cpp`).
+"""The body of a class in the code of an archive (`SourceImporterImpl::importClass` of
+`import_source.cpp`).
 
     class Net(Module):
       __parameters__ = ["weight", ]
@@ -9,9 +10,11 @@
       __annotations__["0"] = __torch__.Layer
       def forward(self: __torch__.Net, x: Tensor) -> Tensor: ...
 
-Attributes whose names are no names in Python, as those of a Sequential, are entries of `__annotations__`.
+Attributes whose names are no names in Python, as those of a Sequential, are entries of
+`__annotations__`.
 
-How the real one differs: a few quantized modules of old archives get attributes that they were saved without.
+How the real one differs: a few quantized modules of old archives get attributes that they were
+saved without.
 """
 
 from __future__ import annotations
@@ -26,11 +29,18 @@ from internals.jit.ir import ClassType, Type
 from .archive_literals import is_name, literal
 from .archive_names import Namespace
 
-LISTS = ("__parameters__", "__buffers__", "__attributes__", "__forward_hooks__", "__forward_pre_hooks__")
+LISTS = (
+    "__parameters__",
+    "__buffers__",
+    "__attributes__",
+    "__forward_hooks__",
+    "__forward_pre_hooks__",
+)
 # What a module keeps in its own dict beside its attributes.
 RESERVED = frozenset(
-    "_parameters _buffers _modules _methods _jit_type _concrete_type _non_persistent_buffers_set _forward_hooks "
-    "_forward_pre_hooks _backward_hooks _backward_pre_hooks _state_dict_hooks _state_dict_pre_hooks "
+    "_parameters _buffers _modules _methods _jit_type _concrete_type "
+    "_non_persistent_buffers_set _forward_hooks _forward_pre_hooks _backward_hooks "
+    "_backward_pre_hooks _state_dict_hooks _state_dict_pre_hooks "
     "_load_state_dict_pre_hooks _load_state_dict_post_hooks original_name".split()
 )
 
@@ -50,7 +60,9 @@ class ClassBody:
         return self.lists.get("__forward_pre_hooks__", []), self.lists.get("__forward_hooks__", [])
 
 
-def import_class_body(definition: ast.ClassDef, namespace: Namespace, type_of: Callable[[ast.expr], Type]) -> ClassBody:
+def import_class_body(
+    definition: ast.ClassDef, namespace: Namespace, type_of: Callable[[ast.expr], Type]
+) -> ClassBody:
     """Read a class. Raises ValueError, naming the line, for what does not belong there."""
     body = ClassBody()
     for statement in definition.body:
@@ -65,13 +77,18 @@ def import_class_body(definition: ast.ClassDef, namespace: Namespace, type_of: C
     for name in (*(a[0] for a in body.attributes), *body.constants):
         if name in RESERVED or (name.startswith("__") and name.endswith("__")):
             raise ValueError(
-                f"an attribute of the class '{definition.name}' is called '{name}': that is a name of Python's"
+                f"an attribute of the class '{definition.name}' is called '{name}': that is a name "
+                "of Python's"
             )
     return body
 
 
 def _annotated(
-    body: ClassBody, name: str, statement: ast.AnnAssign, namespace: Namespace, type_of: Callable[[ast.expr], Type]
+    body: ClassBody,
+    name: str,
+    statement: ast.AnnAssign,
+    namespace: Namespace,
+    type_of: Callable[[ast.expr], Type],
 ) -> None:
     """`name : Type`, or `name : Final[Type] = value`."""
     if statement.value is not None:
@@ -81,9 +98,15 @@ def _annotated(
 
 
 def _assigned(
-    body: ClassBody, target: ast.expr, value: ast.expr, namespace: Namespace, type_of: Callable[[ast.expr], Type]
+    body: ClassBody,
+    target: ast.expr,
+    value: ast.expr,
+    namespace: Namespace,
+    type_of: Callable[[ast.expr], Type],
 ) -> None:
-    """`__parameters__ = ["weight", ]`, `__annotations__["0"] = Type`, or `name = Type`, as older archives have it."""
+    """`__parameters__ = ["weight", ]`, `__annotations__["0"] = Type`, or `name = Type`, as older
+    archives have it.
+    """
     if isinstance(target, ast.Subscript) and is_name(target.value, "__annotations__"):
         key = literal(target.slice, namespace)
         if not isinstance(key, str):

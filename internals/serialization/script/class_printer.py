@@ -1,23 +1,24 @@
-"""The code of an archive: every class with everything it needs, in files named as Python modules (`python_print.cpp`,
-`export_module.cpp`).
+"""The code of an archive: every class with everything it needs, in files named as Python modules
+(`python_print.cpp`, `export_module.cpp`).
 
-    class Net(Module):                                          code/__torch__.py
+    class Net(Module):                                code/__torch__.py
       __parameters__ = ["w", ]
       __buffers__ = []
       w : Tensor
-      fc : __torch__.torch.nn.modules.linear.Linear             ──► code/__torch__/torch/nn/modules/linear.py
+      fc : __torch__.torch.nn.modules.linear.Linear   ──► code/__torch__/torch/nn/modules/linear.py
       n : Final[int] = 3
       def forward(self: __torch__.Net,
         x: Tensor) -> Tensor:
         ...
-        return __torch__.helper(x, )                            ──► a `def helper` in code/__torch__.py
+        return __torch__.helper(x, )                  ──► a `def helper` in code/__torch__.py
 
-What is printed mentions types and functions, which are printed next, and so on until nothing new turns up. All files share one
-table of constants. While it prints, the printer also finds the version number that the archive needs (`op_versions.py`), and
-refuses what means nothing without Python.
+What is printed mentions types and functions, which are printed next, and so on until nothing new
+turns up. All files share one table of constants. While it prints, the printer also finds the
+version number that the archive needs (`op_versions.py`), and refuses what means nothing without
+Python.
 
-How the real one differs: interfaces and enums can be printed as well, and beside each file lies a table (`.debug_pkl`) that
-says from which line of the user's source every piece of it came.
+How the real one differs: interfaces and enums can be printed as well, and beside each file lies a
+table (`.debug_pkl`) that says from which line of the user's source every piece of it came.
 """
 
 from __future__ import annotations
@@ -33,14 +34,20 @@ from .op_versions import LOWEST, version_of
 from .type_names import TypeNames
 
 PYTHON_CALL = (
-    "Could not export Python function call '{}'. Remove calls to Python functions before export. Did you forget to add @script "
-    "or @script_method annotation? If this is a nn.ModuleList, add it to __constants__"
+    "Could not export Python function call '{}'. Remove calls to Python functions before export. "
+    "Did you forget to add @script or @script_method annotation? If this is a nn.ModuleList, add "
+    "it to __constants__"
 )
-ONE_VALUE = "Exportable methods must have a single return value. Normal use of ScriptMethods should enforce this"
+ONE_VALUE = (
+    "Exportable methods must have a single return value. Normal use of ScriptMethods should "
+    "enforce this"
+)
 
 
 class ArchiveCode:
-    """All code of one archive. `add` what is to be in it; `files()` is the text; `constants` goes into constants.pkl."""
+    """All code of one archive. `add` what is to be in it; `files()` is the text; `constants` goes
+    into constants.pkl.
+    """
 
     def __init__(self, names: TypeNames | None = None) -> None:
         self.names = names or TypeNames()
@@ -69,14 +76,18 @@ class ArchiveCode:
         """What has a name in this type, and in its parts, has to be printed."""
         if isinstance(type, TensorType) or type in self.needed:
             return
-        if isinstance(type, (ClassType, FunctionType)) or (isinstance(type, TupleType) and type.qualified_name):
+        if isinstance(type, (ClassType, FunctionType)) or (
+            isinstance(type, TupleType) and type.qualified_name
+        ):
             self.needed[type] = None
         for part in type.containedTypes():
             self.need(part)
 
     def files(self) -> dict[str, str]:
         """Record name → text, in the order in which the files came up."""
-        return {f"code/{prefix.replace('.', '/')}.py": p.text() for prefix, p in self.printers.items()}
+        return {
+            f"code/{prefix.replace('.', '/')}.py": p.text() for prefix, p in self.printers.items()
+        }
 
 
 class ClassPrinter(PythonPrinter):
@@ -132,9 +143,12 @@ class ClassPrinter(PythonPrinter):
                 self.line("__annotations__ = []")
             self.line(f'__annotations__["{name}"] = {self.spell(attribute.type)}')
         for name, value in type.constants.items():
-            self.line(f"{name} : Final[{self.spell(type_of(value))}] = {self.expressions.literal(value)}")
+            self.line(
+                f"{name} : Final[{self.spell(type_of(value))}] = {self.expressions.literal(value)}"
+            )
         methods = dict(type.methods)
-        for hook in (*type.forward_hooks, *type.forward_pre_hooks):  # those of loaded classes are methods already
+        for hook in (*type.forward_hooks, *type.forward_pre_hooks):
+            # those of loaded classes are methods already
             methods.setdefault(hook.name, hook)
         for name, method in methods.items():
             self.function(name, method.graph, method.schema)
@@ -142,8 +156,13 @@ class ClassPrinter(PythonPrinter):
 
     def members(self, type: ClassType) -> None:
         """Which attributes of a module are parameters, which buffers; the names of the hooks."""
-        self.line(f"__parameters__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'parameter')}]")
-        self.line(f"__buffers__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'buffer')}]")
+        self.line(
+            "__parameters__ = "
+            f"[{_names(n for n, a in type.attributes.items() if a.kind == 'parameter')}]"
+        )
+        self.line(
+            f"__buffers__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'buffer')}]"
+        )
         for kind in ("forward_pre_hooks", "forward_hooks"):
             if hooks := getattr(type, kind):
                 self.line(f"__{kind}__ = [{_names(hook.name for hook in hooks)}]")

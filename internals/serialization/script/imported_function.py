@@ -1,11 +1,12 @@
 """Functions that are compiled from the code of an archive, when they are first looked at.
 
-Loading a network must not take as long as compiling it, and of a big archive often only a part is run. So what is read when an
-archive is loaded is the signature of each function, which is all that compiling a call of it needs; the body is compiled when the
-`graph` is first asked for. `compile_in_archive` does that, with the same compiler that `jit.script` has.
+Loading a network must not take as long as compiling it, and of a big archive often only a part is
+run. So what is read when an archive is loaded is the signature of each function, which is all that
+compiling a call of it needs; the body is compiled when the `graph` is first asked for.
+`compile_in_archive` does that, with the same compiler that `jit.script` has.
 
-What is wrong with a body is therefore told when the function is first run or shown. It is an `ArchiveError` that names the record
-and shows the line:
+What is wrong with a body is therefore told when the function is first run or shown. It is an
+`ArchiveError` that names the record and shows the line:
 
     archive: record 'code/__torch__.py':
     undefined value zz:
@@ -41,7 +42,9 @@ from .archive_names import Namespace
 
 
 class ImportedFunction(ScriptFunction):
-    """A function or method of an archive. `schema` is known, `graph` is compiled when it is asked for."""
+    """A function or method of an archive. `schema` is known, `graph` is compiled when it is asked
+    for.
+    """
 
     def __init__(
         self,
@@ -51,12 +54,19 @@ class ImportedFunction(ScriptFunction):
         self_type: ClassType | None = None,
         archive: str = "",
     ) -> None:
-        self.definition, self.namespace, self.self_type, self.archive = definition, namespace, self_type, archive
+        self.definition, self.namespace, self.self_type, self.archive = (
+            definition,
+            namespace,
+            self_type,
+            archive,
+        )
         self._graph: Graph | None = None
         self._calls_are_checked = False
         with self._refusing():
             schema = signature_in_archive(definition, namespace, self_type)
-        self._set_up(definition.definition.name, schema, qualified_name, None, self_type is not None)
+        self._set_up(
+            definition.definition.name, schema, qualified_name, None, self_type is not None
+        )
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
@@ -72,7 +82,9 @@ class ImportedFunction(ScriptFunction):
 
     @property
     def executor(self) -> Any:
-        """What runs it. Raises ArchiveError if a function that it calls cannot be compiled, or calls itself."""
+        """What runs it. Raises ArchiveError if a function that it calls cannot be compiled, or
+        calls itself.
+        """
         if self._executor is None:
             self.check_calls()
         return super().executor
@@ -84,10 +96,14 @@ class ImportedFunction(ScriptFunction):
             return super().inlined_graph
 
     def check_calls(self) -> None:
-        """Compile everything that it calls. Raises ArchiveError for a function that calls itself, directly or through others."""
+        """Compile everything that it calls. Raises ArchiveError for a function that calls itself,
+        directly or through others.
+        """
         if self._calls_are_checked:
             return
-        path: list[tuple[ImportedFunction, Iterator[tuple[ImportedFunction, SourceRange]]]] = [(self, self.calls())]
+        path: list[tuple[ImportedFunction, Iterator[tuple[ImportedFunction, SourceRange]]]] = [
+            (self, self.calls())
+        ]
         active = {self}
         while path:
             function, calls = path[-1]
@@ -100,7 +116,9 @@ class ImportedFunction(ScriptFunction):
                 what = "method" if callee.is_method else "function"
                 with function._refusing():
                     raise error(
-                        where, f"{what} '{callee.name}' is called recursively. Recursive calls are not supported"
+                        where,
+                        f"{what} '{callee.name}' is called recursively. Recursive calls are not "
+                        "supported",
                     )
             elif not callee._calls_are_checked:
                 path.append((callee, callee.calls()))
@@ -108,7 +126,13 @@ class ImportedFunction(ScriptFunction):
 
     def calls(self) -> Iterator[tuple[ImportedFunction, SourceRange]]:
         """The functions of archives that the graph calls, and where."""
-        return iter([(f, where) for f, where in _calls_in(self.graph.block()) if isinstance(f, ImportedFunction)])
+        return iter(
+            [
+                (f, where)
+                for f, where in _calls_in(self.graph.block())
+                if isinstance(f, ImportedFunction)
+            ]
+        )
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -121,7 +145,8 @@ def compile_in_archive(
 ) -> tuple[Graph, FunctionSchema]:
     """The graph and schema of a function in an archive; of a method when `self_type` is given.
 
-    Raises what the compiler raises: RuntimeError that shows the place, NotSupportedError; RecursionError if it is too deep.
+    Raises what the compiler raises: RuntimeError that shows the place, NotSupportedError;
+    RecursionError if it is too deep.
     """
     tree = build_def(definition.context, definition.definition, None, definition.definition.name)
     defaults = defaults_of(definition.definition.args, namespace)
@@ -140,12 +165,16 @@ def signature_in_archive(
     tree = build_def(definition.context, head, None, whole.name)
     if tree.decl.return_type is None:
         raise error(tree.range, f"'{whole.name}' does not say what it returns")
-    return schema_of_def(Compiler(namespace, whole.name), tree, self_type, defaults_of(whole.args, namespace))
+    return schema_of_def(
+        Compiler(namespace, whole.name), tree, self_type, defaults_of(whole.args, namespace)
+    )
 
 
 @contextmanager
 def refusing(archive: str, record: str) -> Iterator[None]:
-    """Whatever goes wrong in here is wrong with the record: an ArchiveError, the text being that of the error."""
+    """Whatever goes wrong in here is wrong with the record: an ArchiveError, the text being that of
+    the error.
+    """
     try:
         yield
     except ArchiveError as problem:
@@ -168,7 +197,10 @@ def _calls_in(block: Block) -> Iterator[tuple[Any, SourceRange]]:
             yield called.function if isinstance(called, FunctionType) else None, node.sourceRange()
         elif node.kind() == "prim::CallMethod":
             owner = node.input(0).type()
-            yield owner.findMethod(node.s("name")) if isinstance(owner, ClassType) else None, node.sourceRange()
+            yield (
+                owner.findMethod(node.s("name")) if isinstance(owner, ClassType) else None,
+                node.sourceRange(),
+            )
         elif node.kind() == "prim::fork":
             yield from _calls_in(node.g("Subgraph").block())
         for inner in node.blocks():

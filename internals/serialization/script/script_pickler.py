@@ -1,15 +1,17 @@
-"""The values of a module's attributes, and of constants, as a pickle with types (`torch/csrc/jit/serialization/pickler.cpp`).
+"""The values of a module's attributes, and of constants, as a pickle with types
+(`torch/csrc/jit/serialization/pickler.cpp`).
 
-A TorchScript list knows the type of its elements even when it is empty, Python's does not. So lists and dicts are not pickled as
-they are: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5}, "Dict[str, float]")`. The types come from the class; where it
-says nothing, in a constant, from the value.
+A TorchScript list knows the type of its elements even when it is empty, Python's does not. So lists
+and dicts are not pickled as they are: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5},
+"Dict[str, float]")`. The types come from the class; where it says nothing, in a constant, from the
+value.
 
     __torch__.Net.__new__(), then its attributes, in the order of the class
       "w"    _rebuild_tensor_v2(storage "0", 0, (3, 3), (3, 1), True, OrderedDict())
       "sub"  __torch__.Sub.__new__(), ...
 
-Tensors, modules, strings, devices and storages are memoized: a tensor that two modules share is one tensor again when it is
-loaded. Lists and dicts are memoized only if they occur twice.
+Tensors, modules, strings, devices and storages are memoized: a tensor that two modules share is one
+tensor again when it is loaded. Lists and dicts are memoized only if they occur twice.
 
 How the real one differs: it memoizes what has more than one reference.
 """
@@ -69,7 +71,9 @@ LIST_BUILDERS: dict[type[Type], str] = {
 
 
 class ScriptPickler(Pickler):
-    """Writes one pickle. `classes` are the types of the modules and objects it has met, in their order."""
+    """Writes one pickle. `classes` are the types of the modules and objects it has met, in their
+    order.
+    """
 
     def __init__(self, storages: StorageTable, names: TypeNames) -> None:
         super().__init__(storages)
@@ -101,7 +105,9 @@ class ScriptPickler(Pickler):
         elif value is None or isinstance(value, (bool, int, float, complex)):
             self.writers[value.__class__](self, value)
         else:
-            raise TypeError(f"a {value.__class__.__name__} cannot be saved in an archive of TorchScript")
+            raise TypeError(
+                f"a {value.__class__.__name__} cannot be saved in an archive of TorchScript"
+            )
 
     def once(self, key: Any, save: Callable[[], None]) -> None:
         """Write something and memoize it; the second time fetch it from the memo."""
@@ -117,7 +123,9 @@ class ScriptPickler(Pickler):
         if isinstance(value, tuple):
             self.save_tuple_of(value, type)
             return
-        save: Callable[[Any, Any], None] = self.save_list_of if isinstance(value, list) else self.save_dict_of
+        save: Callable[[Any, Any], None] = (
+            self.save_list_of if isinstance(value, list) else self.save_dict_of
+        )
         if id(value) in self.repeated:
             self.once(id(value), lambda: save(value, type))
         else:
@@ -162,7 +170,9 @@ class ScriptPickler(Pickler):
     # Values
 
     def save_object(self, obj: Any) -> None:
-        """A module or object by the name of its class, and its attributes, or what its `__getstate__` returns."""
+        """A module or object by the name of its class, and its attributes, or what its
+        `__getstate__` returns.
+        """
         type = obj._jit_type
         self.classes[type] = None
         self.kept.append(obj)
@@ -247,7 +257,9 @@ def _attributes(obj: Any) -> list[Any]:
 
 
 def _repeated_containers(value: Any) -> set[int]:
-    """The ids of the lists and dicts that occur more than once below `value`. Modules are looked into once."""
+    """The ids of the lists and dicts that occur more than once below `value`. Modules are looked
+    into once.
+    """
     seen: Counter[int] = Counter()
     todo: list[Any] = [value]
     while todo:

@@ -1,15 +1,20 @@
-"""`jit.load`: a compiled module out of an archive (`torch/csrc/jit/serialization/import.cpp`, `torch/jit/_serialization.py`).
+"""`jit.load`: a compiled module out of an archive (`torch/csrc/jit/serialization/import.cpp`,
+`torch/jit/_serialization.py`).
 
-    data.pkl            the module: a pickle that names classes and has the values of their attributes
+    data.pkl            the module: a pickle that names classes and has the values of their
+                        attributes
     code/               the classes, as source: `source_importer.py`
     data/0, data/1 ...  the bytes of the tensors
-    constants.pkl       a tuple of what the code calls `CONSTANTS.c0`, `CONSTANTS.c1`; their bytes in constants/0 ...
+    constants.pkl       a tuple of what the code calls `CONSTANTS.c0`, `CONSTANTS.c1`; their bytes
+                        in constants/0 ...
     version             the version of the operators that the code was written for
 
-What loading does is little: map the file, read the constants, run the pickle, and read a class whenever the pickle names
-one. No byte of a tensor is looked at, and nothing is compiled: that happens when a method is first called.
+What loading does is little: map the file, read the constants, run the pickle, and read a class
+whenever the pickle names one. No byte of a tensor is looked at, and nothing is compiled: that
+happens when a method is first called.
 
-How the real one differs: it compiles everything; and objects whose classes have a `__setstate__` get their state by running it.
+How the real one differs: it compiles everything; and objects whose classes have a `__setstate__`
+get their state by running it.
 """
 
 from __future__ import annotations
@@ -40,11 +45,13 @@ MIN_VERSION = 1
 def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None) -> Any:
     """The module that `jit.save` wrote to `f`, a path or a file object open for reading bytes.
 
-    `map_location` (a str or device) is where the tensors go. `extra_files` is filled: its keys are names of files that were saved
-    with the module, their contents become the values (bytes, empty for those that are not there).
+    `map_location` (a str or device) is where the tensors go. `extra_files` is filled: its keys are
+    names of files that were saved with the module, their contents become the values (bytes, empty
+    for those that are not there).
 
-    Returns a RecursiveScriptModule. Raises ValueError when there is no such file, or for a wrong `map_location`; ArchiveError,
-    naming the record, when the file is no such archive, or says what it may not.
+    Returns a RecursiveScriptModule. Raises ValueError when there is no such file, or for a wrong
+    `map_location`; ArchiveError, naming the record, when the file is no such archive, or says what
+    it may not.
     """
     location = checked_location(map_location)
     check_path(f)
@@ -55,15 +62,18 @@ def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | 
             return load_101(reader, location, extra_files)
         if reader.has("archive_format"):
             raise ArchiveError(
-                "an exported program (torch.export.save), not TorchScript: internals.export.load reads it, and "
-                "`python -m internals convert` makes TorchScript of it",
+                "an exported program (torch.export.save), not TorchScript: internals.export.load "
+                "reads it, and `python -m internals convert` makes TorchScript of it",
                 archive=reader.name,
             )
         version = version_of(reader)
-        if not reader.has("constants.pkl") and not any(name.startswith("code/") for name in reader.records):
+        if not reader.has("constants.pkl") and not any(
+            name.startswith("code/") for name in reader.records
+        ):
             raise ArchiveError(
-                "PytorchStreamReader failed locating file constants.pkl: file not found. The archive has no code: it was "
-                "written by torch.save, not by torch.jit.save; torch.load reads it",
+                "PytorchStreamReader failed locating file constants.pkl: file not found. The "
+                "archive has no code: it was written by torch.save, not by torch.jit.save; "
+                "torch.load reads it",
                 archive=reader.name,
             )
         module = ModuleReader(reader, version, location).read()
@@ -78,13 +88,16 @@ class ModuleReader:
         self.reader, self.location = reader, location
         constants = self.unpickle("constants", find_allowed)
         if not isinstance(constants, tuple):
-            raise ArchiveError("the constants are not in a tuple", archive=reader.name, record="constants.pkl")
+            raise ArchiveError(
+                "the constants are not in a tuple", archive=reader.name, record="constants.pkl"
+            )
         # Code is compiled later, when the file may be gone: its text is read now.
         code = TextBudget(reader, CODE)
         sources = {name: code.text(name) for name in reader.records if is_code(name)}
         self.importer = SourceImporter(sources.get, constants, version, reader.name)
         self.classes: dict[tuple[str, str], ObjectConstructor] = {}
-        self.built: dict[int, tuple[ObjectConstructor, dict[str, Any]]] = {}  # by the ids of objects: their attributes
+        # by the ids of objects: their attributes
+        self.built: dict[int, tuple[ObjectConstructor, dict[str, Any]]] = {}
         self.parameters: dict[int, tuple[Any, Parameter]] = {}
 
     def read(self) -> Any:
@@ -100,7 +113,9 @@ class ModuleReader:
             Sizes(self.reader.records["data.pkl"].size).check(module, "the module")
         if not isinstance(module, RecursiveScriptModule) or not complete:
             what = type(module).__name__
-            raise ArchiveError(f"not a module, but a {what}", archive=self.reader.name, record="data.pkl")
+            raise ArchiveError(
+                f"not a module, but a {what}", archive=self.reader.name, record="data.pkl"
+            )
         return module
 
     def unpickle(self, name: str, find_global: Any) -> Any:
@@ -108,7 +123,11 @@ class ModuleReader:
         load_storage = tensor_loader(self.reader, name, self.location)
         data = self.reader.read(record)
         return unpickle(
-            data, find_global=find_global, persistent_load=load_storage, archive=self.reader.name, record=record
+            data,
+            find_global=find_global,
+            persistent_load=load_storage,
+            archive=self.reader.name,
+            record=record,
         )
 
     def check_again(self) -> None:
@@ -119,7 +138,9 @@ class ModuleReader:
                     constructor.check(name, value)
 
     def find_global(self, module: str, name: str) -> Any:
-        """What a name in the pickle stands for: a class of the archive, or what every pickle may name."""
+        """What a name in the pickle stands for: a class of the archive, or what every pickle may
+        name.
+        """
         if module.partition(".")[0] in ("torch", "collections", "builtins", "_codecs"):
             return find_allowed(module, name)
         known = self.classes.get((module, name))
@@ -135,7 +156,9 @@ class ModuleReader:
         known = self.parameters.get(id(tensor))
         if known is None:
             requires_grad = tensor.requires_grad
-            made = Parameter(tensor.detach() if requires_grad else tensor, requires_grad=requires_grad)
+            made = Parameter(
+                tensor.detach() if requires_grad else tensor, requires_grad=requires_grad
+            )
             known = self.parameters[id(tensor)] = tensor, made
         return known[1]
 
@@ -147,8 +170,9 @@ class ObjectConstructor(Constructor):
         self.reader, self.type, self.name = reader, type, type.name()
         if type.findMethod("__setstate__") is not None:
             raise ArchiveError(
-                f"objects of '{self.name}' get their state from a method __setstate__; nothing in a file is run while it is "
-                "loaded. Save the module without __getstate__ and __setstate__"
+                f"objects of '{self.name}' get their state from a method __setstate__; nothing in "
+                "a file is run while it is loaded. Save the module without __getstate__ and "
+                "__setstate__"
             )
 
     def new(self, *args: Any) -> Any:
@@ -159,18 +183,25 @@ class ObjectConstructor(Constructor):
         return RecursiveScriptModule._without_values(self.type, self.name.rpartition(".")[2])
 
     def set_state(self, obj: Any, state: Any) -> None:
-        """The attributes: all that the class has, each of its type. Objects among them are complete, so none holds itself."""
+        """The attributes: all that the class has, each of its type. Objects among them are
+        complete, so none holds itself.
+        """
         if id(obj) in self.reader.built:
             raise ArchiveError(f"an object of {self.name} gets its attributes twice")
         if not isinstance(state, dict):
-            raise ArchiveError(f"the attributes of a {self.name} are in a dict, not in a {type(state).__name__}")
+            raise ArchiveError(
+                f"the attributes of a {self.name} are in a dict, not in a {type(state).__name__}"
+            )
         missing = [name for name in self.type.attributes if name not in state]
         if missing:
-            raise ArchiveError(f"an object of {self.name} has no value for its attribute '{missing[0]}'")
+            raise ArchiveError(
+                f"an object of {self.name} has no value for its attribute '{missing[0]}'"
+            )
         if len(state) > len(self.type.attributes):
             extra = next(name for name in state if name not in self.type.attributes)
             raise ArchiveError(
-                f"an object of {self.name} has a value for {extra!r}, which is no attribute of the class"
+                f"an object of {self.name} has a value for {extra!r}, which is no attribute of the "
+                "class"
             )
         values = {name: self.value(name, state[name]) for name in self.type.attributes}
         if self.type.is_module:
@@ -183,7 +214,11 @@ class ObjectConstructor(Constructor):
 
     def value(self, name: str, value: Any) -> Any:
         self.check(name, value)
-        return self.reader.parameter(value) if self.type.attributes[name].kind == "parameter" else value
+        return (
+            self.reader.parameter(value)
+            if self.type.attributes[name].kind == "parameter"
+            else value
+        )
 
     def check(self, name: str, value: Any) -> None:
         """Raises ArchiveError unless `value` is of the attribute's type, and complete."""
@@ -191,11 +226,16 @@ class ObjectConstructor(Constructor):
         self.check_built(value)
 
     def check_built(self, value: Any) -> None:
-        """Raises ArchiveError for an object that has no attributes yet: it is waiting for the one that it is a part of."""
+        """Raises ArchiveError for an object that has no attributes yet: it is waiting for the one
+        that it is a part of.
+        """
         todo, seen = [value], set()
         while todo:
             each = todo.pop()
-            if isinstance(each, (RecursiveScriptModule, ScriptObject)) and id(each) not in self.reader.built:
+            if (
+                isinstance(each, (RecursiveScriptModule, ScriptObject))
+                and id(each) not in self.reader.built
+            ):
                 raise ArchiveError(f"an object of {each._jit_type.name()} is a part of itself")
             if isinstance(each, (list, tuple, dict)) and id(each) not in seen:
                 seen.add(id(each))
@@ -203,12 +243,17 @@ class ObjectConstructor(Constructor):
 
 
 def checked_location(map_location: Any) -> device | None:
-    """Where tensors go, None for where they were. Raises ValueError for anything but a str, a device or None."""
+    """Where tensors go, None for where they were. Raises ValueError for anything but a str, a
+    device or None.
+    """
     if isinstance(map_location, str):
         return device(map_location)
     if map_location is None or isinstance(map_location, device):
         return map_location
-    raise ValueError(f"map_location should be either None, string or torch.device, but got type: {type(map_location)}")
+    raise ValueError(
+        "map_location should be either None, string or torch.device, but got type: "
+        f"{type(map_location)}"
+    )
 
 
 def check_path(f: Any) -> None:
@@ -221,7 +266,9 @@ def check_path(f: Any) -> None:
 
 
 def version_of(reader: ArchiveReader) -> int:
-    """The version in the record `version` (`.data/version` in some). Raises ArchiveError unless we know what it means."""
+    """The version in the record `version` (`.data/version` in some). Raises ArchiveError unless we
+    know what it means.
+    """
     record = "version" if reader.has("version") else ".data/version"
 
     def refused(message: str) -> ArchiveError:
@@ -235,15 +282,15 @@ def version_of(reader: ArchiveReader) -> int:
     version = int(text)
     if version < MIN_VERSION:
         raise refused(
-            f"Attempted to read a PyTorch file with version {version}, but the minimum supported version for reading is "
-            f"{MIN_VERSION}. Your PyTorch script module file is too old. Please regenerate it with latest version of PyTorch to "
-            "mitigate this issue"
+            f"Attempted to read a PyTorch file with version {version}, but the minimum supported "
+            f"version for reading is {MIN_VERSION}. Your PyTorch script module file is too old. "
+            "Please regenerate it with latest version of PyTorch to mitigate this issue"
         )
     if version > CURRENT_VERSION:
         raise refused(
-            f"Attempted to read a PyTorch file with version {version}, but the maximum supported version for reading is "
-            f"{CURRENT_VERSION}. The version of your PyTorch installation may be too old, please upgrade PyTorch to latest "
-            "version to mitigate this issue"
+            f"Attempted to read a PyTorch file with version {version}, but the maximum supported "
+            f"version for reading is {CURRENT_VERSION}. The version of your PyTorch installation "
+            "may be too old, please upgrade PyTorch to latest version to mitigate this issue"
         )
     return version
 
@@ -253,7 +300,9 @@ def is_code(name: str) -> bool:
 
 
 def fill_extra_files(reader: ArchiveReader, extra_files: dict[str, Any] | None) -> None:
-    """The contents of the files whose names are the keys. Those that are not there become empty, as in PyTorch."""
+    """The contents of the files whose names are the keys. Those that are not there become empty, as
+    in PyTorch.
+    """
     for name in extra_files or ():
         record = f"extra/{name}"
         assert extra_files is not None

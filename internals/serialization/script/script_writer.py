@@ -7,13 +7,14 @@
     code/__torch__.py     the classes, functions and named tuples it needs     class_printer.py
     constants/0, ...
     constants.pkl         what the code calls CONSTANTS.c0, CONSTANTS.c1, ...
-    traced_inputs.pkl     of a traced module: sizes and dtypes of what it was traced with, and records without content
+    traced_inputs.pkl     of a traced module: sizes and dtypes of what it was traced with, and
+                          records without content
     version               the lowest that the operators allow                  op_versions.py
     byteorder
     .data/serialization_id
 
-Graphs are saved as they are: of a frozen module there is what freezing left. A function becomes the `forward` of a module without
-attributes, `__torch__.PlaceholderModule`.
+Graphs are saved as they are: of a frozen module there is what freezing left. A function becomes the
+`forward` of a module without attributes, `__torch__.PlaceholderModule`.
 
 Everything that can fail, printing the code above all, is done before the file is opened.
 
@@ -26,7 +27,16 @@ import os
 import sys
 from typing import Any
 
-from internals.jit.ir import AnyType, BoolType, ClassType, DictType, ListType, StringType, TupleType, type_of
+from internals.jit.ir import (
+    AnyType,
+    BoolType,
+    ClassType,
+    DictType,
+    ListType,
+    StringType,
+    TupleType,
+    type_of,
+)
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
 
@@ -44,8 +54,8 @@ COMPRESS_ABOVE = 200  # bytes; smaller code is not worth the time
 def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = None) -> None:
     """Write `m` to a path or file object. `extra_files`: name → text or bytes.
 
-    Raises AttributeError for what is not compiled, TypeError for extra files of another type, RuntimeError for code that cannot
-    be exported; nothing has been written then.
+    Raises AttributeError for what is not compiled, TypeError for extra files of another type,
+    RuntimeError for code that cannot be exported; nothing has been written then.
     """
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         missing = "save" if isinstance(f, (str, os.PathLike)) else "save_to_buffer"
@@ -53,7 +63,11 @@ def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = Non
     extra = {f"extra/{name}": _as_bytes(name, data) for name, data in (extra_files or {}).items()}
     module = placeholder_module(m) if isinstance(m, ScriptFunction) else m
     code = ArchiveCode()
-    data, constants, inputs = StorageTable("data"), StorageTable("constants"), StorageTable("traced_inputs")
+    data, constants, inputs = (
+        StorageTable("data"),
+        StorageTable("constants"),
+        StorageTable("traced_inputs"),
+    )
     data_pickle = ScriptPickler(data, code.names)
     pickled = data_pickle.dump_typed(module, module._jit_type)
     for kind in data_pickle.classes:
@@ -61,9 +75,13 @@ def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = Non
     code.add_with_all_it_needs(module._jit_type)
     files = {name: text.encode() for name, text in code.files().items()}
     table = tuple(code.constants)
-    pickled_constants = ScriptPickler(constants, code.names).dump_typed(table, TupleType([type_of(c) for c in table]))
+    pickled_constants = ScriptPickler(constants, code.names).dump_typed(
+        table, TupleType([type_of(c) for c in table])
+    )
     traced_inputs = module.__dict__.get("_traced_inputs")
-    pickled_inputs = traced_inputs and ScriptPickler(inputs, code.names).dump_typed(traced_inputs, INPUTS_TYPE)
+    pickled_inputs = traced_inputs and ScriptPickler(inputs, code.names).dump_typed(
+        traced_inputs, INPUTS_TYPE
+    )
     with ArchiveWriter(f) as writer:
         for name, content in extra.items():
             writer.write(name, content)
@@ -83,7 +101,9 @@ def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = Non
 
 
 def placeholder_module(function: ScriptFunction) -> ScriptModule:
-    """A module whose `forward` is the function. It forgets the defaults of the arguments, as PyTorch's does."""
+    """A module whose `forward` is the function. It forgets the defaults of the arguments, as
+    PyTorch's does.
+    """
     kind = ClassType("__torch__.PlaceholderModule")
     kind.addAttribute("training", BoolType.get())
     graph = function.graph.copy()
@@ -96,6 +116,7 @@ def placeholder_module(function: ScriptFunction) -> ScriptModule:
 def _as_bytes(name: str, data: Any) -> bytes:
     if not isinstance(name, str) or not isinstance(data, (str, bytes)):
         raise TypeError(
-            f"_extra_files maps names to str or bytes, not {type(name).__name__} to {type(data).__name__}: {name!r}"
+            f"_extra_files maps names to str or bytes, not {type(name).__name__} to "
+            f"{type(data).__name__}: {name!r}"
         )
     return data.encode() if isinstance(data, str) else data

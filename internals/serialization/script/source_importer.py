@@ -1,10 +1,13 @@
-"""The code of an archive: which classes and functions it defines (`torch/csrc/jit/serialization/import_source.cpp`).
+"""The code of an archive: which classes and functions it defines
+(`torch/csrc/jit/serialization/import_source.cpp`).
 
-What is called `__torch__.models.resnet.Block` is defined in the record `code/__torch__/models/resnet.py`. Records are read and
-parsed when the first name of theirs is asked for, and a name is asked for when it occurs: the pickle names the class of the
-module, whose attributes have types, whose methods call functions. What nobody names is not looked at.
+What is called `__torch__.models.resnet.Block` is defined in the record
+`code/__torch__/models/resnet.py`. Records are read and parsed when the first name of theirs is
+asked for, and a name is asked for when it occurs: the pickle names the class of the module, whose
+attributes have types, whose methods call functions. What nobody names is not looked at.
 
-    class Linear(Module):                            a `ClassType`; without `(Module)` a class of plain objects
+    class Linear(Module):                            a `ClassType`; without `(Module)` a class of
+                                                     plain objects
       __parameters__ = ["weight", "bias", ]
       weight : Tensor                                an attribute
       in_features : Final[int] = 3                   a constant
@@ -14,8 +17,8 @@ module, whose attributes have types, whose methods call functions. What nobody n
 
 Every archive has names of its own: two archives may each define a `__torch__.Net`.
 
-How the real one differs: enums, and interfaces, which stand for modules that are swapped later, can be read, too. It has a parser
-of its own.
+How the real one differs: enums, and interfaces, which stand for modules that are swapped later, can
+be read, too. It has a parser of its own.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ __all__ = ["SourceImporter", "compile_in_archive", "record_of"]
 class SourceImporter:
     """Finds what archive code defines, by qualified name.
 
-    `read_source(record)` gives the text of a record, or None when there is none of that name. `archive` is its name for errors.
+    `read_source(record)` gives the text of a record, or None when there is none of that name.
+    `archive` is its name for errors.
     """
 
     def __init__(
@@ -67,7 +71,9 @@ class SourceImporter:
         self._in_progress: set[str] = set()
 
     def find_type(self, name: str) -> Type | None:
-        """The class or named tuple of this name; None if none is defined. Raises ArchiveError if it is of no use."""
+        """The class or named tuple of this name; None if none is defined. Raises ArchiveError if it
+        is of no use.
+        """
         if name in self._types:
             return self._types[name]
         definition = self._definition(name)
@@ -81,7 +87,9 @@ class SourceImporter:
         found = self.find_type(name)
         if not isinstance(found, ClassType):
             what = "not defined" if found is None else "not a class"
-            raise ArchiveError(f"the class '{name}' is {what}", archive=self.archive, record=record_of(name))
+            raise ArchiveError(
+                f"the class '{name}' is {what}", archive=self.archive, record=record_of(name)
+            )
         return found
 
     def find_function(self, name: str) -> ImportedFunction | None:
@@ -94,7 +102,9 @@ class SourceImporter:
         return found
 
     def find_value(self, name: str) -> SugaredValue | None:
-        """What a name is to the compiler: a function, a class, the constructor of a named tuple; None if nothing is defined."""
+        """What a name is to the compiler: a function, a class, the constructor of a named tuple;
+        None if nothing is defined.
+        """
         found = self.find_type(name)
         if isinstance(found, TupleType):
             assert found.names is not None
@@ -106,9 +116,12 @@ class SourceImporter:
         return None if function is None else FunctionValue(function)
 
     def type_of(self, node: ast.expr, record: str) -> Type:
-        """The type that an annotation in a record means. Raises RuntimeError that shows the place."""
+        """The type that an annotation in a record means. Raises RuntimeError that shows the
+        place.
+        """
         name = dotted_name(node)
-        known = self.find_type(name) if "." in name else BY_NAME.get(name)  # what most of them are, in a hurry
+        # what most of them are, in a hurry
+        known = self.find_type(name) if "." in name else BY_NAME.get(name)
         if known is not None:
             return known
         context = self._contexts[record]
@@ -133,20 +146,31 @@ class SourceImporter:
         for statement in parse(text).body:
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
                 if f"{prefix}.{statement.name}" in self._definitions:
-                    raise ValueError(f"line {statement.lineno}: '{statement.name}' is defined twice")
+                    raise ValueError(
+                        f"line {statement.lineno}: '{statement.name}' is defined twice"
+                    )
                 self._definitions[f"{prefix}.{statement.name}"] = statement
             elif not _is_version(statement):
-                raise ValueError(f"line {statement.lineno}: neither a class nor a function is defined here")
+                raise ValueError(
+                    f"line {statement.lineno}: neither a class nor a function is defined here"
+                )
 
-    def _imported(self, definition: ast.FunctionDef, name: str, self_type: ClassType | None) -> ImportedFunction:
-        context = self._contexts[record_of(self_type.qualified_name if self_type is not None else name)]
+    def _imported(
+        self, definition: ast.FunctionDef, name: str, self_type: ClassType | None
+    ) -> ImportedFunction:
+        context = self._contexts[
+            record_of(self_type.qualified_name if self_type is not None else name)
+        ]
         assert context is not None
         parsed = ParsedFunction(definition, context, context.text)
         return ImportedFunction(parsed, self.namespace, name, self_type, self.archive)
 
     def _import_class(self, name: str, definition: ast.ClassDef) -> Type:
         if name in self._in_progress:
-            raise ValueError(f"the class '{name}' has an attribute that is an object of this class, or has one in it")
+            raise ValueError(
+                f"the class '{name}' has an attribute that is an object of this class, or has one "
+                "in it"
+            )
         bases = [dotted_name(base) for base in definition.bases]
         self._in_progress.add(name)
         try:
@@ -156,10 +180,13 @@ class SourceImporter:
             if bases not in ([], ["Module"]):
                 what = ", ".join(bases)
                 raise ValueError(
-                    f"the class '{name}' is of the kind {what}: modules, plain classes and named tuples can be read"
+                    f"the class '{name}' is of the kind {what}: modules, plain classes and named "
+                    "tuples can be read"
                 )
             made = ClassType(name, is_module=bool(bases))
-            body = import_class_body(definition, self.namespace, lambda node: self.type_of(node, record_of(name)))
+            body = import_class_body(
+                definition, self.namespace, lambda node: self.type_of(node, record_of(name))
+            )
         finally:
             self._in_progress.discard(name)
         for each in body.attributes:
@@ -170,7 +197,9 @@ class SourceImporter:
             if method.name in made.methods or made.hasAttribute(method.name):
                 raise ValueError(f"line {method.lineno}: '{method.name}' is defined twice")
             made.methods[method.name] = self._imported(method, f"{name}.{method.name}", made)
-        made.forward_pre_hooks, made.forward_hooks = ([made.getMethod(n) for n in names] for names in body.hooks)
+        made.forward_pre_hooks, made.forward_hooks = (
+            [made.getMethod(n) for n in names] for names in body.hooks
+        )
         return made
 
     def _named_tuple(self, name: str, definition: ast.ClassDef) -> TupleType:
@@ -180,25 +209,33 @@ class SourceImporter:
                 names.append(statement.target.id)
                 elements.append(self.type_of(statement.annotation, record_of(name)))
             elif not isinstance(statement, ast.Pass):
-                raise ValueError(f"line {statement.lineno}: a named tuple has fields, 'name : type', and nothing else")
+                raise ValueError(
+                    f"line {statement.lineno}: a named tuple has fields, 'name : type', and "
+                    "nothing else"
+                )
         return TupleType(elements, names, name)
 
 
 class ArchiveSource(SourceContext):
-    """The text of a record. The compiler reads `-1` as a number there, and functions in functions."""
+    """The text of a record. The compiler reads `-1` as a number there, and functions in
+    functions.
+    """
 
     is_archive = True
 
 
 def record_of(name: str) -> str:
-    """The record in which a qualified name is defined: `code/__torch__/a/b.py` for `__torch__.a.b.C`."""
+    """The record in which a qualified name is defined: `code/__torch__/a/b.py` for
+    `__torch__.a.b.C`.
+    """
     return f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
 
 
 def parse(text: str) -> ast.Module:
     """Parse archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
     if "\\" in text:
-        with PARSER_LOCK, warnings.catch_warnings():  # which is for all threads: not where it can be helped
+        with PARSER_LOCK, warnings.catch_warnings():
+            # which is for all threads: not where it can be helped
             warnings.simplefilter("ignore")  # of escapes that Python does not know
             module = ast.parse(text)
     else:

@@ -1,9 +1,9 @@
 """Names of types in an archive: two that are different may not have one name
 (`torch/csrc/jit/serialization/type_name_uniquer.cpp`).
 
-In a program names are given once, `names.take_name` sees to that. But an archive may hold types from several sources: two files
-that were loaded can each have their `__torch__.Net`. Whoever comes second gets a mangled name, `__torch__.___torch_mangle_0.Net`,
-in this archive.
+In a program names are given once, `names.take_name` sees to that. But an archive may hold types
+from several sources: two files that were loaded can each have their `__torch__.Net`. Whoever comes
+second gets a mangled name, `__torch__.___torch_mangle_0.Net`, in this archive.
 
 How the real one differs: interfaces and enums have names, too; otherwise it is the same, in C++.
 """

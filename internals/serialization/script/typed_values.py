@@ -1,11 +1,14 @@
-"""Is what the pickle says what the code says? (`restoreAccurateTypeIfPossible` of `torch/csrc/jit/serialization/unpickler.cpp`.)
+"""Is what the pickle says what the code says? (`restoreAccurateTypeIfPossible` of
+`torch/csrc/jit/serialization/unpickler.cpp`.)
 
-The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled accordingly; the pickle brings the
-values. That each value is of the type declared for it is checked here, all the way down, because the compiled graph relies on
-it. So is that they are not much more than the pickle that they are from: forty lists, each of which holds the next one twice, are
-a few hundred bytes, and a trillion elements for whoever walks them.
+The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled
+accordingly; the pickle brings the values. That each value is of the type declared for it is checked
+here, all the way down, because the compiled graph relies on it. So is that they are not much more
+than the pickle that they are from: forty lists, each of which holds the next one twice, are a few
+hundred bytes, and a trillion elements for whoever walks them.
 
-How the real one differs: it labels lists and dicts with the declared types, and does not look whether their contents agree.
+How the real one differs: it labels lists and dicts with the declared types, and does not look
+whether their contents agree.
 """
 
 from __future__ import annotations
@@ -35,14 +38,18 @@ from internals.jit.ir import (
 
 from ..errors import ArchiveError
 
-LARGEST, SHARE = 1 << 16, 4  # elements and objects, written out: so many, and so many for each byte of the pickle
+# elements and objects, written out: so many, and so many for each byte of the pickle
+LARGEST, SHARE = 1 << 16, 4
 SIMPLE: dict[type[Type], tuple[type, ...]] = {
-    TensorType: (TensorImpl,), FloatType: (float,), ComplexType: (complex,), BoolType: (bool,), StringType: (str,),
-    NumberType: (int, float, complex), NoneType: (type(None),), DeviceObjType: (device,),
+    TensorType: (TensorImpl,), FloatType: (float,), ComplexType: (complex,), BoolType: (bool,),
+    StringType: (str,), NumberType: (int, float, complex), NoneType: (type(None),),
+    DeviceObjType: (device,),
 }  # fmt: skip
 
 
-def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] | None = None) -> None:
+def check_type(
+    value: Any, type: Type, place: str, seen: set[tuple[int, Type]] | None = None
+) -> None:
     """Raises ArchiveError, naming the place, unless `value` is of this type."""
     seen = set() if seen is None else seen
     if isinstance(value, (list, dict, tuple)):
@@ -67,7 +74,10 @@ def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] |
             check_type(each, element, f"{place}[{i}]", seen)
     elif isinstance(type, IntType):
         _expect(
-            isinstance(value, int) and not isinstance(value, bool) and -1 << 63 <= value < 1 << 63, value, type, place
+            isinstance(value, int) and not isinstance(value, bool) and -1 << 63 <= value < 1 << 63,
+            value,
+            type,
+            place,
         )
     elif isinstance(type, ClassType):
         _expect(getattr(value, "__dict__", {}).get("_jit_type") is type, value, type, place)
@@ -78,7 +88,9 @@ def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] |
 
 
 def _shown(key: Any) -> str:
-    """A key, for the place of a value: there may be many, inside each other, so not of any length."""
+    """A key, for the place of a value: there may be many, inside each other, so not of any
+    length.
+    """
     return repr(key[:50] if isinstance(key, str) else key)
 
 
@@ -87,12 +99,18 @@ class Sizes:
 
     def __init__(self, nbytes: int) -> None:
         self.most = LARGEST + SHARE * nbytes
-        self.known: dict[int, tuple[Any, int]] = {}  # by id; the value as well, so that no other gets its id
+        # by id; the value as well, so that no other gets its id
+        self.known: dict[int, tuple[Any, int]] = {}
 
     def check(self, value: Any, place: str) -> None:
-        """Raises ArchiveError if `value`, with all that is in it, is more than a pickle of this length is made for."""
+        """Raises ArchiveError if `value`, with all that is in it, is more than a pickle of this
+        length is made for.
+        """
         if self.of(value) > self.most:
-            raise ArchiveError(f"{place} has more than {self.most} elements and objects, counted as often as they are reached")
+            raise ArchiveError(
+                f"{place} has more than {self.most} elements and objects, counted as often as they "
+                "are reached"
+            )
 
     def of(self, value: Any) -> int:
         parts = parts_of(value)
@@ -119,10 +137,21 @@ def _check_anything(value: Any, place: str, seen: set[tuple[int, Type]]) -> None
     for each in parts_of(value) if isinstance(value, (list, tuple, dict)) else ():
         check_type(each, AnyType.get(), place, seen)
     known = (TensorImpl, int, float, complex, str, type(None), device, list, tuple, dict)
-    _expect(isinstance(value, known) or "_jit_type" in getattr(value, "__dict__", {}), value, AnyType.get(), place)
+    _expect(
+        isinstance(value, known) or "_jit_type" in getattr(value, "__dict__", {}),
+        value,
+        AnyType.get(),
+        place,
+    )
 
 
 def _expect(fits: bool, value: Any, type: Type, place: str) -> None:
     if not fits:
-        shown = f"{value!r:.50}" if isinstance(value, (int, float, str, bool)) else f"a {value.__class__.__name__}"
-        raise ArchiveError(f"{place} is declared to be of type {type.annotation_str}, but is {shown}")
+        shown = (
+            f"{value!r:.50}"
+            if isinstance(value, (int, float, str, bool))
+            else f"a {value.__class__.__name__}"
+        )
+        raise ArchiveError(
+            f"{place} is declared to be of type {type.annotation_str}, but is {shown}"
+        )

@@ -1,9 +1,11 @@
-"""What operators meant in older archives (`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`, `version_map.cpp`).
+"""What operators meant in older archives (`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`,
+`version_map.cpp`).
 
-An archive says for which version of the operators its code was written (`version`). When the meaning of an operator changed, as
-that of `div` on integers did, which once was division without remainder, old code must go on to mean what it did. So for each
-overload that changed there is the old schema, the last version it was valid in, and a function in today's operators that does
-the same. The compiler puts the function's nodes where the call is.
+An archive says for which version of the operators its code was written (`version`). When the
+meaning of an operator changed, as that of `div` on integers did, which once was division without
+remainder, old code must go on to mean what it did. So for each overload that changed there is the
+old schema, the last version it was valid in, and a function in today's operators that does the
+same. The compiler puts the function's nodes where the call is.
 
 | operator           | until version | what it was                                            |
 |--------------------|---------------|--------------------------------------------------------|
@@ -13,8 +15,9 @@ the same. The compiler puts the function's nodes where the call is.
 | gelu               | 9             | had no approximation to choose                         |
 | _convolution       | 9             | had no TF32 to allow                                   |
 
-How the real one differs: `logspace`, which we do not have, changed as `linspace` did, one version later; the calls become nodes
-of the old schema first, which a pass replaces; and a backend that is not PyTorch may ask for the table.
+How the real one differs: `logspace`, which we do not have, changed as `linspace` did, one version
+later; the calls become nodes of the old schema first, which a pass replaces; and a backend that is
+not PyTorch may ask for the table.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from .archive_names import Namespace
 
 
 class Upgrader(NamedTuple):
-    """An overload that changed: its old schema, the last version that meant it, and a function that still does it."""
+    """An overload that changed: its old schema, the last version that meant it, and a function that
+    still does it.
+    """
 
     schema: str
     last_version: int
@@ -54,25 +59,33 @@ TENSOR = {"other": "Tensor", "other_is_float": "other.is_floating_point()"}
 NUMBER = {"other": "number", "other_is_float": "isinstance(other, float)"}
 RETURNED = {"in_place": "", "more": "", "out": "", "out_is_float": ""}
 IN_PLACE = RETURNED | {"in_place": "_"}
-INTO_OUT = RETURNED | {"more": ", out: Tensor", "out": ", out=out", "out_is_float": " or out.is_floating_point()"}
+INTO_OUT = RETURNED | {
+    "more": ", out: Tensor",
+    "out": ", out=out",
+    "out_is_float": " or out.is_floating_point()",
+}
 
 FULL = """
-def upgrader(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int], device: Optional[Device],
-             pin_memory: Optional[bool]) -> Tensor:
+def upgrader(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int],
+             device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
   if dtype is None:
     fill_value = float(fill_value)
-  return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+  return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device,
+                    pin_memory=pin_memory)
 """
 FULL_OUT = """
 def upgrader(size: List[int], fill_value: number, out: Tensor) -> Tensor:
   return torch.full(size, fill_value, out=out)
 """
 LINSPACE = """
-def upgrader(start: number, end: number, steps: Optional[int], dtype: Optional[int], layout: Optional[int],
-             device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
+def upgrader(start: number, end: number, steps: Optional[int], dtype: Optional[int],
+             layout: Optional[int], device: Optional[Device],
+             pin_memory: Optional[bool]) -> Tensor:
   if steps is None:
-    return torch.linspace(start, end, 100, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-  return torch.linspace(start, end, steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    return torch.linspace(start, end, 100, dtype=dtype, layout=layout, device=device,
+                          pin_memory=pin_memory)
+  return torch.linspace(start, end, steps, dtype=dtype, layout=layout, device=device,
+                        pin_memory=pin_memory)
 """
 LINSPACE_OUT = """
 def upgrader(start: number, end: number, steps: Optional[int], out: Tensor) -> Tensor:
@@ -89,27 +102,39 @@ def upgrader(self: Tensor, out: Tensor) -> Tensor:
   return torch.gelu(self, approximate='none', out=out)
 """
 CONVOLUTION = """
-def upgrader(input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: List[int], padding: List[int], dilation: List[int],
-             transposed: bool, output_padding: List[int], groups: int, benchmark: bool, deterministic: bool,
-             cudnn_enabled: bool) -> Tensor:
-  return torch._convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark,
-                            deterministic, cudnn_enabled, True)
+def upgrader(input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: List[int],
+             padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int],
+             groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool) -> Tensor:
+  return torch._convolution(input, weight, bias, stride, padding, dilation, transposed,
+                            output_padding, groups, benchmark, deterministic, cudnn_enabled, True)
 """
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 UPGRADERS = (
-    Upgrader("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", 3, DIVISION.format(**TENSOR, **RETURNED)),
-    Upgrader("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", 3, DIVISION.format(**NUMBER, **RETURNED)),
+    Upgrader(
+        "aten::div.Tensor(Tensor self, Tensor other) -> Tensor",
+        3,
+        DIVISION.format(**TENSOR, **RETURNED),
+    ),
+    Upgrader(
+        "aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
+        3,
+        DIVISION.format(**NUMBER, **RETURNED),
+    ),
     Upgrader(
         "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
         3,
         DIVISION.format(**TENSOR, **INTO_OUT),
     ),
     Upgrader(
-        "aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **IN_PLACE)
+        "aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+        3,
+        DIVISION.format(**TENSOR, **IN_PLACE),
     ),
     Upgrader(
-        "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", 3, DIVISION.format(**NUMBER, **IN_PLACE)
+        "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+        3,
+        DIVISION.format(**NUMBER, **IN_PLACE),
     ),
     Upgrader(
         "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
@@ -122,32 +147,45 @@ UPGRADERS = (
         ROUNDED_DIVISION.format(**NUMBER, **RETURNED),
     ),
     Upgrader(
-        "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+        "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> "
+        "Tensor(a!)",
         3,
         ROUNDED_DIVISION.format(**TENSOR, **INTO_OUT),
     ),
     Upgrader(
-        "aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+        "aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> "
+        "Tensor(a!)",
         3,
         ROUNDED_DIVISION.format(**TENSOR, **IN_PLACE),
     ),
     Upgrader(
-        "aten::div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+        "aten::div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> "
+        "Tensor(a!)",
         3,
         ROUNDED_DIVISION.format(**NUMBER, **IN_PLACE),
     ),
     Upgrader(f"aten::full(int[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", 4, FULL),
-    Upgrader("aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", 4, FULL_OUT),
-    Upgrader(f"aten::linspace(Scalar start, Scalar end, int? steps=None, *, {OPTIONS}) -> Tensor", 7, LINSPACE),
     Upgrader(
-        "aten::linspace.out(Scalar start, Scalar end, int? steps=None, *, Tensor(a!) out) -> Tensor(a!)",
+        "aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
+        4,
+        FULL_OUT,
+    ),
+    Upgrader(
+        f"aten::linspace(Scalar start, Scalar end, int? steps=None, *, {OPTIONS}) -> Tensor",
+        7,
+        LINSPACE,
+    ),
+    Upgrader(
+        "aten::linspace.out(Scalar start, Scalar end, int? steps=None, *, Tensor(a!) out) -> "
+        "Tensor(a!)",
         7,
         LINSPACE_OUT,
     ),
     Upgrader("aten::gelu(Tensor self) -> Tensor", 9, GELU),
     Upgrader(
-        "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-        "bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
+        "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, "
+        "int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool "
+        "benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
         9,
         CONVOLUTION,
     ),
@@ -157,7 +195,9 @@ UPGRADERS = (
 
 @cache
 def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
-    """For an archive of `version`: the overloads of an operator that have changed since, and functions that do the old thing."""
+    """For an archive of `version`: the overloads of an operator that have changed since, and
+    functions that do the old thing.
+    """
     return {
         schema.overload_name: compiled(upgrader)
         for upgrader, schema in _by_symbol().get(symbol, ())
@@ -167,7 +207,9 @@ def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
 
 @cache
 def compiled(upgrader: Upgrader) -> WrittenFunction:
-    """The function with the old schema. Its parameters are in the order of the schema's arguments."""
+    """The function with the old schema. Its parameters are in the order of the schema's
+    arguments.
+    """
     context = SourceContext(upgrader.code, "<string>", 1)
     definition = parse_module(upgrader.code).body[0]
     assert isinstance(definition, ast.FunctionDef)

@@ -9,9 +9,9 @@
 - `record.py`: what happened when, for pictures and tests
 - `apparatus/rehearsal.py`: all of it without a server, on a clock that jumps
 
-A model costs `a + b*n` for `n` rows: batching pays the fixed `a` once for all of them. What a request waits for
-company is the price, and `max_delay` its bound.
+A model costs `a + b*n` for `n` rows: batching pays the fixed `a` once for all of them. What a
+request waits for company is the price, and `max_delay` its bound.
 
-How the real one differs: Triton's `dynamic_batch_scheduler.cc` does this per model instance in C++ threads;
-TorchServe and KServe's agent batch in a process in front of the model.
+How the real one differs: Triton's `dynamic_batch_scheduler.cc` does this per model instance in C++
+threads; TorchServe and KServe's agent batch in a process in front of the model.
 """

@@ -1,12 +1,14 @@
 """Requests to one batch, and the batch's results back to each request.
 
-`join` puts the rows one below the other: the only copy that batching costs. A request alone is not copied at all.
-`split` gives each request its rows of every output as a view: same storage, other offset. With padding, smaller
-requests are filled up with zeros to the largest, and what the filling added to the outputs is cut off again.
+`join` puts the rows one below the other: the only copy that batching costs. A request alone is not
+copied at all. `split` gives each request its rows of every output as a view: same storage, other
+offset. With padding, smaller requests are filled up with zeros to the largest, and what the filling
+added to the outputs is cut off again.
 
 Mirrors `BackendInputCollector` and `BackendOutputResponder` of Triton's `backend/src`.
 
-How the real one differs: Triton gathers into pinned memory, with a CUDA kernel when the pieces are many and small.
+How the real one differs: Triton gathers into pinned memory, with a CUDA kernel when the pieces are
+many and small.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ Inputs = dict[str, Tensor]
 
 
 def join(requests: Sequence[Inputs]) -> Inputs:
-    """One input for each name: the rows of all requests, in order. Sizes that differ are filled up with zeros to the largest."""
+    """One input for each name: the rows of all requests, in order. Sizes that differ are filled up
+    with zeros to the largest.
+    """
     if len(requests) == 1:
         return requests[0]
     return {name: join_rows([inputs[name] for inputs in requests]) for name in requests[0]}
@@ -40,19 +44,24 @@ def join_rows(parts: list[Tensor]) -> Tensor:
 
 
 def padding(requests: Sequence[Inputs], joined: Inputs) -> Hashable:
-    """To which sizes, and in which dimensions, requests had to be filled up; empty if they did not."""
+    """To which sizes, and in which dimensions, requests had to be filled up; empty if they did
+    not.
+    """
     filled = set()
     for inputs in requests:
         for name, t in inputs.items():
             sizes = joined[name].shape[1:]
-            filled |= {(name, sizes, dim) for dim in range(len(sizes)) if t.shape[dim + 1] != sizes[dim]}
+            filled |= {
+                (name, sizes, dim) for dim in range(len(sizes)) if t.shape[dim + 1] != sizes[dim]
+            }
     return frozenset(filled)
 
 
 def split(outputs: Inputs, requests: Sequence[Inputs], joined: Inputs) -> list[Inputs]:
     """For each request its own rows of every output, as views.
 
-    Where a request was padded, an output that is as large as the padded input in the same dimension is cut to the request's size.
+    Where a request was padded, an output that is as large as the padded input in the same dimension
+    is cut to the request's size.
     """
     if len(requests) == 1:
         return [outputs]

@@ -1,19 +1,22 @@
 """Who waits, for how long, and when a batch starts.
 
-A request joins the lane of its kind. A batch starts as soon as a worker is free and some lane is ready: full
-(`max_batch` rows), or due (its first request has waited `max_delay`, or a deadline is near). While all workers are
-busy the lanes simply grow, so under load batches fill by themselves and nobody waits for the delay.
+A request joins the lane of its kind. A batch starts as soon as a worker is free and some lane is
+ready: full (`max_batch` rows), or due (its first request has waited `max_delay`, or a deadline is
+near). While all workers are busy the lanes simply grow, so under load batches fill by themselves
+and nobody waits for the delay.
 
-What is bounded: the requests that wait (`max_queue`) and their bytes (`max_queue_bytes`). One more is refused at
-once: a client that hears "no" can go elsewhere, one that waits in an endless queue cannot. Whoever gives up, or whose
-deadline passes, leaves the line before anything is computed for them.
+What is bounded: the requests that wait (`max_queue`) and their bytes (`max_queue_bytes`). One more
+is refused at once: a client that hears "no" can go elsewhere, one that waits in an endless queue
+cannot. Whoever gives up, or whose deadline passes, leaves the line before anything is computed for
+them.
 
-All of this runs in the event loop's thread, and needs no locks; only a batch itself runs in a worker's thread.
+All of this runs in the event loop's thread, and needs no locks; only a batch itself runs in a
+worker's thread.
 
 Mirrors `DynamicBatchScheduler` of Triton (`core/src/dynamic_batch_scheduler.cc`).
 
-How the real one differs: Triton has a thread per scheduler with a mutex and a condition variable, preferred batch
-sizes, priorities and a timeout policy for each.
+How the real one differs: Triton has a thread per scheduler with a mutex and a condition variable,
+preferred batch sizes, priorities and a timeout policy for each.
 """
 
 from __future__ import annotations
@@ -39,10 +42,11 @@ ALONE = "alone"  # the lane of requests without rows: each counts as a full batc
 
 
 class Batcher:
-    """The waiting room of one model. `await submit(request)` returns the outputs of the request's own rows.
+    """The waiting room of one model. `await submit(request)` returns the outputs of the request's
+    own rows.
 
-    `report(event, **fields)` hears of "model_not_batched", and why. `recorder`, if set, is told of everything. Must be used in
-    one event loop.
+    `report(event, **fields)` hears of "model_not_batched", and why. `recorder`, if set, is told of
+    everything. Must be used in one event loop.
     """
 
     def __init__(
@@ -56,7 +60,9 @@ class Batcher:
         self.max_batch = min(settings.max_batch, model.max_rows or settings.max_batch)
         executed = partial(metrics.execution, model.name, model.version)
         gave_up = partial(report, "model_not_batched", model=model.name, version=model.version)
-        self.execution = Execution(model, executed, gave_up, batching=self.max_batch > 1 and model.batchable)
+        self.execution = Execution(
+            model, executed, gave_up, batching=self.max_batch > 1 and model.batchable
+        )
         self.workers = Workers(settings.workers, f"{model.name}-{model.version}")
         self.lanes: dict[object, Lane] = {}
         self.queued = self.queued_bytes = self.running = 0
@@ -69,8 +75,8 @@ class Batcher:
     async def submit(self, request: InferRequest) -> dict[str, Tensor]:
         """Waits for the batch that has this request in it.
 
-        Raises QueueFull, DeadlineExceeded, Unavailable while draining, or what the model raised for this request. When the
-        caller's task is cancelled, the request leaves the line.
+        Raises QueueFull, DeadlineExceeded, Unavailable while draining, or what the model raised for
+        this request. When the caller's task is cancelled, the request leaves the line.
         """
         waiting = self._admit(request)
         alarm = None
@@ -86,7 +92,9 @@ class Batcher:
                 alarm.cancel()
 
     async def drain(self) -> None:
-        """Answers everything that waits, at once, and takes nothing more. Returns when the last batch is done."""
+        """Answers everything that waits, at once, and takes nothing more. Returns when the last
+        batch is done.
+        """
         self.draining = True
         self._start_what_is_ready()
         if self.queued or self.running:
@@ -101,11 +109,14 @@ class Batcher:
         nbytes = sum(t.nbytes for t in request.inputs.values())
         if self.draining:
             raise Unavailable(f"model '{self.model.name}' is being unloaded or replaced")
-        if self.queued >= settings.max_queue or self.queued_bytes + nbytes > max(settings.max_queue_bytes, nbytes):
+        if self.queued >= settings.max_queue or self.queued_bytes + nbytes > max(
+            settings.max_queue_bytes, nbytes
+        ):
             if self.recorder:
                 self.recorder.refused(now, rows or 1)
             raise QueueFull(
-                f"{self.queued} requests ({self.queued_bytes} bytes) wait for model '{self.model.name}' already: try again later"
+                f"{self.queued} requests ({self.queued_bytes} bytes) wait for model "
+                f"'{self.model.name}' already: try again later"
             )
         due = now + settings.max_delay / 1000 if rows else now
         if request.deadline is not None:
@@ -128,14 +139,20 @@ class Batcher:
         return waiting
 
     def _start_what_is_ready(self) -> None:
-        """Gives free workers the lanes that are ready, the longest due first, and sets the alarm for the next one."""
+        """Gives free workers the lanes that are ready, the longest due first, and sets the alarm
+        for the next one.
+        """
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         loop = asyncio.get_running_loop()
         while self.lanes and self.running < self.settings.workers:
             now = loop.time()
-            ready = [lane for lane in self.lanes.values() if self.draining or lane.ready(now, self.max_batch)]
+            ready = [
+                lane
+                for lane in self.lanes.values()
+                if self.draining or lane.ready(now, self.max_batch)
+            ]
             if not ready:
                 due = min(lane.due for lane in self.lanes.values())
                 self._alarm = loop.call_at(due, self._start_what_is_ready)
@@ -151,7 +168,11 @@ class Batcher:
             for waiting in gone:
                 self._take_out(waiting, "left" if waiting.future.done() else "expired")
             return
-        rows = self.model.rows_to_run(min(lane.rows, self.max_batch)) if self.execution.batching else self.max_batch
+        rows = (
+            self.model.rows_to_run(min(lane.rows, self.max_batch))
+            if self.execution.batching
+            else self.max_batch
+        )
         batch = lane.take(rows)
         if not lane.line:
             del self.lanes[lane.key]
@@ -164,10 +185,17 @@ class Batcher:
                 now, list(batch), [rows_of(waiting.request.inputs) or 1 for waiting in batch]
             )
         self.running += 1
-        self.workers.submit(partial(self._run, batch, lane.key, number, now, asyncio.get_running_loop()))
+        self.workers.submit(
+            partial(self._run, batch, lane.key, number, now, asyncio.get_running_loop())
+        )
 
     def _run(
-        self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
+        self,
+        batch: list[Waiting],
+        key: object,
+        number: int,
+        began: float,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         """In a worker's thread."""
         outcomes = self._compute(batch, key)
@@ -177,13 +205,17 @@ class Batcher:
             pass
 
     def _compute(self, batch: list[Waiting], key: object) -> list[Outcome]:
-        """An outcome for each, whatever happens: the thread has to live on, nobody else would answer the next batch."""
+        """An outcome for each, whatever happens: the thread has to live on, nobody else would
+        answer the next batch.
+        """
         try:
             return self.execution.run([waiting.request.inputs for waiting in batch], key)
         except BaseException as error:
             return [ModelFailed(f"{type(error).__name__}: {error}") for _ in batch]
 
-    def _finish(self, batch: list[Waiting], outcomes: list[Outcome], number: int, began: float) -> None:
+    def _finish(
+        self, batch: list[Waiting], outcomes: list[Outcome], number: int, began: float
+    ) -> None:
         now = asyncio.get_running_loop().time()
         self.running -= 1
         self.estimate += (now - began - self.estimate) / 4
@@ -202,7 +234,9 @@ class Batcher:
         self._leave(waiting, "expired")
 
     def _leave(self, waiting: Waiting, why: Literal["left", "expired"]) -> None:
-        """A request leaves its line, if it is still in one; that may make a batch ready, or change who is due next."""
+        """A request leaves its line, if it is still in one; that may make a batch ready, or change
+        who is due next.
+        """
         if waiting.lane is not None:
             self._take_out(waiting, why)
             self._start_what_is_ready()
@@ -217,7 +251,9 @@ class Batcher:
         if self.recorder:
             self.recorder.gone(asyncio.get_running_loop().time(), waiting, why)
         if why == "expired" and not waiting.future.done():
-            waiting.future.set_exception(DeadlineExceeded("the deadline passed while the request waited"))
+            waiting.future.set_exception(
+                DeadlineExceeded("the deadline passed while the request waited")
+            )
 
     def _count_out(self, waiting: Waiting) -> None:
         self.queued -= 1

@@ -1,8 +1,9 @@
 """A batch is run, in a worker's thread: joined, computed, split. One bad request fails alone.
 
-When the model raises on a batch, each request is run by itself, so that only the one to blame gets the error. A model
-that raises on batches though every request alone is fine cannot take batches; nor can one whose results have no rows,
-or whose rows depend on each other (`proof.py`). It is then run one request at a time, and the log says why.
+When the model raises on a batch, each request is run by itself, so that only the one to blame gets
+the error. A model that raises on batches though every request alone is fine cannot take batches;
+nor can one whose results have no rows, or whose rows depend on each other (`proof.py`). It is then
+run one request at a time, and the log says why.
 
 Mirrors `TRITONBACKEND_ModelInstanceExecute`.
 
@@ -30,8 +31,9 @@ MOST_PROOFS = 256  # that are remembered: a client may send shapes without end
 class Execution:
     """How batches of one model are run.
 
-    In the worker's thread, `executed(requests, rows, seconds)` is called for each run of the model that answers somebody, and
-    `gave_up(why=...)` once, when the model turns out not to take batches.
+    In the worker's thread, `executed(requests, rows, seconds)` is called for each run of the model
+    that answers somebody, and `gave_up(why=...)` once, when the model turns out not to take
+    batches.
     """
 
     model: ServedModel
@@ -63,7 +65,8 @@ class Execution:
                 what = "padding" if padded else "the other rows of the batch"
                 return self.give_up(f"a row's result depends on {what}", requests)
             if len(self.proven) >= MOST_PROOFS:
-                self.proven.clear()  # an old proof had again costs a run or two, a missing one a wrong answer
+                # an old proof had again costs a run or two, a missing one a wrong answer
+                self.proven.clear()
             self.proven.add(kind)
         self.executed(len(requests), rows, seconds)
         return list(shares)
@@ -74,7 +77,8 @@ class Execution:
             outputs = self.model.run(list(inputs.values()))
         except ServingError as error:
             return error
-        except BaseException as error:  # not a failure that ServedModel knows; the thread has to live on
+        except BaseException as error:
+            # not a failure that ServedModel knows; the thread has to live on
             return ModelFailed(f"{type(error).__name__}: {error}")
         self.executed(1, rows_of(inputs) or 1, perf_counter() - began)
         return outputs

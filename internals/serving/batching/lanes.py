@@ -1,13 +1,14 @@
 """Requests of one shape, waiting in line for a batch.
 
-Only tensors that agree in everything but the first size can be joined, so there is a lane for each such kind. A lane
-knows how many rows wait in it and when it is due: when its first request has waited `max_delay`, or earlier if one in
-it is in a hurry.
+Only tensors that agree in everything but the first size can be joined, so there is a lane for each
+such kind. A lane knows how many rows wait in it and when it is due: when its first request has
+waited `max_delay`, or earlier if one in it is in a hurry.
 
 Mirrors `PriorityQueue` and `PolicyQueue` of Triton's `scheduler_utils.cc`.
 
-How the real one differs: Triton has one queue for each priority. A request of another shape ends the batch there, unless
-its input allows "ragged batching": then elements are put one behind the other, and the model is told where each begins.
+How the real one differs: Triton has one queue for each priority. A request of another shape ends
+the batch there, unless its input allows "ragged batching": then elements are put one behind the
+other, and the model is told where each begins.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from ..inference import InferRequest
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A request in line: `future` will have its outputs. `due`: when it should start at the latest, on the loop's clock."""
+    """A request in line: `future` will have its outputs. `due`: when it should start at the latest,
+    on the loop's clock.
+    """
 
     request: InferRequest
     rows: int
@@ -36,7 +39,9 @@ class Waiting:
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """Those who wait, in order of arrival. A dict, because whoever gives up leaves from the middle."""
+    """Those who wait, in order of arrival. A dict, because whoever gives up leaves from the
+    middle.
+    """
 
     key: Hashable
     line: dict[Waiting, None] = field(default_factory=dict)
@@ -80,7 +85,9 @@ def first_that_fit(line: dict[Waiting, None], max_batch: int) -> Iterator[Waitin
 
 
 def lane_key(inputs: dict[str, Tensor], pad: bool) -> Hashable:
-    """What two requests have to share in order to run together: names, dtypes, and sizes but the first (with `pad`: how many)."""
+    """What two requests have to share in order to run together: names, dtypes, and sizes but the
+    first (with `pad`: how many).
+    """
     return tuple((name, t.dtype, t.dim() if pad else t.shape[1:]) for name, t in inputs.items())
 
 

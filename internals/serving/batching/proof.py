@@ -1,16 +1,19 @@
-"""Does this model treat its rows independently? Nobody's word is taken for it: the first batch is run both ways.
+"""Does this model treat its rows independently? Nobody's word is taken for it: the first batch is
+run both ways.
 
-Batching is right only if row 3 of the result does not depend on who else is in the batch. A softmax over dimension 0,
-batch normalization left in training mode, a random number or a result without rows break that, silently: every client
-would get an answer, and a wrong one. So for the first batch of a kind some of its requests are run alone as well, and
-if the answers differ by more than rounding, the model is never batched again. Where requests were filled up to one size
-all of them are: what filling does to an answer, and which of its sizes have to be cut, depends on the sizes.
+Batching is right only if row 3 of the result does not depend on who else is in the batch. A softmax
+over dimension 0, batch normalization left in training mode, a random number or a result without
+rows break that, silently: every client would get an answer, and a wrong one. So for the first batch
+of a kind some of its requests are run alone as well, and if the answers differ by more than
+rounding, the model is never batched again. Where requests were filled up to one size all of them
+are: what filling does to an answer, and which of its sizes have to be cut, depends on the sizes.
 
-Equal requests say nothing, so where the first and the last of them are equal, requests that differ are made of them. It is
-an experiment all the same, not a theorem: a model that divides by the largest number of the batch, and first meets
-requests whose largest number is the same, passes.
+Equal requests say nothing, so where the first and the last of them are equal, requests that differ
+are made of them. It is an experiment all the same, not a theorem: a model that divides by the
+largest number of the batch, and first meets requests whose largest number is the same, passes.
 
-How the real one differs: Triton, TorchServe and KServe believe the configuration (`max_batch_size` of Triton's).
+How the real one differs: Triton, TorchServe and KServe believe the configuration (`max_batch_size`
+of Triton's).
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from internals import Tensor
 from ..models.served_model import ServedModel
 from .assembly import Inputs, join, split
 
-RELATIVE = {2: 2e-2, 4: 1e-3, 8: 1e-6}  # by the element's bytes: what another order of summation may change
+# by the element's bytes: what another order of summation may change
+RELATIVE = {2: 2e-2, 4: 1e-3, 8: 1e-6}
 
 
 def has_rows(outputs: Inputs, rows: int) -> bool:
@@ -33,7 +37,10 @@ def has_rows(outputs: Inputs, rows: int) -> bool:
 
 
 def rows_are_independent(
-    model: ServedModel, requests: Sequence[Inputs], shares: Sequence[Inputs], look_at_all: bool = False
+    model: ServedModel,
+    requests: Sequence[Inputs],
+    shares: Sequence[Inputs],
+    look_at_all: bool = False,
 ) -> bool:
     """Whether the first and the last request, or all, get alone what they got in the batch."""
     if not all(
@@ -44,7 +51,9 @@ def rows_are_independent(
     first, last = requests[0], requests[-1]
     if look_at_all or not all(close(first[name], last[name]) for name in first):
         return True
-    made_up = [{name: changed(t, i) for name, t in inputs.items()} for i, inputs in enumerate(requests)]
+    made_up = [
+        {name: changed(t, i) for name, t in inputs.items()} for i, inputs in enumerate(requests)
+    ]
     joined = join(made_up)
     try:
         outputs = model.run(list(joined.values()))
@@ -64,7 +73,9 @@ def as_alone(model: ServedModel, inputs: Inputs, share: Inputs) -> bool:
 
 
 def changed(tensor: Tensor, i: int) -> Tensor:
-    """Other elements that are likely to be as good: `i` more, or, for whole numbers that may be indices, in another order."""
+    """Other elements that are likely to be as good: `i` more, or, for whole numbers that may be
+    indices, in another order.
+    """
     return tensor + i if tensor.dtype.is_floating_point else tensor.roll(i, -1)
 
 
@@ -76,4 +87,8 @@ def close(a: Tensor, b: Tensor) -> bool:
         return bool(np.array_equal(x, y))
     relative = RELATIVE[x.dtype.itemsize]
     finite = np.abs(y[np.isfinite(y)])
-    return bool(np.allclose(x, y, rtol=relative, atol=relative * float(finite.max(initial=0)), equal_nan=True))
+    return bool(
+        np.allclose(
+            x, y, rtol=relative, atol=relative * float(finite.max(initial=0)), equal_nan=True
+        )
+    )

@@ -1,9 +1,10 @@
 """What happened when, in one batcher: for pictures, and for tests that ask about order.
 
-A `Recorder` is attached to a batcher and told of everything; without one nothing is kept. It may be attached while
-requests wait: what it has not seen arrive is not in it.
+A `Recorder` is attached to a batcher and told of everything; without one nothing is kept. It may be
+attached while requests wait: what it has not seen arrive is not in it.
 
-How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same instants, for every request.
+How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same
+instants, for every request.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ Kind = Literal["arrived", "refused", "left", "expired", "started", "finished"]
 
 
 class Event(NamedTuple):
-    """`request` counts requests from 0, `batch` batches; -1 where there is none. `at` is seconds on the loop's clock."""
+    """`request` counts requests from 0, `batch` batches; -1 where there is none. `at` is seconds on
+    the loop's clock.
+    """
 
     at: float
     kind: Kind
@@ -31,7 +34,8 @@ class Recorder:
     events: list[Event] = field(default_factory=list)
     requests: int = 0
     batches: int = 0
-    numbers: dict[int, int] = field(default_factory=dict)  # of requests that wait or run, by identity
+    # of requests that wait or run, by identity
+    numbers: dict[int, int] = field(default_factory=dict)
 
     def arrived(self, at: float, who: object, rows: int) -> None:
         self.numbers[id(who)] = self.requests

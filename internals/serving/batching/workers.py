@@ -1,12 +1,13 @@
 """The threads that run batches, so that the event loop stays free to hear of new requests.
 
-One queue, `workers` threads; a job is a function without arguments. The threads are daemons: a model that never comes
-back must not keep the process from ending once the operator's patience (`grace`) is over.
+One queue, `workers` threads; a job is a function without arguments. The threads are daemons: a
+model that never comes back must not keep the process from ending once the operator's patience
+(`grace`) is over.
 
 Mirrors `TritonModelInstance::TritonBackendThread`.
 
-How the real one differs: `concurrent.futures.ThreadPoolExecutor` would do, but waits for its threads when the
-interpreter exits.
+How the real one differs: `concurrent.futures.ThreadPoolExecutor` would do, but waits for its
+threads when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from queue import SimpleQueue
 
 
 class Workers:
-    """`submit(job)` runs the job in one of the threads, first come first served. `stop()` lets them end after what is queued."""
+    """`submit(job)` runs the job in one of the threads, first come first served. `stop()` lets them
+    end after what is queued.
+    """
 
     def __init__(self, count: int, name: str) -> None:
         self.count = count

@@ -1,21 +1,23 @@
 """What the graph of `forward` tells about its inputs, without running it.
 
-    %2 : Tensor = aten::linear(%x, %self.0.weight, %self.0.bias)      x has 784 numbers in its last dimension, FP32
-    %5 : Tensor = aten::conv2d(%x, %self.conv1.weight, ...)           x has 4 dimensions, the second one of size 3
-    %7 : Tensor = aten::embedding(%self.tok.weight, %x, ...)          x is INT64
+    %2 : Tensor = aten::linear(%x, %self.0.weight, %self.0.bias)   x is FP32, its last size is 784
+    %5 : Tensor = aten::conv2d(%x, %self.conv1.weight, ...)        x has 4 sizes, the second is 3
+    %7 : Tensor = aten::embedding(%self.tok.weight, %x, ...)       x is INT64
 
-An input is followed to the operators that take it, through those that leave its shape alone. Where one of them meets a weight,
-the weight has a size that the input must have too. Several findings are put together; where they contradict each other, which
-happens when an `if` decides between them, that fact is dropped.
+An input is followed to the operators that take it, through those that leave its shape alone. Where
+one of them meets a weight, the weight has a size that the input must have too. Several findings are
+put together; where they contradict each other, which happens when an `if` decides between them,
+that fact is dropped.
 
-The graph is the one of a frozen copy: calls are inlined and the weights are constants, so that a weight that was transposed on
-the way is a constant as well.
+The graph is the one of a frozen copy: calls are inlined and the weights are constants, so that a
+weight that was transposed on the way is a constant as well.
 
-Nothing here is guessed but one thing: `(x - mean) / std` would also take an x without channels, spread over the mean's three. It
-is taken to have them.
+Nothing here is guessed but one thing: `(x - mean) / std` would also take an x without channels,
+spread over the mean's three. It is taken to have them.
 
-How the real one differs: libtorch runs whatever it is given, and Triton believes `config.pbtxt`. The nearest thing in PyTorch
-goes the other way: `ShapePropagator` (`torch/csrc/jit/passes/shape_analysis.cpp`) computes results from known inputs.
+How the real one differs: libtorch runs whatever it is given, and Triton believes `config.pbtxt`.
+The nearest thing in PyTorch goes the other way: `ShapePropagator`
+(`torch/csrc/jit/passes/shape_analysis.cpp`) computes results from known inputs.
 """
 
 from __future__ import annotations
@@ -34,9 +36,11 @@ from internals.jit.passes.overloads import overload_of
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one input. `rank`: how many dimensions; `sizes`: by dimension, counted from the end where negative.
+    """Of one input. `rank`: how many dimensions; `sizes`: by dimension, counted from the end where
+    negative.
 
-    `least_rank` is the rank to try first where it is not known: a linear layer takes rows of one dimension more.
+    `least_rank` is the rank to try first where it is not known: a linear layer takes rows of one
+    dimension more.
     """
 
     dtype: dtype | None = None
@@ -45,7 +49,9 @@ class Facts:
     sizes: dict[int, int] = field(default_factory=dict)
 
     def shape(self, rank: int) -> tuple[int, ...] | None:
-        """The shape with so many dimensions, -1 where nothing is known; None if the facts do not allow it."""
+        """The shape with so many dimensions, -1 where nothing is known; None if the facts do not
+        allow it.
+        """
         if self.rank not in (None, rank) or any(not -rank <= d < rank for d in self.sizes):
             return None
         shape = [-1] * rank
@@ -62,7 +68,9 @@ def facts_of(graph: Graph, position: int) -> Facts:
 
 
 def combined(found: list[Facts]) -> Facts:
-    """What all agree on. Of different least ranks the largest counts: it is where all of them have a meaning."""
+    """What all agree on. Of different least ranks the largest counts: it is where all of them have
+    a meaning.
+    """
     dims = {d for facts in found for d in facts.sizes}
     sizes = {d: _agreed([facts.sizes.get(d) for facts in found]) for d in dims}
     return Facts(
@@ -110,14 +118,25 @@ def _follow(value: Value, seen: set[Value]) -> list[Facts]:
 
 SAME = {
     f"aten::{name}"
-    for name in "alias clone contiguous detach dropout feature_dropout log_sigmoid log_softmax softmax".split()
+    for name in (
+        "alias clone contiguous detach dropout feature_dropout log_sigmoid log_softmax softmax"
+    ).split()
 } | {"prim::unchecked_cast"}
-OTHER_DTYPE = {"aten::to", "aten::type_as", "aten::float", "aten::double", "aten::half", "aten::long", "aten::int"}
+OTHER_DTYPE = {
+    "aten::to",
+    "aten::type_as",
+    "aten::float",
+    "aten::double",
+    "aten::half",
+    "aten::long",
+    "aten::int",
+}
 OTHER_SHAPE = {
     f"aten::{name}"
     for name in (
-        "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d constant_pad_nd flatten max_pool1d max_pool2d pad permute "
-        "reshape select slice squeeze t transpose unflatten unsqueeze upsample_nearest2d view"
+        "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d constant_pad_nd flatten "
+        "max_pool1d max_pool2d pad permute reshape select slice squeeze t transpose unflatten "
+        "unsqueeze upsample_nearest2d view"
     ).split()
 }
 
@@ -127,14 +146,20 @@ def is_pointwise(node: Node) -> bool:
 
 
 def is_of_one(node: Node) -> bool:
-    """Whether each number of the result is made of one of the input, and is a float of its dtype if that was one."""
+    """Whether each number of the result is made of one of the input, and is a float of its dtype if
+    that was one.
+    """
     schema = node.schema()
-    tensors = [] if schema is None else [a for a in schema.arguments if isinstance(a.type, TensorType)]
+    tensors = (
+        [] if schema is None else [a for a in schema.arguments if isinstance(a.type, TensorType)]
+    )
     return is_pointwise(node) and len(tensors) == 1 and not overload_of(node).endswith("Scalar")
 
 
 def _is_constant(other: Value) -> bool:
-    """Whether it is a number or a constant tensor, which is not spread over more dimensions than x has."""
+    """Whether it is a number or a constant tensor, which is not spread over more dimensions than x
+    has.
+    """
     return isinstance(other.toIValue(), (int, float, TensorImpl))
 
 
@@ -173,7 +198,9 @@ def _matrix(name: str, rank: int | None) -> Callable[[Node], Facts | None]:
 
 
 def _convolution(node: Node) -> Facts | None:
-    """Channels first; a convolution has the outputs first in its weight, a transposed one the inputs."""
+    """Channels first; a convolution has the outputs first in its weight, a transposed one the
+    inputs.
+    """
     weight = _constant(node, "weight")
     if weight is None:
         return None
@@ -193,7 +220,9 @@ def _embedding(node: Node) -> Facts | None:
 
 
 def _channels(name: str) -> Callable[[Node], Facts | None]:
-    """A normalisation over channels, which are the second dimension; it has one number for each in `weight` or in `name`."""
+    """A normalisation over channels, which are the second dimension; it has one number for each in
+    `weight` or in `name`.
+    """
 
     def rule(node: Node) -> Facts | None:
         known = [t for t in (_constant(node, name), _constant(node, "weight")) if t is not None]
@@ -217,7 +246,10 @@ CONSUMERS: dict[str, tuple[str, Callable[[Node], Facts | None]]] = {
     "aten::matmul": ("self", _matrix("other", None)),
     **dict.fromkeys((f"aten::conv{d}d" for d in (1, 2, 3)), ("input", _convolution)),
     **dict.fromkeys((f"aten::conv_transpose{d}d" for d in (1, 2, 3)), ("input", _convolution)),
-    **dict.fromkeys(("aten::_convolution", "aten::convolution", "aten::_convolution_mode"), ("input", _convolution)),
+    **dict.fromkeys(
+        ("aten::_convolution", "aten::convolution", "aten::_convolution_mode"),
+        ("input", _convolution),
+    ),
     "aten::embedding": ("indices", _embedding),
     "aten::batch_norm": ("input", _channels("running_mean")),
     "aten::instance_norm": ("input", _channels("running_mean")),

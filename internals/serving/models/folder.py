@@ -3,21 +3,24 @@ r"""The folder that models are in, and the only way from a name to a file.
     models/
         mnist.pt                  mnist, version 1
         resnet/1/model.pt         resnet, version 1
-        resnet/2/model.pt         resnet, version 2: the newest, which is meant where no version is said
+        resnet/2/model.pt         resnet, version 2: the newest, which is meant where no version is
+                                  said
         shapes/1/model.pt2        an exported program
 
-A name that comes from outside never becomes a path. The folder is listed, and a name is looked up in what was found: `..`, an
-absolute path or a NUL is not among it. Names that could be anything but a plain entry of a folder are refused before that, to say
-so clearly.
+A name that comes from outside never becomes a path. The folder is listed, and a name is looked up
+in what was found: `..`, an absolute path or a NUL is not among it. Names that could be anything but
+a plain entry of a folder are refused before that, to say so clearly.
 
-What was found may be a link. A link is followed as long as it stays inside the folder (Kubernetes mounts configuration that way);
-one that leaves it does not count as a model. Between finding and opening somebody could put a link in place of a folder, so
-the file is opened component by component, following none.
+What was found may be a link. A link is followed as long as it stays inside the folder (Kubernetes
+mounts configuration that way); one that leaves it does not count as a model. Between finding and
+opening somebody could put a link in place of a folder, so the file is opened component by
+component, following none.
 
-Mirrors Triton's model repository, `core/src/filesystem/`, and its check of paths in `model_repository_manager.cc`.
+Mirrors Triton's model repository, `core/src/filesystem/`, and its check of paths in
+`model_repository_manager.cc`.
 
-How the real one differs: Triton's repository can also lie in S3, GCS or Azure; each model has a `config.pbtxt`; names are checked
-for `..` and separators, links are followed wherever they lead.
+How the real one differs: Triton's repository can also lie in S3, GCS or Azure; each model has a
+`config.pbtxt`; names are checked for `..` and separators, links are followed wherever they lead.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ class ModelFolder:
         return found
 
     def versions(self, name: str) -> dict[str, Found]:
-        """The versions of one model, the oldest first. Raises InvalidRequest for what can be no name."""
+        """The versions of one model, the oldest first. Raises InvalidRequest for what can be no
+        name.
+        """
         check_name(name)
         known = {version: found for (each, version), found in self.scan().items() if each == name}
         return dict(sorted(known.items(), key=lambda item: int(item[0])))
@@ -77,18 +82,26 @@ class ModelFolder:
         versions = self.versions(name)
         if not versions:
             raise ModelNotFound(
-                f"there is no model '{name}' in the folder; there is {listed(n for n, _ in self.scan())}"
+                f"there is no model '{name}' in the folder; there is "
+                f"{listed(n for n, _ in self.scan())}"
             )
         if version and version not in versions:
-            raise ModelNotFound(f"model '{name}' has no version {version} in the folder; it has {', '.join(versions)}")
+            raise ModelNotFound(
+                f"model '{name}' has no version {version} in the folder; it has "
+                f"{', '.join(versions)}"
+            )
         return versions[version or list(versions)[-1]]
 
     def open_path(self, name: str, version: str = "") -> BinaryIO:
-        """`find`, open for reading. Raises what that raises, and OSError for a file that cannot be opened."""
+        """`find`, open for reading. Raises what that raises, and OSError for a file that cannot be
+        opened.
+        """
         return self.open_found(self.find(name, version))
 
     def open_found(self, found: Found) -> BinaryIO:
-        """The file at a path without links, open for reading, if it still is one. Raises OSError."""
+        """The file at a path without links, open for reading, if it still is one. Raises
+        OSError.
+        """
         # Opening a named pipe would wait for somebody to write to it, but for O_NONBLOCK.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         parts = found.path.relative_to(self.root).parts
@@ -107,7 +120,9 @@ class ModelFolder:
             raise
 
     def _of_entry(self, entry: str) -> Iterator[tuple[str, str, Path]]:
-        """What an entry of the folder could be: a file is version 1, a folder has a folder for each version."""
+        """What an entry of the folder could be: a file is version 1, a folder has a folder for each
+        version.
+        """
         path = self.root / entry
         for suffix in SUFFIXES:
             if entry.endswith(suffix) and is_name(entry.removesuffix(suffix)):
@@ -140,12 +155,16 @@ class ModelFolder:
 
 
 def _weight(entry: str) -> tuple[bool, bool]:
-    """What counts where there are several for one version: mnist/1 before mnist.pt before mnist.pt2."""
+    """What counts where there are several for one version: mnist/1 before mnist.pt before
+    mnist.pt2.
+    """
     return not entry.endswith(SUFFIXES), not entry.endswith(SUFFIXES[1])
 
 
 def is_name(name: str) -> bool:
-    """Whether a model can be called so: any letters, no separators, nothing invisible, and no dot or blank around it."""
+    """Whether a model can be called so: any letters, no separators, nothing invisible, and no dot
+    or blank around it.
+    """
     try:
         length = len(name.encode())
     except UnicodeEncodeError:  # half a surrogate: a file name that is no text
@@ -163,8 +182,8 @@ def check_name(name: str) -> None:
     """Raises InvalidRequest unless `is_name`."""
     if not is_name(name):
         raise InvalidRequest(
-            f"{_shown(name)} is no name of a model: names have up to {LONGEST_NAME} bytes of letters, digits, '-', '_' and dots "
-            "inside, and no separators"
+            f"{_shown(name)} is no name of a model: names have up to {LONGEST_NAME} bytes of "
+            "letters, digits, '-', '_' and dots inside, and no separators"
         )
 
 
@@ -172,7 +191,8 @@ def check_version(version: str) -> None:
     """Raises InvalidRequest for a version that is neither "" nor a positive number."""
     if version and not VERSION.fullmatch(version):
         raise InvalidRequest(
-            f"{_shown(version)} is no version: versions are whole numbers from 1 on, the newest is the highest"
+            f"{_shown(version)} is no version: versions are whole numbers from 1 on, the newest is "
+            "the highest"
         )
 
 
@@ -184,4 +204,7 @@ def _shown(text: str) -> str:
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Names for a message, not more of them than anybody reads."""
     known = sorted(set(names))
-    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "") or "none"
+    return (
+        ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+        or "none"
+    )

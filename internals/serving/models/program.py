@@ -1,17 +1,20 @@
-"""Something that computes, seen as a server needs it: arguments with names, called with a list of tensors.
+"""Something that computes, seen as a server needs it: arguments with names, called with a list of
+tensors.
 
-There are three kinds. A *compiled module* (TorchScript) has a schema that names its arguments and their types. An *exported
-program* (.pt2) knows sizes and ranges as well, and takes its tensors nested. Any other callable is *Python*: its own signature
-tells.
+There are three kinds. A *compiled module* (TorchScript) has a schema that names its arguments and
+their types. An *exported program* (.pt2) knows sizes and ranges as well, and takes its tensors
+nested. Any other callable is *Python*: its own signature tells.
 
-Only tensors and numbers travel in a request. An argument that has a default value keeps it; a number without one
-(`def forward(self, x, steps: int)`) is sent as a tensor of one element. Texts, lists and dicts of tensors cannot be sent, so such
-a model is refused when it is loaded, not when the first client calls.
+Only tensors and numbers travel in a request. An argument that has a default value keeps it; a
+number without one (`def forward(self, x, steps: int)`) is sent as a tensor of one element. Texts,
+lists and dicts of tensors cannot be sent, so such a model is refused when it is loaded, not when
+the first client calls.
 
-Mirrors Triton's libtorch backend, `ModelInstanceState::SetInputTensors` (`triton-inference-server/pytorch_backend`).
+Mirrors Triton's libtorch backend, `ModelInstanceState::SetInputTensors`
+(`triton-inference-server/pytorch_backend`).
 
-How the real one differs: it passes all inputs by position and may make dicts of tensors; it runs TorchScript and Python, and
-since 2025 what AOTInductor compiled.
+How the real one differs: it passes all inputs by position and may make dicts of tensors; it runs
+TorchScript and Python, and since 2025 what AOTInductor compiled.
 """
 
 from __future__ import annotations
@@ -26,18 +29,32 @@ import internals as torch
 from internals.core.dtype import dtype
 from internals.export.exported_program import ExportedProgram
 from internals.export.input_checks import InputCheck
-from internals.jit.ir import BoolType, FloatType, Graph, IntType, OptionalType, TensorType, TupleType, Type
+from internals.jit.ir import (
+    BoolType,
+    FloatType,
+    Graph,
+    IntType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from internals.jit.schema import Argument
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
 
-NUMBERS: dict[type[Type], dtype] = {IntType: torch.int64, FloatType: torch.float64, BoolType: torch.bool}
+NUMBERS: dict[type[Type], dtype] = {
+    IntType: torch.int64,
+    FloatType: torch.float64,
+    BoolType: torch.bool,
+}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument that a request has to bring. `number`: the dtype of a one-element tensor that becomes a Python number.
+    """An argument that a request has to bring. `number`: the dtype of a one-element tensor that
+    becomes a Python number.
 
     `dtype` and `sizes` are what an exported program says; a size of -1 is any.
     """
@@ -49,10 +66,11 @@ class Parameter:
 
 
 class Program:
-    """`call(inputs)` runs it; `parameters` is what it takes, None for `*args`, where only an operator can tell.
+    """`call(inputs)` runs it; `parameters` is what it takes, None for `*args`, where only an
+    operator can tell.
 
-    `platform` is what model metadata calls it. `max_rows` is how many rows it was exported for at most. `result` is the type it
-    returns, where that is known.
+    `platform` is what model metadata calls it. `max_rows` is how many rows it was exported for at
+    most. `result` is the type it returns, where that is known.
     """
 
     platform: str
@@ -64,7 +82,9 @@ class Program:
         raise NotImplementedError
 
     def graph(self) -> tuple[Graph, dict[str, int]] | None:
-        """The graph of `forward` without calls, its weights as constants, and which of its inputs is which argument."""
+        """The graph of `forward` without calls, its weights as constants, and which of its inputs
+        is which argument.
+        """
         return None
 
     def optimized(self) -> Program | None:
@@ -113,17 +133,23 @@ class CompiledProgram(Program):
 
 
 class ExportedModel(Program):
-    """A program from `torch.export.save`. Raises NotImplementedError if it calls operators that are not known here."""
+    """A program from `torch.export.save`. Raises NotImplementedError if it calls operators that are
+    not known here.
+    """
 
     platform = "internals_exported_program"
 
     def __init__(self, program: ExportedProgram) -> None:
         program.module()
         self.program, self.checks = program, program.input_checks
-        self.parameters = tuple(_exported_parameter(check) for check in self.checks if not check.is_constant)
+        self.parameters = tuple(
+            _exported_parameter(check) for check in self.checks if not check.is_constant
+        )
         first = [c.sizes[0] for c in self.checks if c.sizes]
         bounds = [
-            program.range_constraints[str(size)].upper for size in first if str(size) in program.range_constraints
+            program.range_constraints[str(size)].upper
+            for size in first
+            if str(size) in program.range_constraints
         ]
         self.max_rows = min((bound for bound in bounds if bound is not None), default=None)
 
@@ -141,7 +167,10 @@ class PythonProgram(Program):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
-            raise TypeError(f"a model is a module or a function that takes tensors, not {type(function).__name__}")
+            raise TypeError(
+                "a model is a module or a function that takes tensors, not "
+                f"{type(function).__name__}"
+            )
         self.function = function.eval() if isinstance(function, Module) else function
         forward = function.forward if isinstance(function, Module) else function
         kinds = inspect.Parameter
@@ -149,11 +178,15 @@ class PythonProgram(Program):
         starred = False
         for p in inspect.signature(forward).parameters.values():
             starred = starred or p.kind is kinds.VAR_POSITIONAL
-            if p.default is kinds.empty and p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD):
+            if p.default is kinds.empty and p.kind in (
+                kinds.POSITIONAL_ONLY,
+                kinds.POSITIONAL_OR_KEYWORD,
+            ):
                 found.append(Parameter(p.name, PYTHON_NUMBERS.get(p.annotation)))
             elif p.default is kinds.empty and p.kind is kinds.KEYWORD_ONLY:
                 raise TypeError(
-                    f"the argument '{p.name}' can only be given by keyword: give it a default value to serve this"
+                    f"the argument '{p.name}' can only be given by keyword: give it a default "
+                    "value to serve this"
                 )
         self.parameters = None if starred else tuple(found)
 
@@ -186,14 +219,22 @@ PYTHON_NUMBERS: dict[Any, dtype] = {
 
 
 def program_of(model: Any) -> Program:
-    """The program of whatever it is. Raises TypeError for what cannot be called with tensors alone."""
+    """The program of whatever it is. Raises TypeError for what cannot be called with tensors
+    alone.
+    """
     if isinstance(model, ExportedProgram):
         return ExportedModel(model)
-    return CompiledProgram(model) if isinstance(model, (ScriptModule, ScriptFunction)) else PythonProgram(model)
+    return (
+        CompiledProgram(model)
+        if isinstance(model, (ScriptModule, ScriptFunction))
+        else PythonProgram(model)
+    )
 
 
 def names_of_results(result: Type | None) -> tuple[str, ...]:
-    """The names of the outputs, as far as a type tells them: `OUTPUT__0`, ..., or a named tuple's own; () if it does not."""
+    """The names of the outputs, as far as a type tells them: `OUTPUT__0`, ..., or a named tuple's
+    own; () if it does not.
+    """
     if isinstance(result, TensorType):
         return ("OUTPUT__0",)
     if isinstance(result, TupleType) and all(isinstance(t, TensorType) for t in result.elements):
@@ -213,8 +254,9 @@ def _parameter(argument: Argument) -> Parameter:
     number = NUMBERS.get(type(type_))
     if number is None:
         raise TypeError(
-            f"the argument '{argument.name}' of forward is a {argument.type.repr_str()}, which no request can bring: tensors and "
-            "numbers can. Give it a default value, or wrap the model in one that takes tensors"
+            f"the argument '{argument.name}' of forward is a {argument.type.repr_str()}, which no "
+            "request can bring: tensors and numbers can. Give it a default value, or wrap the "
+            "model in one that takes tensors"
         )
     return Parameter(argument.name, number)
 

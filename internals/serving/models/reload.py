@@ -3,19 +3,24 @@
     await watch(repository, seconds=2.0)      look every two seconds, until cancelled
     reload_on_hangup(repository)              `kill -HUP`: look at once
 
-Who replaces a model properly writes beside it and renames: the new file is there whole from one moment to the next. Who copies
-over it, or over a network, writes for a while, and a look in between sees half a file. So a change counts when two looks in a
-row see the same (time of change, size, inode), and so does a file that has gone. What is loaded all the same while it is
-written to has the wrong checksums, or another stamp afterwards, and is tried again.
+Who replaces a model properly writes beside it and renames: the new file is there whole from one
+moment to the next. Who copies over it, or over a network, writes for a while, and a look in between
+sees half a file. So a change counts when two looks in a row see the same (time of change, size,
+inode), and so does a file that has gone. What is loaded all the same while it is written to has the
+wrong checksums, or another stamp afterwards, and is tried again.
 
-A signal is an operator's word that all is in place: nothing is waited for, and what failed before is tried again.
+A signal is an operator's word that all is in place: nothing is waited for, and what failed before
+is tried again.
 
-Looking is a `stat` for each file. It works on network file systems too, where notifications (inotify) do not.
+Looking is a `stat` for each file. It works on network file systems too, where notifications
+(inotify) do not.
 
-Mirrors Triton's `--model-control-mode=poll` with `--repository-poll-secs`, and the hang-up signal as nginx takes it.
+Mirrors Triton's `--model-control-mode=poll` with `--repository-poll-secs`, and the hang-up signal
+as nginx takes it.
 
-How the real one differs: Triton compares times of change only, and its documentation warns that a model that is being copied may
-be loaded half; TorchServe does not look at all and is told through its management API.
+How the real one differs: Triton compares times of change only, and its documentation warns that a
+model that is being copied may be loaded half; TorchServe does not look at all and is told through
+its management API.
 """
 
 from __future__ import annotations
@@ -42,7 +47,9 @@ class Watcher:
         self.before: dict[Key, Stamp] = {}
 
     async def look(self) -> None:
-        """Load what has changed and come to rest since the look before, and drop what has been gone for two looks."""
+        """Load what has changed and come to rest since the look before, and drop what has been gone
+        for two looks.
+        """
         now = await self.repository.scan()
         settled, unsure = compare(self.before, now)
         self.before = now
@@ -50,13 +57,17 @@ class Watcher:
 
 
 def compare(before: Mapping[K, S], now: Mapping[K, S]) -> tuple[dict[K, S], set[K]]:
-    """What both looks saw alike; and all else that one of them saw, which is not to be touched yet."""
+    """What both looks saw alike; and all else that one of them saw, which is not to be touched
+    yet.
+    """
     settled = {key: stamp for key, stamp in now.items() if before.get(key) == stamp}
     return settled, (before.keys() | now.keys()) - settled.keys()
 
 
 async def watch(repository: ModelRepository, seconds: float) -> None:
-    """Look every so many seconds, for ever. A folder that cannot be read is reported, once until it can be read again."""
+    """Look every so many seconds, for ever. A folder that cannot be read is reported, once until it
+    can be read again.
+    """
     watcher, trouble = Watcher(repository), ""
     while True:
         try:
@@ -70,7 +81,9 @@ async def watch(repository: ModelRepository, seconds: float) -> None:
 
 
 def reload_on_hangup(repository: ModelRepository) -> None:
-    """Let SIGHUP look at the files at once. For the event loop of the main thread; does nothing where there is no such signal."""
+    """Let SIGHUP look at the files at once. For the event loop of the main thread; does nothing
+    where there is no such signal.
+    """
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is None:  # Windows
         return

@@ -3,24 +3,28 @@
     entry = repository.get("mnist")          the newest version
     await entry.batcher.submit(request)
 
-`get` is a look-up in a dict, and nothing else stands between a request and its model. An entry, a model with its batcher, is put
-there when it is complete: read, checked, compiled, and run on zeros, all in a thread beside the event loop. So no request meets a
-model that is half there, and nobody waits for one to load.
+`get` is a look-up in a dict, and nothing else stands between a request and its model. An entry, a
+model with its batcher, is put there when it is complete: read, checked, compiled, and run on zeros,
+all in a thread beside the event loop. So no request meets a model that is half there, and nobody
+waits for one to load.
 
-    trying       v1 answers     with `--try-models`: the new one is loaded by another process (`apart.py`)
-    loading      v1 answers     the new one is read, compiled, warmed up
-    swap                        one assignment on the event loop
-    draining     v2 answers     v1 finishes what it had accepted, then it is dropped
+    trying     v1 answers   with `--try-models`: another process loads the new one (`apart.py`)
+    loading    v1 answers   the new one is read, compiled, warmed up
+    swap                    one assignment on the event loop
+    draining   v2 answers   v1 finishes what it had accepted, then it is dropped
 
-A file that cannot be loaded changes nothing: what was there goes on answering, and `index` and the log say why.
+A file that cannot be loaded changes nothing: what was there goes on answering, and `index` and the
+log say why.
 
-All methods belong to the event loop's thread. Between `get` and `submit` there must be no `await`: then the entry is the
-current one, and a batcher finishes what was submitted before it drained.
+All methods belong to the event loop's thread. Between `get` and `submit` there must be no `await`:
+then the entry is the current one, and a batcher finishes what was submitted before it drained.
 
-Mirrors Triton's `ModelRepositoryManager` and `ModelLifeCycle` (`core/src/model_repository_manager/`).
+Mirrors Triton's `ModelRepositoryManager` and `ModelLifeCycle`
+(`core/src/model_repository_manager/`).
 
-How the real one differs: Triton serves only the newest version unless a policy says more, loads several models at a time, and
-knows models made of others (ensembles), which have to be loaded in order.
+How the real one differs: Triton serves only the newest version unless a policy says more, loads
+several models at a time, and knows models made of others (ensembles), which have to be loaded in
+order.
 """
 
 from __future__ import annotations
@@ -41,10 +45,11 @@ from .table import Batches, Entry, Key, ModelState, Table
 
 
 class ModelRepository:
-    """Models from the folder `settings.model_dir`, and those that `add` is given. `make_batcher` is the engine's.
+    """Models from the folder `settings.model_dir`, and those that `add` is given. `make_batcher` is
+    the engine's.
 
-    `report(event, **fields)` hears of "model_loaded", "model_failed" and "model_unloaded": `Log.event`.
-    Raises NotADirectoryError when there is no such folder.
+    `report(event, **fields)` hears of "model_loaded", "model_failed" and "model_unloaded":
+    `Log.event`. Raises NotADirectoryError when there is no such folder.
     """
 
     def __init__(
@@ -69,7 +74,8 @@ class ModelRepository:
     def get(self, name: str, version: str = "") -> Entry:
         """The entry that answers now; version "" is the newest one that is ready.
 
-        Raises ModelNotFound, which says what there is, and Unavailable for a model that is loading, was unloaded or is broken.
+        Raises ModelNotFound, which says what there is, and Unavailable for a model that is loading,
+        was unloaded or is broken.
         """
         entry = self._ready.get((name, version))
         if entry is None:
@@ -77,7 +83,9 @@ class ModelRepository:
         return entry
 
     def index(self) -> list[ModelState]:
-        """All that is known of, by name and version. One that is READY has a reason too if a newer file for it failed."""
+        """All that is known of, by name and version. One that is READY has a reason too if a newer
+        file for it failed.
+        """
         return list(self._table.states())
 
     def versions(self, name: str) -> tuple[str, ...]:
@@ -87,7 +95,8 @@ class ModelRepository:
     # What there is
 
     async def add(self, name: str, source: Any, version: str = "1") -> Entry:
-        """Serve a module, compiled or not, an exported program, a function, or the file at a path that the operator chose.
+        """Serve a module, compiled or not, an exported program, a function, or the file at a path
+        that the operator chose.
 
         Raises InvalidRequest for what can be no name or version, and whatever loading it raises.
         """
@@ -101,17 +110,20 @@ class ModelRepository:
                 self._table.version(key).tried = stamp_of(path.stat()) if path.exists() else None
                 return await self._install(key, lambda: self._from_file(key))
             self._table.version(key).is_file = False
-            return await self._install(key, lambda: ServedModel.from_module(source, *key, self.settings))
+            return await self._install(
+                key, lambda: ServedModel.from_module(source, *key, self.settings)
+            )
 
     async def load_all(self) -> None:
         """Load everything in the folder. What fails is reported and in the index."""
         await self.refresh()
 
     async def load(self, name: str) -> None:
-        """Load what is new or changed of a model, and drop the versions that are gone; also after `unload`.
+        """Load what is new or changed of a model, and drop the versions that are gone; also after
+        `unload`.
 
-        Raises InvalidRequest for what can be no name, ModelNotFound when there is no such model, Unavailable with the reason when
-        a version cannot be loaded, whatever goes on answering.
+        Raises InvalidRequest for what can be no name, ModelNotFound when there is no such model,
+        Unavailable with the reason when a version cannot be loaded, whatever goes on answering.
         """
         check_name(name)
         found = {key: stamp for key, stamp in (await self.scan()).items() if key[0] == name}
@@ -121,7 +133,9 @@ class ModelRepository:
         await self._follow(name, found, retry=True)
         for state in self.index():
             if state.name == name and state.reason:
-                raise Unavailable(f"version {state.version} of model '{name}' is not loaded: {state.reason}")
+                raise Unavailable(
+                    f"version {state.version} of model '{name}' is not loaded: {state.reason}"
+                )
         self.get(name)
 
     async def unload(self, name: str) -> None:
@@ -135,7 +149,8 @@ class ModelRepository:
         self._unloaded.add(name)
         async with self._lock(name):
             tasks = [
-                self._drain(self._table.take((name, v), "unloaded")) for v in list(self._table.models.get(name, ()))
+                self._drain(self._table.take((name, v), "unloaded"))
+                for v in list(self._table.models.get(name, ()))
             ]
             self.report("model_unloaded", model=name)
         await asyncio.gather(*(asyncio.shield(task) for task in tasks if task is not None))
@@ -144,14 +159,18 @@ class ModelRepository:
         """Take every model away; they finish what they have accepted."""
         self._closed = True
         for state in self.index():
-            self._drain(self._table.take((state.name, state.version), "the server is shutting down"))
+            self._drain(
+                self._table.take((state.name, state.version), "the server is shutting down")
+            )
         await asyncio.gather(*self._draining)
         self._loader.shutdown(wait=False, cancel_futures=True)
 
     # Following the files; `reload.py` decides when
 
     async def scan(self) -> dict[Key, Stamp]:
-        """The files that there are now, and what they look like. Raises OSError when the folder cannot be read."""
+        """The files that there are now, and what they look like. Raises OSError when the folder
+        cannot be read.
+        """
         return await asyncio.to_thread(self._scan)
 
     async def refresh(
@@ -159,12 +178,14 @@ class ModelRepository:
     ) -> None:
         """Load what is new or changed, and drop what is gone.
 
-        found: the files as `scan` saw them, None to look now. keep: versions that stay though they are not in `found`.
-        retry: also load what failed before and has not changed since.
+        found: the files as `scan` saw them, None to look now. keep: versions that stay though they
+        are not in `found`. retry: also load what failed before and has not changed since.
         """
         found = await self.scan() if found is None else found
         for name in sorted({name for name, _ in found} | set(self._table.models)):
-            await self._follow(name, {key: stamp for key, stamp in found.items() if key[0] == name}, keep, retry)
+            await self._follow(
+                name, {key: stamp for key, stamp in found.items() if key[0] == name}, keep, retry
+            )
 
     async def _follow(
         self, name: str, found: dict[Key, Stamp], keep: Collection[Key] = (), retry: bool = False
@@ -178,13 +199,22 @@ class ModelRepository:
                     await self._load_file(key, found[key])
             for version, known in list(self._table.models.get(name, {}).items()):
                 key = (name, version)
-                if known.is_file and key not in found and key not in keep and key not in self._paths:
+                if (
+                    known.is_file
+                    and key not in found
+                    and key not in keep
+                    and key not in self._paths
+                ):
                     self._drain(self._table.take(key, "its file is gone"))
                     self._table.forget(key)
-                    self.report("model_unloaded", model=name, version=version, reason="its file is gone")
+                    self.report(
+                        "model_unloaded", model=name, version=version, reason="its file is gone"
+                    )
 
     async def _load_file(self, key: Key, stamp: Stamp) -> None:
-        """Load a file and put it in its place; what goes wrong has been reported, and is remembered with the file's stamp."""
+        """Load a file and put it in its place; what goes wrong has been reported, and is remembered
+        with the file's stamp.
+        """
         self._table.version(key).tried = stamp
         try:
             await self._install(key, lambda: self._from_file(key))
@@ -194,7 +224,9 @@ class ModelRepository:
             pass
 
     async def _install(self, key: Key, make: Callable[[], ServedModel]) -> Entry:
-        """Make a model in the loader's thread, then let it take the place of what is there. Raises what `make` raises."""
+        """Make a model in the loader's thread, then let it take the place of what is there. Raises
+        what `make` raises.
+        """
         try:
             model = await asyncio.get_running_loop().run_in_executor(self._loader, make)
             if self._closed:
@@ -202,11 +234,17 @@ class ModelRepository:
             entry = Entry(model, self.make_batcher(model))
         except BaseException as error:
             self._table.fail(key, one_line(error))
-            self.report("model_failed", model=key[0], version=key[1], reason=self._table.version(key).reason)
+            self.report(
+                "model_failed", model=key[0], version=key[1], reason=self._table.version(key).reason
+            )
             raise
         self._drain(self._table.put(key, entry))
         self.report(
-            "model_loaded", model=key[0], version=key[1], signature=str(model.signature), notes=list(model.notes)
+            "model_loaded",
+            model=key[0],
+            version=key[1],
+            signature=str(model.signature),
+            notes=list(model.notes),
         )
         return entry
 
@@ -226,7 +264,11 @@ class ModelRepository:
         return ServedModel(path, *key, self.settings, data=data)
 
     def _scan(self) -> dict[Key, Stamp]:
-        found = {} if self.folder is None else {key: file.stamp for key, file in self.folder.scan().items()}
+        found = (
+            {}
+            if self.folder is None
+            else {key: file.stamp for key, file in self.folder.scan().items()}
+        )
         for key, path in self._paths.copy().items():
             found.pop(key, None)
             if path.exists():
@@ -249,4 +291,9 @@ class ModelRepository:
         try:
             await old.batcher.drain()
         except Exception as error:  # the new one answers all the same
-            self.report("drain_failed", model=old.model.name, version=old.model.version, reason=one_line(error))
+            self.report(
+                "drain_failed",
+                model=old.model.name,
+                version=old.model.version,
+                reason=one_line(error),
+            )

@@ -2,22 +2,24 @@
 
     x: FP32 [-1, 784]  ->  OUTPUT__0: FP32 [-1, 10]
 
-A client asks for this (model metadata), requests are checked against it, and a batch is joined along the first -1. Nobody knows
-it all from the start: a TorchScript archive has names of arguments and no sizes. So it is put together, and who knows better goes
-first:
+A client asks for this (model metadata), requests are checked against it, and a batch is joined
+along the first -1. Nobody knows it all from the start: a TorchScript archive has names of arguments
+and no sizes. So it is put together, and who knows better goes first:
 
 1. the operator: `--input x:FP32:-1,784`
-2. the archive's maker: a file `serving.json` in it, `jit.save(m, "m.pt", _extra_files={"serving.json": ...})`, as
-   `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 784]}], "outputs": [{"name": "logits"}]}`
+2. the archive's maker: a file `serving.json` in it, `jit.save(m, "m.pt",
+   _extra_files={"serving.json": ...})`, as `{"inputs": [{"name": "x", "datatype": "FP32", "shape":
+   [-1, 784]}], "outputs": [{"name": "logits"}]}`
 3. the program itself (`facts.py`)
 4. a run on zeros, for the outputs (`trial.py`)
 
 What is still unknown stays unknown, and is not checked.
 
-Mirrors the `ModelInput` and `ModelOutput` of Triton's `model_config.proto` and the model metadata of the Open Inference Protocol.
+Mirrors the `ModelInput` and `ModelOutput` of Triton's `model_config.proto` and the model metadata
+of the Open Inference Protocol.
 
-How the real one differs: Triton demands a declaration for TorchScript and refuses to load without one. It names inputs
-`INPUT__0`, `INPUT__1` by position; those names are understood here too.
+How the real one differs: Triton demands a declaration for TorchScript and refuses to load without
+one. It names inputs `INPUT__0`, `INPUT__1` by position; those names are understood here too.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ SERVING_JSON = "serving.json"
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One input or output. `dtype` None and `shape` None: not known, anything goes; a size of -1: any."""
+    """One input or output. `dtype` None and `shape` None: not known, anything goes; a size of -1:
+    any.
+    """
 
     name: str
     dtype: dtype | None = None
@@ -55,13 +59,17 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Signature:
-    """`inputs` in the order of the arguments; `outputs` in the order of the results, () if they are not known."""
+    """`inputs` in the order of the arguments; `outputs` in the order of the results, () if they are
+    not known.
+    """
 
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
 
     def __str__(self) -> str:
-        inputs, outputs = ("; ".join(map(str, specs)) or "not known" for specs in (self.inputs, self.outputs))
+        inputs, outputs = (
+            "; ".join(map(str, specs)) or "not known" for specs in (self.inputs, self.outputs)
+        )
         return f"{inputs}  ->  {outputs}"
 
 
@@ -74,34 +82,44 @@ class Declared:
 
 
 def parse_input(text: str) -> TensorSpec:
-    """From an option: `x:FP32:-1,784`; `x:FP32` leaves the shape open, `x:FP32:` is a tensor of no dimensions.
+    """From an option: `x:FP32:-1,784`; `x:FP32` leaves the shape open, `x:FP32:` is a tensor of no
+    dimensions.
 
     Raises ValueError that says how it is written.
     """
     name, *rest = text.split(":")
     if not name or not rest or len(rest) > 2:
-        raise ValueError(f"--input {text!r}: it is written NAME:DATATYPE:SIZES, such as x:FP32:-1,784")
+        raise ValueError(
+            f"--input {text!r}: it is written NAME:DATATYPE:SIZES, such as x:FP32:-1,784"
+        )
     if rest[0] not in DTYPES:
-        raise ValueError(f"--input {text!r}: the datatype {rest[0]!r} is none of {', '.join(DTYPES)}")
+        raise ValueError(
+            f"--input {text!r}: the datatype {rest[0]!r} is none of {', '.join(DTYPES)}"
+        )
     shape = None
     if len(rest) == 2:
         try:
             shape = check_shape(int(size) for size in rest[1].split(",") if rest[1])
         except ValueError:
             raise ValueError(
-                f"--input {text!r}: sizes are whole numbers with commas between them, -1 for any, such as -1,784"
+                f"--input {text!r}: sizes are whole numbers with commas between them, -1 for any, "
+                "such as -1,784"
             ) from None
     return TensorSpec(name, DTYPES[rest[0]], shape)
 
 
 def parse_serving_json(data: bytes, archive: str) -> Declared:
-    """From the file `serving.json` of an archive; nothing if it is empty. Raises ArchiveError that names what is wrong in it."""
+    """From the file `serving.json` of an archive; nothing if it is empty. Raises ArchiveError that
+    names what is wrong in it.
+    """
     if not data:
         return Declared()
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveError(f"not UTF-8 text: {error.reason}", archive=archive, record=SERVING_JSON) from None
+        raise ArchiveError(
+            f"not UTF-8 text: {error.reason}", archive=archive, record=SERVING_JSON
+        ) from None
     root = JsonNode.parse(text, archive, SERVING_JSON)
     found = {}
     for side in ("inputs", "outputs"):
@@ -117,7 +135,9 @@ def check_shape(sizes: Iterable[int]) -> tuple[int, ...]:
     """Raises ValueError for sizes below -1, and too many of them."""
     shape = tuple(sizes)
     if len(shape) > MAX_DIMS or any(not -1 <= size < 1 << 63 for size in shape):
-        raise ValueError(f"a shape has at most {MAX_DIMS} sizes, 0 or more, or -1 for any; got {list(shape)}")
+        raise ValueError(
+            f"a shape has at most {MAX_DIMS} sizes, 0 or more, or -1 for any; got {list(shape)}"
+        )
     return shape
 
 

@@ -1,12 +1,15 @@
-"""Which versions of which models there are, and how they are: the part of the repository that does not wait for anything.
+"""Which versions of which models there are, and how they are: the part of the repository that does
+not wait for anything.
 
-A version is READY when it has an entry, and stays so while a newer file for it fails; LOADING until it first has one; UNAVAILABLE
-with a reason otherwise. Names and states are those of the protocol's repository index.
+A version is READY when it has an entry, and stays so while a newer file for it fails; LOADING until
+it first has one; UNAVAILABLE with a reason otherwise. Names and states are those of the protocol's
+repository index.
 
-Two dicts say it: one knows everything, the other one only what answers, under (name, version) and the newest under (name, "").
-Requests look into the second.
+Two dicts say it: one knows everything, the other one only what answers, under (name, version) and
+the newest under (name, ""). Requests look into the second.
 
-How the real one differs: Triton has a fourth state, UNLOADING, for a model that is still finishing what it accepted.
+How the real one differs: Triton has a fourth state, UNLOADING, for a model that is still finishing
+what it accepted.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ class ModelState(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Version:
-    """`tried`: how the file looked when it was last loaded, or failed to. `failed`: whether that was in vain."""
+    """`tried`: how the file looked when it was last loaded, or failed to. `failed`: whether that
+    was in vain.
+    """
 
     state: State = "LOADING"
     reason: str = ""
@@ -98,7 +103,12 @@ class Table:
         """Nobody answers from now on; returns who did."""
         version = self.version(key)
         old, version.entry = version.entry, None
-        version.state, version.reason, version.tried, version.failed = "UNAVAILABLE", why, None, False
+        version.state, version.reason, version.tried, version.failed = (
+            "UNAVAILABLE",
+            why,
+            None,
+            False,
+        )
         self._follow(key[0])
         return old
 
@@ -111,7 +121,9 @@ class Table:
     def numbers(self, name: str) -> tuple[str, ...]:
         """The versions that are ready, the oldest first."""
         found = self.models.get(name, {}).items()
-        return tuple(sorted((number for number, version in found if version.entry is not None), key=int))
+        return tuple(
+            sorted((number for number, version in found if version.entry is not None), key=int)
+        )
 
     def states(self) -> Iterator[ModelState]:
         for name, versions in sorted(self.models.items()):
@@ -125,7 +137,8 @@ class Table:
             return self.no_model(name)
         if number and number not in versions:
             return ModelNotFound(
-                f"model '{name}' has no version '{number[:20]}'; it has {', '.join(sorted(versions, key=int))}"
+                f"model '{name}' has no version '{number[:20]}'; it has "
+                f"{', '.join(sorted(versions, key=int))}"
             )
         version = versions[number or max(versions, key=int)]
         what = f"version {number} of model '{name}'" if number else f"model '{name}'"

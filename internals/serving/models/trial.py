@@ -3,15 +3,18 @@
     zeros(2, 784) -> (2, 10)      the size that changed with the rows is -1,
     zeros(3, 784) -> (3, 10)      the others stay what they are:  [-1, 10]
 
-The inputs may leave something open. Sizes other than the rows are tried one after the other (a network for pictures of 28 by 28
-fails on 32 by 32, and says so by failing); a linear layer says the last size and not how many stand before it: the smallest
-number of dimensions that runs is taken. An embedding takes tensors of any number of dimensions: if more than one of them runs,
-the shape stays open.
+The inputs may leave something open. Sizes other than the rows are tried one after the other (a
+network for pictures of 28 by 28 fails on 32 by 32, and says so by failing); a linear layer says the
+last size and not how many stand before it: the smallest number of dimensions that runs is taken. An
+embedding takes tensors of any number of dimensions: if more than one of them runs, the shape stays
+open.
 
-A model may refuse zeros for reasons of its own, so a failure here means that the outputs are not known, no more.
+A model may refuse zeros for reasons of its own, so a failure here means that the outputs are not
+known, no more.
 
-How the real one differs: nobody runs a model to learn its shapes; in Triton `config.pbtxt` says them, and a wrong one is
-found out by the first request. `torch.export` traces with symbolic sizes, which tells the same without running.
+How the real one differs: nobody runs a model to learn its shapes; in Triton `config.pbtxt` says
+them, and a wrong one is found out by the first request. `torch.export` traces with symbolic sizes,
+which tells the same without running.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from ..errors import ModelFailed
 from .facts import Facts
 from .signature import TensorSpec
 
-FREE = (32, 28, 64, 224, 8, 16, 128, 299)  # what to try for a size that is open, pictures and texts in mind
+# what to try for a size that is open, pictures and texts in mind
+FREE = (32, 28, 64, 224, 8, 16, 128, 299)
 MOST_RANKS = 3  # how many numbers of dimensions to try
 MOST_COMBINATIONS = 12
 MOST_ELEMENTS = 1 << 24  # of one input: more is not worth it, for three dimensions of 299
@@ -44,9 +48,11 @@ class WrongResult(ModelFailed):
 
 @dataclass(frozen=True)
 class Trial:
-    """`inputs` and `outputs` as far as they are known now. `has_rows`: whether all outputs have as many rows as the inputs.
+    """`inputs` and `outputs` as far as they are known now. `has_rows`: whether all outputs have as
+    many rows as the inputs.
 
-    `shapes` and `free`: what it was run on, for `zeros`. `why_not` says in one line what went wrong.
+    `shapes` and `free`: what it was run on, for `zeros`. `why_not` says in one line what went
+    wrong.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -62,31 +68,48 @@ class Trial:
 
 
 def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts]) -> Trial:
-    """Run the model on zeros that fit `inputs`, and where those are open, `facts`. Never raises what the model raises."""
+    """Run the model on zeros that fit `inputs`, and where those are open, `facts`. Never raises
+    what the model raises.
+    """
     candidates = [_candidates(spec, each) for spec, each in zip(inputs, facts)]
-    certain = (replace(spec, shape=shapes[0]) if len(shapes) == 1 else spec for spec, shapes in zip(inputs, candidates))
+    certain = (
+        replace(spec, shape=shapes[0]) if len(shapes) == 1 else spec
+        for spec, shapes in zip(inputs, candidates)
+    )
     search = _Search(run, tuple(certain))
     unknown = [spec.name for spec, shapes in zip(inputs, candidates) if not shapes]
     if unknown:
         return Trial(
-            search.inputs, why_not=f"the shape of '{unknown[0]}' is not known: declare it (--input NAME:DATATYPE:SIZES)"
+            search.inputs,
+            why_not=(
+                f"the shape of '{unknown[0]}' is not known: declare it (--input "
+                "NAME:DATATYPE:SIZES)"
+            ),
         )
     found = search.first(candidates)
     if found is None:
-        return Trial(search.inputs, why_not=search.wrong or f"it does not run on zeros: {search.error or TOO_LARGE}")
+        return Trial(
+            search.inputs,
+            why_not=search.wrong or f"it does not run on zeros: {search.error or TOO_LARGE}",
+        )
     shapes, free, result = found
     # An embedding's rank is only known if no other runs.
     is_open = [
-        spec.shape is None and each.rank is None and each.least_rank is None for spec, each in zip(inputs, facts)
+        spec.shape is None and each.rank is None and each.least_rank is None
+        for spec, each in zip(inputs, facts)
     ]
     for i, others in enumerate(candidates):
         if is_open[i]:
             rest = (s for s in others if s != shapes[i])
             is_open[i] = any(search.runs((*shapes[:i], s, *shapes[i + 1 :]), free) for s in rest)
-    specs = tuple(spec if o else replace(spec, shape=shape) for spec, shape, o in zip(inputs, shapes, is_open))
+    specs = tuple(
+        spec if o else replace(spec, shape=shape) for spec, shape, o in zip(inputs, shapes, is_open)
+    )
     known = Trial(specs, shapes=shapes, free=free)
     if any(is_open):
-        return replace(known, outputs=tuple(TensorSpec(name, t.dtype) for name, t in result.items()))
+        return replace(
+            known, outputs=tuple(TensorSpec(name, t.dtype) for name, t in result.items())
+        )
     outputs, has_rows = search.outputs(shapes, free, result)
     return replace(known, outputs=outputs, has_rows=has_rows)
 
@@ -98,8 +121,12 @@ class _Search:
     error: str = ""
     wrong: str = ""
 
-    def first(self, candidates: Sequence[Sequence[tuple[int, ...]]]) -> tuple[Shapes, int, Mapping[str, Tensor]] | None:
-        """The first shapes, and size for what is open in them, on which the model runs; and what it returns."""
+    def first(
+        self, candidates: Sequence[Sequence[tuple[int, ...]]]
+    ) -> tuple[Shapes, int, Mapping[str, Tensor]] | None:
+        """The first shapes, and size for what is open in them, on which the model runs; and what it
+        returns.
+        """
         combinations = sorted(product(*candidates), key=lambda shapes: sum(map(len, shapes)))
         for shapes in combinations[:MOST_COMBINATIONS]:
             for free in _free_sizes(shapes):
@@ -128,7 +155,9 @@ class _Search:
         """The outputs' specs, and whether their rows are the inputs'."""
         unsure = tuple(TensorSpec(name, t.dtype) for name, t in two.items())
         if not any(shape and shape[0] == -1 for shape in shapes):  # sizes are fixed
-            return tuple(TensorSpec(name, t.dtype, tuple(t.shape)) for name, t in two.items()), False
+            return tuple(
+                TensorSpec(name, t.dtype, tuple(t.shape)) for name, t in two.items()
+            ), False
         three = self.attempt(shapes, free, 3)
         if three is None or list(three) != list(two):
             return unsure, False
@@ -139,7 +168,9 @@ class _Search:
             if again is not None and list(again) == list(two):
                 seen.append(again)
                 break
-        return tuple(replace(s, shape=_same_sizes([r[s.name] for r in seen])) for s in unsure), has_rows
+        return tuple(
+            replace(s, shape=_same_sizes([r[s.name] for r in seen])) for s in unsure
+        ), has_rows
 
 
 def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
@@ -166,7 +197,9 @@ def _free_sizes(shapes: Shapes) -> Iterator[int]:
 
 def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -> list[Tensor]:
     dtypes = (spec.dtype if spec.dtype is not None else torch.float32 for spec in inputs)
-    return [torch.zeros(_filled(shape, rows, free), dtype=dtype) for dtype, shape in zip(dtypes, shapes)]
+    return [
+        torch.zeros(_filled(shape, rows, free), dtype=dtype) for dtype, shape in zip(dtypes, shapes)
+    ]
 
 
 def _filled(shape: tuple[int, ...], rows: int, free: int) -> tuple[int, ...]:
@@ -178,7 +211,11 @@ def _rows(t: Tensor) -> int | None:
 
 
 def _same_sizes(tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
-    """The sizes that all have, -1 where they differ; None if they do not have equally many dimensions."""
+    """The sizes that all have, -1 where they differ; None if they do not have equally many
+    dimensions.
+    """
     if len({t.dim() for t in tensors}) != 1:
         return None
-    return tuple(int(sizes[0]) if len(set(sizes)) == 1 else -1 for sizes in zip(*(t.shape for t in tensors)))
+    return tuple(
+        int(sizes[0]) if len(set(sizes)) == 1 else -1 for sizes in zip(*(t.shape for t in tensors))
+    )

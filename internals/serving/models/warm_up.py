@@ -1,12 +1,14 @@
 """How long a model may run before it serves, and how much memory it may take.
 
-When a model is loaded it is run on zeros. A program that never comes to an end would hold up every model behind it, as there is
-one thread that loads, and one that doubles a string forty times would take the server's memory. So that thread is watched:
-Python tells it of each line of a compiled script (`sys.settrace`, which is for one thread alone), and where the budget is spent,
-the line raises an error. Nothing else is interrupted, so whatever holds a lock or counts something is left in order.
+When a model is loaded it is run on zeros. A program that never comes to an end would hold up every
+model behind it, as there is one thread that loads, and one that doubles a string forty times would
+take the server's memory. So that thread is watched: Python tells it of each line of a compiled
+script (`sys.settrace`, which is for one thread alone), and where the budget is spent, the line
+raises an error. Nothing else is interrupted, so whatever holds a lock or counts something is left
+in order.
 
-A single operator cannot be stopped. Others go on meanwhile, since operators on large tensors let go of the GIL; how much memory
-they get in one piece is limited.
+A single operator cannot be stopped. Others go on meanwhile, since operators on large tensors let go
+of the GIL; how much memory they get in one piece is limited.
 
 Requests are not watched.
 
@@ -34,7 +36,9 @@ EVERY = 0.01  # seconds between two looks at the memory
 
 
 class WarmUp:
-    """What is left of the budget of one model: `run(function, *args)` calls a function that may use it up."""
+    """What is left of the budget of one model: `run(function, *args)` calls a function that may use
+    it up.
+    """
 
     def __init__(self) -> None:
         self.deadline = time.monotonic() + SECONDS

@@ -1,18 +1,21 @@
 """One event, one line: what a server writes about itself.
 
-A line is a JSON object (`{"time": "2026-11-21T22:33:00.123456Z", "event": "listening", "grpc": "127.0.0.1:8001"}`), so that a
-collector can filter by field instead of guessing with regular expressions; or the same as text, for people.
+A line is a JSON object (`{"time": "2026-11-21T22:33:00.123456Z", "event": "listening", "grpc":
+"127.0.0.1:8001"}`), so that a collector can filter by field instead of guessing with regular
+expressions; or the same as text, for people.
 
-Requests that succeed are not logged: the metrics count them. Those that fail are, but at most `failures_per_second`: a client
-that fails ten thousand times a second must not fill the disk. The others are counted, and the next line says how many they were.
+Requests that succeed are not logged: the metrics count them. Those that fail are, but at most
+`failures_per_second`: a client that fails ten thousand times a second must not fill the disk. The
+others are counted, and the next line says how many they were.
 
-What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users), nor one
-that a model printed into its error; whatever is passed under a name like `token`; and the `secrets` themselves, wherever they
-occur. Nor can a client write lines of its own by putting a newline into a model's name: control characters are escaped, and long
-text is cut.
+What never gets into a line: a tensor, or any other object or buffer (only its type is named:
+contents belong to users), nor one that a model printed into its error; whatever is passed under a
+name like `token`; and the `secrets` themselves, wherever they occur. Nor can a client write lines
+of its own by putting a newline into a model's name: control characters are escaped, and long text
+is cut.
 
-How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of
-verbosity.
+How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674]
+...`), with levels of verbosity.
 """
 
 from __future__ import annotations
@@ -31,14 +34,17 @@ from ..errors import ServingError
 
 LONGEST = 500  # characters of one field
 HIDDEN = "[hidden]"
-PRINTED_TENSOR = re.compile(r"\b(tensor|array|Parameter)\(.*", re.DOTALL)  # in the message of a model that raised
+# in the message of a model that raised
+PRINTED_TENSOR = re.compile(r"\b(tensor|array|Parameter)\(.*", re.DOTALL)
 SECRET_NAMES = ("token", "secret", "password", "authorization", "key", "cookie")
 
 
 class Log:
-    """Writes events to `stream` (None: what `sys.stderr` is at the time), as "json" or "text". May be used from any thread.
+    """Writes events to `stream` (None: what `sys.stderr` is at the time), as "json" or "text". May
+    be used from any thread.
 
-    A stream that cannot be written to any more loses lines; it does not stop the server. Raises ValueError for another format.
+    A stream that cannot be written to any more loses lines; it does not stop the server. Raises
+    ValueError for another format.
     """
 
     def __init__(
@@ -62,7 +68,9 @@ class Log:
         self._not_logged = 0  # since the last line about a failure
 
     def event(self, event: str, /, **fields: Any) -> None:
-        """Write a line. Fields are strings, numbers, booleans or None, or lists of these; of anything else the type is named."""
+        """Write a line. Fields are strings, numbers, booleans or None, or lists of these; of
+        anything else the type is named.
+        """
         line = self._line(event, fields)
         with self._lock:
             self._write(line)
@@ -70,7 +78,8 @@ class Log:
     def failure(self, model: str, version: str, id: str, error: ServingError) -> bool:
         """Write that a request failed, and why, unless this second had enough of that.
 
-        Returns whether it was written. The next failure that is written tells under `not_logged` how many were not.
+        Returns whether it was written. The next failure that is written tells under `not_logged`
+        how many were not.
         """
         fields: dict[str, Any] = {
             "model": model,
@@ -94,7 +103,9 @@ class Log:
             return True
 
     def close(self) -> None:
-        """Say how many failures were left out since the last one that was written. The stream stays open: it is not the log's."""
+        """Say how many failures were left out since the last one that was written. The stream stays
+        open: it is not the log's.
+        """
         with self._lock:
             count, self._not_logged = self._not_logged, 0
             if count:
@@ -102,10 +113,22 @@ class Log:
 
     def _line(self, event: str, fields: dict[str, Any]) -> str:
         time_of_day = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        shown = {name: HIDDEN if is_secret(name) else self._presentable(value) for name, value in fields.items()}
+        shown = {
+            name: HIDDEN if is_secret(name) else self._presentable(value)
+            for name, value in fields.items()
+        }
         if self.format == "json":
             return json.dumps({"time": time_of_day, "event": event, **shown}) + "\n"
-        return " ".join([time_of_day, event, *(f"{name}={_as_text(value)}" for name, value in shown.items())]) + "\n"
+        return (
+            " ".join(
+                [
+                    time_of_day,
+                    event,
+                    *(f"{name}={_as_text(value)}" for name, value in shown.items()),
+                ]
+            )
+            + "\n"
+        )
 
     def _presentable(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int)):
@@ -126,7 +149,8 @@ class Log:
         try:
             stream.write(line)
             stream.flush()
-        except (OSError, ValueError, AttributeError):  # a pipe without a reader, a closed file, no stderr at all
+        except (OSError, ValueError, AttributeError):
+            # a pipe without a reader, a closed file, no stderr at all
             pass
 
 
@@ -136,6 +160,11 @@ def is_secret(name: str) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, str) and value.isascii() and value.isprintable() and not set(value) & set(' "\\='):
+    if (
+        isinstance(value, str)
+        and value.isascii()
+        and value.isprintable()
+        and not set(value) & set(' "\\=')
+    ):
         return value
     return json.dumps(value)

@@ -1,16 +1,20 @@
-"""Numbers for Prometheus: who asked for what, how long it took, how full the batches were (`core/src/metrics.cc` of Triton).
+"""Numbers for Prometheus: who asked for what, how long it took, how full the batches were
+(`core/src/metrics.cc` of Triton).
 
-Prometheus comes by every few seconds and reads all numbers as text. A *counter* only grows (its rate is the rate of requests), a
-*histogram* is a row of counters, one for each bound ("how many took at most 5 ms"), from which percentiles can be estimated, and
-a *gauge* goes up and down. Each exists once for every combination of its labels. A library looks such a combination up in a
-dictionary at every call; here that is done once and the child is kept, because this runs for every request.
+Prometheus comes by every few seconds and reads all numbers as text. A *counter* only grows (its
+rate is the rate of requests), a *histogram* is a row of counters, one for each bound ("how many
+took at most 5 ms"), from which percentiles can be estimated, and a *gauge* goes up and down. Each
+exists once for every combination of its labels. A library looks such a combination up in a
+dictionary at every call; here that is done once and the child is kept, because this runs for every
+request.
 
-Labels must come from a small set, since each combination is kept for ever: a client that asks for a million models that do not
-exist must not fill the memory. So requests for what was not found are counted under an empty name, and when there are
-`MOST_SERIES` combinations, new names are counted as "other".
+Labels must come from a small set, since each combination is kept for ever: a client that asks for a
+million models that do not exist must not fill the memory. So requests for what was not found are
+counted under an empty name, and when there are `MOST_SERIES` combinations, new names are counted as
+"other".
 
-How the real one differs: Triton counts in microseconds added up, and has histograms only of the time to the first response and
-summaries behind an option; its names start with `nv_inference_`.
+How the real one differs: Triton counts in microseconds added up, and has histograms only of the
+time to the first response and summaries behind an option; its names start with `nv_inference_`.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ _MODEL = ("model", "version")
 
 
 class Metrics:
-    """The numbers of one server, in a registry of their own: two servers in one process do not mix theirs.
+    """The numbers of one server, in a registry of their own: two servers in one process do not mix
+    theirs.
 
     Every method may be called from any thread. `text()` is what `GET /metrics` answers.
     """
@@ -40,7 +45,10 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)  # memory, processor time and open files of this process
         self._requests = Counter(
-            "internals_requests", "Requests that were answered", (*_MODEL, "outcome"), registry=registry
+            "internals_requests",
+            "Requests that were answered",
+            (*_MODEL, "outcome"),
+            registry=registry,
         )
         self._request_seconds = Histogram(
             "internals_request_seconds",
@@ -49,20 +57,36 @@ class Metrics:
             buckets=SECONDS,
             registry=registry,
         )
-        self._executions = Counter("internals_executions", "Batches that a model ran", _MODEL, registry=registry)
+        self._executions = Counter(
+            "internals_executions", "Batches that a model ran", _MODEL, registry=registry
+        )
         self._execution_requests = Histogram(
-            "internals_execution_requests", "Requests in a batch", _MODEL, buckets=ROWS, registry=registry
+            "internals_execution_requests",
+            "Requests in a batch",
+            _MODEL,
+            buckets=ROWS,
+            registry=registry,
         )
         self._execution_rows = Histogram(
             "internals_execution_rows", "Rows in a batch", _MODEL, buckets=ROWS, registry=registry
         )
         self._execution_seconds = Histogram(
-            "internals_execution_seconds", "Time a model took for a batch", _MODEL, buckets=SECONDS, registry=registry
+            "internals_execution_seconds",
+            "Time a model took for a batch",
+            _MODEL,
+            buckets=SECONDS,
+            registry=registry,
         )
         self._queue_seconds = Histogram(
-            "internals_queue_seconds", "Time a request waited for its batch", _MODEL, buckets=SECONDS, registry=registry
+            "internals_queue_seconds",
+            "Time a request waited for its batch",
+            _MODEL,
+            buckets=SECONDS,
+            registry=registry,
         )
-        self._queue_depth = Gauge("internals_queue_depth", "Requests that wait now", _MODEL, registry=registry)
+        self._queue_depth = Gauge(
+            "internals_queue_depth", "Requests that wait now", _MODEL, registry=registry
+        )
         bytes_in = Counter(
             "internals_input_bytes",
             "Bytes of input tensors, by whether they were copied",
@@ -96,11 +120,15 @@ class Metrics:
         self._child(self._queue_depth, model, version).set(depth)
 
     def input(self, zero_copy: bool, nbytes: int) -> None:
-        """An input tensor of `nbytes` became a tensor: on the message's own memory, or by copying."""
+        """An input tensor of `nbytes` became a tensor: on the message's own memory, or by
+        copying.
+        """
         self._input[zero_copy].inc(nbytes)
 
     def value(self, name: str, **labels: str) -> float:
-        """One number as it stands, 0.0 where nothing was counted yet: `value("internals_requests_total", model="mlp", ...)`."""
+        """One number as it stands, 0.0 where nothing was counted yet:
+        `value("internals_requests_total", model="mlp", ...)`.
+        """
         return self.registry.get_sample_value(name, labels) or 0.0
 
     def text(self) -> bytes:

@@ -1,9 +1,10 @@
 """The names that the Open Inference Protocol gives to element types: `FP32` is `float32`.
 
-What the protocol has and no tensor here: `UINT16`, `UINT32`, `UINT64`, and `BYTES`, strings with a length before each.
+What the protocol has and no tensor here: `UINT16`, `UINT32`, `UINT64`, and `BYTES`, strings with a
+length before each.
 
-How the real one differs: PyTorch's `ScalarType` has no such names; Triton's backend for it keeps the same table in
-`libtorch_utils.cc`, and Triton adds `BF16` to the protocol's types.
+How the real one differs: PyTorch's `ScalarType` has no such names; Triton's backend for it keeps
+the same table in `libtorch_utils.cc`, and Triton adds `BF16` to the protocol's types.
 """
 
 from __future__ import annotations
@@ -27,5 +28,7 @@ DATATYPES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items
 def datatype_of(dtype: torch.dtype) -> str:
     """The protocol's name. Raises TypeError for dtypes that it has none for, such as complex64."""
     if dtype not in DATATYPES:
-        raise TypeError(f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DTYPES)}")
+        raise TypeError(
+            f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DTYPES)}"
+        )
     return DATATYPES[dtype]

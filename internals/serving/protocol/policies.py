@@ -1,15 +1,18 @@
 """Which tensors are refused, and bytes that become one: the same for every transport.
 
-A tensor of a request says three things of itself: datatype, shape, and bytes. `tensor_from_memory` believes none of
-them: the datatype has to be one we have, the sizes not negative, their product the number of bytes. Then the bytes
-*are* the tensor: it is made on them, and they live as long as it does. Only an address that is not a multiple of the
-element's size costs a copy, because compiled code may not load from there.
+A tensor of a request says three things of itself: datatype, shape, and bytes. `tensor_from_memory`
+believes none of them: the datatype has to be one we have, the sizes not negative, their product the
+number of bytes. Then the bytes *are* the tensor: it is made on them, and they live as long as it
+does. Only an address that is not a multiple of the element's size costs a copy, because compiled
+code may not load from there.
 
-`arrange` compares a request with the model's signature. NaN and infinity are for the operator to judge: `--nan reject`.
+`arrange` compares a request with the model's signature. NaN and infinity are for the operator to
+judge: `--nan reject`.
 
 Mirrors Triton's `InferenceRequest::Normalize` (`core/src/infer_request.cc`).
 
-How the real one differs: Triton checks shapes and datatypes too; what the elements are, it does not look at.
+How the real one differs: Triton checks shapes and datatypes too; what the elements are, it does not
+look at.
 """
 
 from __future__ import annotations
@@ -37,10 +40,12 @@ MAX_DIMS = 64  # as many as PyTorch's TensorIterator takes
 def tensor_from_memory(
     memory: memoryview | bytes, datatype: str, shape: Sequence[int], name: str, settings: Settings
 ) -> tuple[Tensor, bool]:
-    """A tensor on the memory itself, and True; or on one copy of it, and False, where its address is not aligned.
+    """A tensor on the memory itself, and True; or on one copy of it, and False, where its address
+    is not aligned.
 
-    `memory` holds the elements row-major and little-endian. Raises InvalidRequest, which names the input, for an unknown
-    datatype, sizes that are negative or do not fit the bytes, BOOL bytes other than 0 and 1, and what the NaN policy rejects.
+    `memory` holds the elements row-major and little-endian. Raises InvalidRequest, which names the
+    input, for an unknown datatype, sizes that are negative or do not fit the bytes, BOOL bytes
+    other than 0 and 1, and what the NaN policy rejects.
     """
     found = check_header(datatype, shape, name)
     memory = memoryview(memory)
@@ -48,7 +53,8 @@ def tensor_from_memory(
     if wanted != memory.nbytes:
         held = f"{memory.nbytes} bytes"
         raise InvalidRequest(
-            f"input '{name}': {datatype} {list(shape)} takes {wanted} bytes, the request has {held} for it"
+            f"input '{name}': {datatype} {list(shape)} takes {wanted} bytes, the request has "
+            f"{held} for it"
         )
     array = np.frombuffer(memory, found.np).reshape(shape) if wanted else np.empty(shape, found.np)
     zero_copy = array.flags.aligned
@@ -58,8 +64,12 @@ def tensor_from_memory(
     return borrow_array(array), zero_copy
 
 
-def tensor_from_elements(elements: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings) -> Tensor:
-    """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated field: always a copy."""
+def tensor_from_elements(
+    elements: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings
+) -> Tensor:
+    """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated
+    field: always a copy.
+    """
     found = check_header(datatype, shape, name)
     try:
         array = np.asarray(elements)
@@ -71,11 +81,14 @@ def tensor_from_elements(elements: Any, datatype: str, shape: Sequence[int], nam
         raise InvalidRequest(f"input '{name}': its elements are not all of the datatype {datatype}")
     if array.size != prod(shape):
         raise InvalidRequest(
-            f"input '{name}': {list(shape)} has {prod(shape)} elements, the request has {array.size} for it"
+            f"input '{name}': {list(shape)} has {prod(shape)} elements, the request has "
+            f"{array.size} for it"
         )
     with np.errstate(over="ignore"):
         converted = array.astype(found.np).reshape(shape)
-    if converted.dtype.kind in "iu" and not np.array_equal(converted.reshape(-1), array.reshape(-1)):
+    if converted.dtype.kind in "iu" and not np.array_equal(
+        converted.reshape(-1), array.reshape(-1)
+    ):
         raise InvalidRequest(f"input '{name}': an element does not fit the datatype {datatype}")
     check_elements(converted, datatype, name, settings)
     return borrow_array(converted)
@@ -85,12 +98,16 @@ def check_header(datatype: str, shape: Sequence[int], name: str) -> dtype:
     """The dtype, once datatype and sizes make sense."""
     known = DTYPES.get(datatype)
     if known is None:
-        raise InvalidRequest(f"input '{name}': datatype '{datatype}' is not served; these are: {', '.join(DTYPES)}")
+        raise InvalidRequest(
+            f"input '{name}': datatype '{datatype}' is not served; these are: {', '.join(DTYPES)}"
+        )
     if len(shape) > MAX_DIMS or any(size < 0 for size in shape):
         raise InvalidRequest(
-            f"input '{name}': shape {list(shape)[:MAX_DIMS]}: sizes are 0 or more, and at most {MAX_DIMS}"
+            f"input '{name}': shape {list(shape)[:MAX_DIMS]}: sizes are 0 or more, and at most "
+            f"{MAX_DIMS}"
         )
-    if prod(size for size in shape if size) * known.itemsize >= 1 << 63:  # also when another size is 0
+    if prod(size for size in shape if size) * known.itemsize >= 1 << 63:
+        # also when another size is 0
         raise InvalidRequest(f"input '{name}': shape {list(shape)} is larger than any memory")
     return known
 
@@ -101,13 +118,17 @@ def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settin
     if settings.nan_policy == "reject" and array.dtype.kind == "f" and not np.isfinite(array).all():
         place = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
         where = f"[{', '.join(str(int(i)) for i in place)}]"
-        raise InvalidRequest(f"input '{name}' is not finite at {where}, and this server rejects NaN and infinity")
+        raise InvalidRequest(
+            f"input '{name}' is not finite at {where}, and this server rejects NaN and infinity"
+        )
 
 
 def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Tensor]:
-    """The inputs by their declared names and in declared order; Triton's `INPUT__0` is the first of them.
+    """The inputs by their declared names and in declared order; Triton's `INPUT__0` is the first of
+    them.
 
-    Raises InvalidRequest for an input that is missing, unknown, there twice, or of another datatype or shape than declared.
+    Raises InvalidRequest for an input that is missing, unknown, there twice, or of another datatype
+    or shape than declared.
     """
     declared = signature.inputs
     names = [spec.name for spec in declared]
@@ -117,13 +138,19 @@ def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Ten
         aliases = {f"INPUT__{i}": name for i, name in enumerate(names)}
         arranged = {aliases.get(name, name): tensor for name, tensor in inputs.items()}
         if len(arranged) < len(inputs):
-            raise InvalidRequest(f"an input is there twice, by its name and by its number: {', '.join(inputs)}")
+            raise InvalidRequest(
+                f"an input is there twice, by its name and by its number: {', '.join(inputs)}"
+            )
         for name in arranged:
             if name not in names:
-                raise InvalidRequest(f"the model has no input '{name}'; it has {', '.join(names) or 'none'}")
+                raise InvalidRequest(
+                    f"the model has no input '{name}'; it has {', '.join(names) or 'none'}"
+                )
         for name in names:
             if name not in arranged:
-                raise InvalidRequest(f"input '{name}' is missing; the model takes {', '.join(names)}")
+                raise InvalidRequest(
+                    f"input '{name}' is missing; the model takes {', '.join(names)}"
+                )
         arranged = {name: arranged[name] for name in names}
     for spec in declared:
         check_spec(arranged[spec.name], spec)
@@ -133,11 +160,15 @@ def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Ten
 def check_spec(tensor: Tensor, spec: TensorSpec) -> None:
     if spec.dtype is not None and tensor.dtype is not spec.dtype:
         wanted, got = datatype_of(spec.dtype), datatype_of(tensor.dtype)
-        raise InvalidRequest(f"input '{spec.name}' is {got}, the model takes {wanted}: convert it before sending")
+        raise InvalidRequest(
+            f"input '{spec.name}' is {got}, the model takes {wanted}: convert it before sending"
+        )
     sizes = tensor.shape
     if spec.shape is not None and (
-        len(sizes) != len(spec.shape) or any(want not in (-1, got) for want, got in zip(spec.shape, sizes))
+        len(sizes) != len(spec.shape)
+        or any(want not in (-1, got) for want, got in zip(spec.shape, sizes))
     ):
         raise InvalidRequest(
-            f"input '{spec.name}' has the shape {list(sizes)}, the model takes {list(spec.shape)} (-1: any)"
+            f"input '{spec.name}' has the shape {list(sizes)}, the model takes {list(spec.shape)} "
+            "(-1: any)"
         )

@@ -1,14 +1,15 @@
 """A `.proto` file to message classes, when it is needed: `compile_schema(text).ModelInferRequest`.
 
-protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes are made from
-that, in a pool of their own. It has to be one's own: a second schema with the same names, such as tritonclient's, in
-the pool that all generated code shares would be refused, and two versions of one schema could not meet in one
-process.
+protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes
+are made from that, in a pool of their own. It has to be one's own: a second schema with the same
+names, such as tritonclient's, in the pool that all generated code shares would be refused, and two
+versions of one schema could not meet in one process.
 
-Mirrors what `protoc --python_out` and the module it generates do together (`google/protobuf/internal/builder.py`).
+Mirrors what `protoc --python_out` and the module it generates do together
+(`google/protobuf/internal/builder.py`).
 
-How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it in the pool that
-all share.
+How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it
+in the pool that all share.
 """
 
 from __future__ import annotations
@@ -26,18 +27,25 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 
 class Schema(SimpleNamespace):
-    """The message classes of a `.proto` by name, `pool` with their descriptors, `file` the descriptor of the file."""
+    """The message classes of a `.proto` by name, `pool` with their descriptors, `file` the
+    descriptor of the file.
+    """
 
     pool: Any
     file: Any
 
 
 def compile_schema(text: str, name: str = "schema.proto") -> Schema:
-    """The messages that a proto3 text defines. Raises ValueError with protoc's own words where it is wrong."""
+    """The messages that a proto3 text defines. Raises ValueError with protoc's own words where it
+    is wrong.
+    """
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(descriptor(text, name))
     file = pool.FindFileByName(name)
-    messages = {key: message_factory.GetMessageClass(found) for key, found in file.message_types_by_name.items()}
+    messages = {
+        key: message_factory.GetMessageClass(found)
+        for key, found in file.message_types_by_name.items()
+    }
     return Schema(pool=pool, file=file, **messages)
 
 
@@ -53,11 +61,20 @@ def descriptor(text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, name), Path(folder, "descriptor")
         source.write_text(text, encoding="utf-8")
-        protoc = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--descriptor_set_out={target}"]
+        protoc = [
+            sys.executable,
+            "-m",
+            "grpc_tools.protoc",
+            f"--proto_path={folder}",
+            f"--descriptor_set_out={target}",
+        ]
         run = subprocess.run([*protoc, str(source)], capture_output=True, text=True)
         if run.returncode:
             told = run.stderr.replace(f"{folder}{os.sep}", "").strip().splitlines()
-            raise ValueError(f"not a schema: {[line for line in told if 'Suggested field numbers' not in line][-1]}")
+            raise ValueError(
+                "not a schema: "
+                f"{[line for line in told if 'Suggested field numbers' not in line][-1]}"
+            )
         files = descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
     content: bytes = files.file[0].SerializeToString()
     return content

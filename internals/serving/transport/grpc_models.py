@@ -1,10 +1,12 @@
-"""The small calls of `GRPCInferenceService`: is it alive, which models are there, what do they take.
+"""The small calls of `GRPCInferenceService`: is it alive, which models are there, what do they
+take.
 
 Each is a function of the engine and a request, and a line in `CALLS`.
 
 Mirrors `server/src/grpc/grpc_server.cc` of Triton (`CommonHandler`).
 
-How the real one differs: Triton has also calls for shared memory, tracing, logging and a model's configuration.
+How the real one differs: Triton has also calls for shared memory, tracing, logging and a model's
+configuration.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ async def server_ready(engine: Engine, request: Any) -> Any:
 async def server_metadata(engine: Engine, request: Any) -> Any:
     from internals import __version__
 
-    return open_inference().ServerMetadataResponse(name=NAME, version=__version__, extensions=EXTENSIONS)
+    return open_inference().ServerMetadataResponse(
+        name=NAME, version=__version__, extensions=EXTENSIONS
+    )
 
 
 async def model_ready(engine: Engine, request: Any) -> Any:
@@ -98,12 +102,20 @@ CALLS = {
 
 
 def described(spec: TensorSpec) -> dict[str, Any]:
-    """A TensorMetadata. What is not known is left out: no datatype, and -1 for a shape of any rank."""
-    return {"name": spec.name, "datatype": spec.datatype, "shape": (-1,) if spec.shape is None else spec.shape}
+    """A TensorMetadata. What is not known is left out: no datatype, and -1 for a shape of any
+    rank.
+    """
+    return {
+        "name": spec.name,
+        "datatype": spec.datatype,
+        "shape": (-1,) if spec.shape is None else spec.shape,
+    }
 
 
 def fill_statistics(answer: Any, engine: Engine) -> None:
-    """What the metrics counted, in the protocol's words; nanoseconds of failed requests are among those of `success`."""
+    """What the metrics counted, in the protocol's words; nanoseconds of failed requests are among
+    those of `success`.
+    """
     labels = {"model": answer.name, "version": answer.version}
     value = engine.metrics.value
     answer.inference_count = int(value("internals_execution_rows_sum", **labels))

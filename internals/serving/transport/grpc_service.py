@@ -1,16 +1,18 @@
 """The calls of `GRPCInferenceService`: bytes in, the engine's answer, bytes out.
 
-Messages arrive as the bytes they are on the wire, so that tensors can stay in them (`protocol/messages.py`); the
-small calls are read and written by protobuf. An error of ours becomes gRPC's status of the same name.
+Messages arrive as the bytes they are on the wire, so that tensors can stay in them
+(`protocol/messages.py`); the small calls are read and written by protobuf. An error of ours becomes
+gRPC's status of the same name.
 
-`ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` requests of it under way: whoever does not
-read the answers is not asked for more requests, because gRPC's flow control stops them. What answers that nobody reads
-may take together is bounded by `unread.py`.
+`ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` requests of it under way:
+whoever does not read the answers is not asked for more requests, because gRPC's flow control stops
+them. What answers that nobody reads may take together is bounded by `unread.py`.
 
-Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton, `kserve/protocol/grpc/servicer.py`.
+Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton,
+`kserve/protocol/grpc/servicer.py`.
 
-How the real one differs: Triton's streams keep the order too, but for decoupled models, which answer a request as often as
-they like and when they like.
+How the real one differs: Triton's streams keep the order too, but for decoupled models, which
+answer a request as often as they like and when they like.
 """
 
 from __future__ import annotations
@@ -65,15 +67,21 @@ class Inference:
         context.add_done_callback(lambda _: self.unread.release(connection, len(content)))
         return content
 
-    async def stream(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
-        """One answer for each request, in order; one that fails does not end the stream. A server that stops ends it."""
+    async def stream(
+        self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[bytes]:
+        """One answer for each request, in order; one that fails does not end the stream. A server
+        that stops ends it.
+        """
         connection = context.peer()
         under_way: asyncio.Queue[asyncio.Task[StreamAnswer] | None] = asyncio.Queue(STREAM_WINDOW)
         tasks: set[asyncio.Task[StreamAnswer]] = set()  # whose answers were not sent yet
 
         async def read() -> None:
             async for message in messages:
-                task = asyncio.create_task(self.stream_answer(message, context.time_remaining(), connection))
+                task = asyncio.create_task(
+                    self.stream_answer(message, context.time_remaining(), connection)
+                )
                 tasks.add(task)
                 await under_way.put(task)
             await under_way.put(None)
@@ -98,14 +106,17 @@ class Inference:
                 if task.done() and not task.cancelled() and not task.exception():
                     self.unread.release(connection, len(task.result()[0]))
 
-    async def stream_answer(self, message: bytes, remaining: float | None, connection: str) -> StreamAnswer:
+    async def stream_answer(
+        self, message: bytes, remaining: float | None, connection: str
+    ) -> StreamAnswer:
         try:
             return await self.answer(message, remaining, connection), ""
         except ServingError as error:
             return b"", f"{error.code}: {error}"
 
     async def answer(self, message: bytes, remaining: float | None, connection: str) -> bytes:
-        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining` seconds to go.
+        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining`
+        seconds to go.
 
         It counts as unread until the caller releases it.
         """
@@ -113,7 +124,9 @@ class Inference:
         try:
             self.unread.check(connection)
             request, copies = read_request(message, self.engine.settings)
-            limits = [seconds for seconds in (remaining, timeout_of(request)) if seconds is not None]
+            limits = [
+                seconds for seconds in (remaining, timeout_of(request)) if seconds is not None
+            ]
         except ServingError as error:
             self.engine.refuse("", "", error, time.monotonic() - arrived)
             raise
@@ -133,7 +146,9 @@ class Inference:
 
 
 def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
-    """A call whose messages protobuf reads and writes: `name` + "Request" to `name` + "Response"."""
+    """A call whose messages protobuf reads and writes: `name` + "Request" to `name` +
+    "Response".
+    """
     request_type = getattr(open_inference(), f"{name}Request")
 
     async def handle(message: bytes, context: grpc.aio.ServicerContext) -> bytes:

@@ -31,12 +31,20 @@ class HttpServer:
     async def start(self) -> tuple[str, str]:
         """Raises OSError when a port is taken."""
         settings = self.engine.settings
-        guards = (pages_middleware(settings) if settings.token is None else token_middleware(settings.token),)
+        guards = (
+            pages_middleware(settings)
+            if settings.token is None
+            else token_middleware(settings.token),
+        )
         if settings.http_port is None:
-            both = await self.listen(make_app(self.engine, guards), settings.metrics_port, "--metrics-port")
+            both = await self.listen(
+                make_app(self.engine, guards), settings.metrics_port, "--metrics-port"
+            )
             return both, both
         rest = await self.listen(make_app(self.engine, guards), settings.http_port, "--http-port")
-        return rest, await self.listen(make_metrics_app(self.engine, guards), settings.metrics_port, "--metrics-port")
+        return rest, await self.listen(
+            make_metrics_app(self.engine, guards), settings.metrics_port, "--metrics-port"
+        )
 
     async def listen(self, app: web.Application, port: int, option: str) -> str:
         settings = self.engine.settings
@@ -48,9 +56,15 @@ class HttpServer:
             await site.start()
         except OSError as error:
             of_the_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-            why = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else error.strerror
+            why = (
+                os.strerror(error.errno)
+                if isinstance(error.errno, int) and error.errno > 0
+                else error.strerror
+            )
             hint = f"{option} chooses another port" if of_the_port else "--host chooses the address"
-            raise OSError(f"HTTP cannot listen at {bracketed(settings.host)}:{port} ({why}): {hint}") from None
+            raise OSError(
+                f"HTTP cannot listen at {bracketed(settings.host)}:{port} ({why}): {hint}"
+            ) from None
         return f"{bracketed(settings.host)}:{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
@@ -63,21 +77,34 @@ def ssl_context(settings: Settings) -> ssl.SSLContext | None:
     """TLS as for gRPC, or None for plain text."""
     if settings.tls_cert is None:
         return None
-    files = {"--tls-cert": settings.tls_cert, "--tls-key": settings.tls_key, "--tls-client-ca": settings.tls_client_ca}
+    files = {
+        "--tls-cert": settings.tls_cert,
+        "--tls-key": settings.tls_key,
+        "--tls-client-ca": settings.tls_client_ca,
+    }
     for option, path in files.items():
         if path is not None and not os.access(path, os.R_OK):
-            raise OSError(f"{option} {path}: {'it may not be read' if path.exists() else os.strerror(errno.ENOENT)}")
+            raise OSError(
+                f"{option} {path}: "
+                f"{'it may not be read' if path.exists() else os.strerror(errno.ENOENT)}"
+            )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     cert, key, authority = files.values()
     try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key, password=refuse_password(settings))
+        context.load_cert_chain(
+            settings.tls_cert, settings.tls_key, password=refuse_password(settings)
+        )
     except ssl.SSLError as error:
-        raise ValueError(f"--tls-cert {cert} and --tls-key {key} are no certificate and key in PEM: {error}") from None
+        raise ValueError(
+            f"--tls-cert {cert} and --tls-key {key} are no certificate and key in PEM: {error}"
+        ) from None
     if settings.tls_client_ca is not None:
         try:
             context.load_verify_locations(settings.tls_client_ca)
         except ssl.SSLError as error:
-            raise ValueError(f"--tls-client-ca {authority} has no certificates in PEM: {error}") from None
+            raise ValueError(
+                f"--tls-client-ca {authority} has no certificates in PEM: {error}"
+            ) from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
@@ -87,7 +114,8 @@ def refuse_password(settings: Settings) -> Callable[[], str]:
 
     def refuse() -> str:
         raise ValueError(
-            f"--tls-key {settings.tls_key} has a password: a server needs a key without one, such as a secret file"
+            f"--tls-key {settings.tls_key} has a password: a server needs a key without one, such "
+            "as a secret file"
         )
 
     return refuse

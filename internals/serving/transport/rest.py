@@ -1,18 +1,23 @@
 """The Open Inference Protocol over HTTP/1.1: what curl, browsers and `tritonclient[http]` speak.
 
-    curl localhost:8000/v2/models/mlp/infer -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}'
+    curl localhost:8000/v2/models/mlp/infer -d
+        '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}'
 
-A request goes through `rest_bodies` (received, within limits), `rest_requests` (JSON and bytes to an `InferRequest`, with
-`rest_tensors` for numbers in JSON), the engine, and `rest_responses` back. Each output comes as JSON, or as bytes behind the
-JSON when the client asks for that: then its memory goes to the socket as it is. Errors are JSON, by `rest_errors`. The other
-questions, about models and their readiness, are `rest_models`'.
+A request goes through `rest_bodies` (received, within limits), `rest_requests` (JSON and bytes to
+an `InferRequest`, with `rest_tensors` for numbers in JSON), the engine, and `rest_responses` back.
+Each output comes as JSON, or as bytes behind the JSON when the client asks for that: then its
+memory goes to the socket as it is. Errors are JSON, by `rest_errors`. The other questions, about
+models and their readiness, are `rest_models`'.
 
-A timeout, `parameters.timeout` in microseconds as Triton has it or the header `Request-Timeout` in seconds, begins when the
-request's first line is there. A client that closes the connection takes its request back.
+A timeout, `parameters.timeout` in microseconds as Triton has it or the header `Request-Timeout` in
+seconds, begins when the request's first line is there. A client that closes the connection takes
+its request back.
 
-Mirrors `HTTPAPIServer` of Triton (`server/src/http_server.cc`) and KServe's `kserve/protocol/rest/v2_endpoints.py`.
+Mirrors `HTTPAPIServer` of Triton (`server/src/http_server.cc`) and KServe's
+`kserve/protocol/rest/v2_endpoints.py`.
 
-How the real one differs: Triton's HTTP runs in threads of libevhtp; it compresses answers when asked to.
+How the real one differs: Triton's HTTP runs in threads of libevhtp; it compresses answers when
+asked to.
 """
 
 from __future__ import annotations
@@ -62,11 +67,15 @@ def make_metrics_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> 
 
 
 def make_runner(app: web.Application) -> web.AppRunner:
-    """What listens for an app, set up so that a vanished client cancels its request, and that nothing is logged but by us."""
+    """What listens for an app, set up so that a vanished client cancels its request, and that
+    nothing is logged but by us.
+    """
     return web.AppRunner(
         app,
         handler_cancellation=True,
-        auto_decompress=False,  # rest_bodies does it: aiohttp forgets to tell a handler that waits of a deflated body cut short
+        # rest_bodies does it: aiohttp forgets to tell a handler that waits of a deflated body cut
+        # short
+        auto_decompress=False,
         keepalive_timeout=IDLE,
         shutdown_timeout=app[ENGINE].settings.grace,
         access_log=None,
@@ -79,11 +88,14 @@ async def infer(request: web.Request) -> web.StreamResponse:
     engine, arrived = request.app[ENGINE], time.monotonic()
     model, version = request.match_info["name"], request.match_info.get("version", "")
     try:
-        signature = engine.repository.get(model, version).model.signature  # before a body is read for nothing
+        # before a body is read for nothing
+        signature = engine.repository.get(model, version).model.signature
         header_length = read_header_length(request.headers)
         timeout = read_timeout(request.headers)
         async with request.app[BODIES].receive(request, header_length or 0) as body:
-            asked = read_request(body, header_length, model, version, signature, engine.settings, arrived)
+            asked = read_request(
+                body, header_length, model, version, signature, engine.settings, arrived
+            )
             del body
     except ServingError as error:  # the engine has not seen it
         engine.refuse(model, version, error, time.monotonic() - arrived)
@@ -106,7 +118,9 @@ async def name_the_server(request: web.Request, response: web.StreamResponse) ->
 
 async def show_metrics(request: web.Request) -> web.Response:
     """GET /metrics, for Prometheus."""
-    return web.Response(body=request.app[ENGINE].metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+    return web.Response(
+        body=request.app[ENGINE].metrics.text(), headers={"Content-Type": CONTENT_TYPE}
+    )
 
 
 async def expectation_or_error(request: web.Request) -> web.StreamResponse | None:

@@ -1,11 +1,13 @@
-"""Whatever goes wrong, the client gets JSON: `{"error": "input 'x' is missing; the model takes x"}`, with the status that fits.
+"""Whatever goes wrong, the client gets JSON: `{"error": "input 'x' is missing; the model takes
+x"}`, with the status that fits.
 
-An error of the server's own is 500, and says no more than that: what happened is for its log, and even there without the
-message, which might quote a request.
+An error of the server's own is 500, and says no more than that: what happened is for its log, and
+even there without the message, which might quote a request.
 
 Mirrors `EVBufferAddErrorJson` of Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton has 404, 500, 501 and 503, and 400 for all the rest; a queue that is full is 503.
+How the real one differs: Triton has 404, 500, 501 and 503, and 400 for all the rest; a queue that
+is full is 503.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ ENGINE: web.AppKey[Engine] = web.AppKey("engine")
 
 @web.middleware
 async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turns exceptions of the handlers into answers, but for those that mean that nobody is there to read one."""
+    """Turns exceptions of the handlers into answers, but for those that mean that nobody is there
+    to read one.
+    """
     try:
         return await handler(request)
     except ConnectionError:
@@ -39,7 +43,9 @@ def answer_to(request: web.Request, error: Exception) -> web.Response:
         headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
         return error_response(error.http_status, str(error), headers)
     if isinstance(error, web.HTTPNotFound):
-        return error_response(404, f"there is nothing at {request.path[:200]}; the models are under /v2/models/NAME")
+        return error_response(
+            404, f"there is nothing at {request.path[:200]}; the models are under /v2/models/NAME"
+        )
     if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = ", ".join(sorted(error.allowed_methods))
         told = f"{request.path[:200]} does not take {request.method[:20]}, but {allowed}"
@@ -48,18 +54,24 @@ def answer_to(request: web.Request, error: Exception) -> web.Response:
         return error_response(error.status, error.text or error.reason)
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{where.name}:{where.lineno}"
-    request.app[ENGINE].log.event("internal_error", path=request.path, type=type(error).__name__, where=place)
+    request.app[ENGINE].log.event(
+        "internal_error", path=request.path, type=type(error).__name__, where=place
+    )
     return error_response(500, "the server made an error of its own; its log says where")
 
 
-def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+def error_response(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> web.Response:
     response = json_response({"error": message}, status, headers)
     if status in (408, 413, 417):
         response.force_close()  # a body is on its way that nobody will read
     return response
 
 
-def json_response(said: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def json_response(
+    said: Any, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
     """An answer in strict JSON, on one line, in ASCII."""
     body = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
     return web.Response(body=body, status=status, headers=headers, content_type="application/json")

@@ -1,10 +1,11 @@
-"""What there is, and whether it is ready: the protocol's questions about server and models, and Triton's about
-the repository.
+"""What there is, and whether it is ready: the protocol's questions about server and models, and
+Triton's about the repository.
 
-Mirrors `HTTPAPIServer::HandleModelMetadata`, `HandleModelReady` and `HandleRepositoryIndex` of Triton
-(`server/src/http_server.cc`).
+Mirrors `HTTPAPIServer::HandleModelMetadata`, `HandleModelReady` and `HandleRepositoryIndex` of
+Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton also answers a model's configuration and statistics; the latter are in /metrics here.
+How the real one differs: Triton also answers a model's configuration and statistics; the latter are
+in /metrics here.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def routes() -> list[web.RouteDef]:
 
 
 async def server_metadata(request: web.Request) -> web.Response:
-    return json_response({"name": "internals", "version": internals.__version__, "extensions": EXTENSIONS})
+    return json_response(
+        {"name": "internals", "version": internals.__version__, "extensions": EXTENSIONS}
+    )
 
 
 async def live(request: web.Request) -> web.Response:
@@ -50,10 +53,14 @@ async def live(request: web.Request) -> web.Response:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """200 while requests are accepted; 503 while a model is loaded for the first time, and once the server shuts down."""
+    """200 while requests are accepted; 503 while a model is loaded for the first time, and once the
+    server shuts down.
+    """
     engine = request.app[ENGINE]
     if not engine.ready:
-        raise Unavailable("a model is being loaded" if engine.accepting else "the server is shutting down")
+        raise Unavailable(
+            "a model is being loaded" if engine.accepting else "the server is shutting down"
+        )
     return json_response({"ready": True})
 
 
@@ -71,7 +78,9 @@ async def model_metadata(request: web.Request) -> web.Response:
 
 
 def describe(spec: TensorSpec) -> dict[str, Any]:
-    """A tensor's declaration; what the archive does not tell is not there, instead of being made up."""
+    """A tensor's declaration; what the archive does not tell is not there, instead of being made
+    up.
+    """
     described: dict[str, Any] = {"name": spec.name}
     if spec.dtype is not None:
         described["datatype"] = spec.datatype
@@ -82,7 +91,11 @@ def describe(spec: TensorSpec) -> dict[str, Any]:
 
 async def model_ready(request: web.Request) -> web.Response:
     """200 when the model can be asked, 503 while it cannot, 404 when there is none."""
-    engine, name, version = request.app[ENGINE], request.match_info["name"], request.match_info.get("version", "")
+    engine, name, version = (
+        request.app[ENGINE],
+        request.match_info["name"],
+        request.match_info.get("version", ""),
+    )
     if not engine.accepting:
         raise Unavailable("the server is shutting down")
     engine.repository.get(name, version)
@@ -105,13 +118,18 @@ async def load(request: web.Request) -> web.Response:
     engine = request.app[ENGINE]
     engine.check_control()
     if (await small_json(request)).get("parameters"):
-        raise NotSupported("a model is loaded from the server's own folder: configurations and files are not accepted")
+        raise NotSupported(
+            "a model is loaded from the server's own folder: configurations and files are not "
+            "accepted"
+        )
     await engine.repository.load(request.match_info["name"])
     return json_response({})
 
 
 async def unload(request: web.Request) -> web.Response:
-    """Lets the model go, once it has answered what it accepted. 403 unless the operator allows it (`control`)."""
+    """Lets the model go, once it has answered what it accepted. 403 unless the operator allows it
+    (`control`).
+    """
     engine = request.app[ENGINE]
     engine.check_control()
     await small_json(request)

@@ -1,19 +1,24 @@
-"""The body of an inference request: JSON, and behind it the bytes of the tensors that the JSON only announces.
+"""The body of an inference request: JSON, and behind it the bytes of the tensors that the JSON only
+announces.
 
-    {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 784], "parameters": {"binary_data_size": 6272}}]}<6272 bytes>
+    {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 784],
+                 "parameters": {"binary_data_size": 6272}}]}<6272 bytes>
 
-This is the protocol's binary tensor extension. The header `Inference-Header-Content-Length` says how long the JSON is. The
-tensors follow in the order of the inputs, one directly behind the other; inputs with "data" in the JSON may stand between
-them. With a header length of 0 there is no JSON at all, and the body is the model's only input: an image from curl.
+This is the protocol's binary tensor extension. The header `Inference-Header-Content-Length` says
+how long the JSON is. The tensors follow in the order of the inputs, one directly behind the other;
+inputs with "data" in the JSON may stand between them. With a header length of 0 there is no JSON at
+all, and the body is the model's only input: an image from curl.
 
-Everything in the JSON is somebody's claim: types, sizes and names are checked before they are used, and what is wrong is said by
-name. Depth is limited by the parser (some hundred levels), size by `JSON_MOST`: parsed JSON takes up to twenty times its length
-in memory, and nothing else runs meanwhile.
+Everything in the JSON is somebody's claim: types, sizes and names are checked before they are used,
+and what is wrong is said by name. Depth is limited by the parser (some hundred levels), size by
+`JSON_MOST`: parsed JSON takes up to twenty times its length in memory, and nothing else runs
+meanwhile.
 
-Mirrors `HTTPAPIServer::EVBufferToInput` of Triton (`server/src/http_server.cc`) and KServe's `InferRequest.from_bytes`.
+Mirrors `HTTPAPIServer::EVBufferToInput` of Triton (`server/src/http_server.cc`) and KServe's
+`InferRequest.from_bytes`.
 
-How the real one differs: Triton takes tensors by reference too, from shared memory that the client registered before, and can
-turn scores into class names. Both are refused here.
+How the real one differs: Triton takes tensors by reference too, from shared memory that the client
+registered before, and can turn scores into class names. Both are refused here.
 """
 
 from __future__ import annotations
@@ -45,7 +50,9 @@ LONGEST_TIMEOUT = 7 * 24 * 3600.0  # seconds
 
 @dataclass(slots=True)
 class Asked:
-    """A request, of each input whether it stayed where it was and its bytes, and which outputs are to come as bytes."""
+    """A request, of each input whether it stayed where it was and its bytes, and which outputs are
+    to come as bytes.
+    """
 
     request: InferRequest
     copies: list[tuple[bool, int]]
@@ -57,12 +64,16 @@ class Asked:
 
 
 def read_header_length(headers: Mapping[str, str]) -> int | None:
-    """Where the JSON ends, None when the header is not there. Raises InvalidRequest when it is no number of bytes."""
+    """Where the JSON ends, None when the header is not there. Raises InvalidRequest when it is no
+    number of bytes.
+    """
     text = headers.get(HEADER_LENGTH)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise InvalidRequest(f"{HEADER_LENGTH} is {text[:50]!r}: it is the number of bytes of the JSON, such as 123")
+        raise InvalidRequest(
+            f"{HEADER_LENGTH} is {text[:50]!r}: it is the number of bytes of the JSON, such as 123"
+        )
     return int(text)
 
 
@@ -76,7 +87,9 @@ def read_timeout(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         seconds = -1.0
     if not (isfinite(seconds) and seconds > 0):
-        raise InvalidRequest(f"{TIMEOUT} is {text[:50]!r}: it is a number of seconds above 0, such as 0.5")
+        raise InvalidRequest(
+            f"{TIMEOUT} is {text[:50]!r}: it is a number of seconds above 0, such as 0.5"
+        )
     return min(seconds, LONGEST_TIMEOUT)
 
 
@@ -89,12 +102,15 @@ def read_request(
     settings: Settings,
     arrived: float,
 ) -> Asked:
-    """The request that a body says. `arrived`, on the clock of `time.monotonic()`, is when its timeout began to run.
+    """The request that a body says. `arrived`, on the clock of `time.monotonic()`, is when its
+    timeout began to run.
 
     Raises InvalidRequest, TooLarge or NotSupported.
     """
     if header_length is not None and header_length > body.nbytes:
-        raise InvalidRequest(f"{HEADER_LENGTH} is {header_length}, but the body has {body.nbytes} bytes")
+        raise InvalidRequest(
+            f"{HEADER_LENGTH} is {header_length}, but the body has {body.nbytes} bytes"
+        )
     if header_length == 0:
         name, tensor, zero_copy = read_raw(body, signature, settings)
         request = InferRequest(model=model, version=version, inputs={name: tensor})
@@ -108,7 +124,8 @@ def read_request(
     timeout = parameters.pop("timeout", 0)
     if type(timeout) is not int or timeout < 0:
         raise InvalidRequest(
-            f"parameters.timeout is {json_type(timeout)}: it is an integer of microseconds, 0 for no limit"
+            f"parameters.timeout is {json_type(timeout)}: it is an integer of microseconds, 0 for "
+            "no limit"
         )
     request = InferRequest(
         model=model,
@@ -119,14 +136,22 @@ def read_request(
         deadline=arrived + min(timeout / 1e6, LONGEST_TIMEOUT) if timeout else None,
         parameters=parameters,
     )
-    return Asked(request, copies, {name: given for name, given in binary.items() if given is not None}, default)
+    return Asked(
+        request,
+        copies,
+        {name: given for name, given in binary.items() if given is not None},
+        default,
+    )
 
 
 def parse(text: memoryview, whole: bool) -> dict[str, Any]:
-    """The JSON object. `whole` is whether all of the body was taken for JSON, for want of a header."""
+    """The JSON object. `whole` is whether all of the body was taken for JSON, for want of a
+    header.
+    """
     if text.nbytes > JSON_MOST:
         raise TooLarge(
-            f"the JSON has {text.nbytes} bytes, {JSON_MOST} are parsed: send tensors as binary data behind it"
+            f"the JSON has {text.nbytes} bytes, {JSON_MOST} are parsed: send tensors as binary "
+            "data behind it"
         )
     hint = (
         f"; when tensors follow it, {HEADER_LENGTH} has to say how long it is"
@@ -138,7 +163,9 @@ def parse(text: memoryview, whole: bool) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"the body is not JSON{hint}: {error}") from None
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"the body is not JSON in UTF-8{hint}: byte {error.start} is not text") from None
+        raise InvalidRequest(
+            f"the body is not JSON in UTF-8{hint}: byte {error.start} is not text"
+        ) from None
     except RecursionError:
         raise InvalidRequest(
             "the JSON is nested too deeply: a tensor is nested as deeply as it has dimensions"
@@ -153,7 +180,9 @@ def parse(text: memoryview, whole: bool) -> dict[str, Any]:
 def read_inputs(
     said: dict[str, Any], rest: memoryview | None, settings: Settings
 ) -> tuple[dict[str, Tensor], list[tuple[bool, int]]]:
-    """The input tensors: from their "data", or the next `binary_data_size` bytes of `rest`, what is behind the JSON."""
+    """The input tensors: from their "data", or the next `binary_data_size` bytes of `rest`, what is
+    behind the JSON.
+    """
     inputs: dict[str, Tensor] = {}
     copies: list[tuple[bool, int]] = []
     position = 0
@@ -166,7 +195,9 @@ def read_inputs(
         size = read_parameters(given, what).get("binary_data_size")
         if size is None:
             if "data" not in given:
-                raise InvalidRequest(f"{what} has neither data nor, among its parameters, binary_data_size")
+                raise InvalidRequest(
+                    f"{what} has neither data nor, among its parameters, binary_data_size"
+                )
             tensor, zero_copy = tensor_from_json(given.pop("data"), datatype, shape, name, settings)
         else:
             memory = next_memory(given, size, rest, position, what)
@@ -186,16 +217,20 @@ def next_memory(
     given: dict[str, Any], size: Parameter, rest: memoryview | None, position: int, what: str
 ) -> memoryview:
     if type(size) is not int or size < 0:
-        raise InvalidRequest(f"{what}: binary_data_size is {json_type(size)}: it is a number of bytes, not negative")
+        raise InvalidRequest(
+            f"{what}: binary_data_size is {json_type(size)}: it is a number of bytes, not negative"
+        )
     if "data" in given:
         raise InvalidRequest(f"{what} has data and binary_data_size: send one of them")
     if rest is None:
         raise InvalidRequest(
-            f"{what} has binary_data_size, but the header {HEADER_LENGTH} is missing: it says where the JSON ends"
+            f"{what} has binary_data_size, but the header {HEADER_LENGTH} is missing: it says "
+            "where the JSON ends"
         )
     if size > rest.nbytes - position:
         raise InvalidRequest(
-            f"{what}: binary_data_size is {size}, but the body has {rest.nbytes - position} bytes for it"
+            f"{what}: binary_data_size is {size}, but the body has {rest.nbytes - position} bytes "
+            "for it"
         )
     return rest[position : position + size]
 
@@ -210,21 +245,37 @@ def read_outputs(said: dict[str, Any]) -> dict[str, bool | None]:
         what = f"output '{name}'"
         parameters = read_parameters(given, what)
         if parameters.get("classification"):
-            raise NotSupported(f"{what}: classification is not served: take the scores, and their largest")
-        wanted[name] = flag(parameters["binary_data"], "binary_data", what) if "binary_data" in parameters else None
+            raise NotSupported(
+                f"{what}: classification is not served: take the scores, and their largest"
+            )
+        wanted[name] = (
+            flag(parameters["binary_data"], "binary_data", what)
+            if "binary_data" in parameters
+            else None
+        )
     return wanted
 
 
-def read_raw(body: memoryview, signature: Signature, settings: Settings) -> tuple[str, Tensor, bool]:
-    """The only input of a model whose signature is known, from the bytes alone. At most one size is theirs to tell."""
-    if len(signature.inputs) != 1 or (spec := signature.inputs[0]).dtype is None or spec.shape is None:
+def read_raw(
+    body: memoryview, signature: Signature, settings: Settings
+) -> tuple[str, Tensor, bool]:
+    """The only input of a model whose signature is known, from the bytes alone. At most one size is
+    theirs to tell.
+    """
+    if (
+        len(signature.inputs) != 1
+        or (spec := signature.inputs[0]).dtype is None
+        or spec.shape is None
+    ):
         raise InvalidRequest(
-            f"{HEADER_LENGTH}: 0 means no JSON: that takes a model with one input, of known datatype and shape"
+            f"{HEADER_LENGTH}: 0 means no JSON: that takes a model with one input, of known "
+            "datatype and shape"
         )
     known = prod(size for size in spec.shape if size != -1) * spec.dtype.itemsize
     if spec.shape.count(-1) > 1 or known == 0:
         raise InvalidRequest(
-            f"input '{spec.name}' is {list(spec.shape)}: bytes alone do not tell its shape, send JSON before them"
+            f"input '{spec.name}' is {list(spec.shape)}: bytes alone do not tell its shape, send "
+            "JSON before them"
         )
     shape = [body.nbytes // known if size == -1 else size for size in spec.shape]
     return spec.name, *tensor_from_memory(body, datatype_of(spec.dtype), shape, spec.name, settings)
@@ -232,30 +283,41 @@ def read_raw(body: memoryview, signature: Signature, settings: Settings) -> tupl
 
 def read_shape(given: dict[str, Any], what: str) -> list[int]:
     shape = given.get("shape")
-    if not isinstance(shape, list) or set(map(type, shape)) - {int} or any(abs(size) >= 1 << 63 for size in shape):
+    if (
+        not isinstance(shape, list)
+        or set(map(type, shape)) - {int}
+        or any(abs(size) >= 1 << 63 for size in shape)
+    ):
         raise InvalidRequest(f"{what}: shape is a list of integers of 64 bits, such as [1, 784]")
     return shape
 
 
 def read_parameters(said: dict[str, Any], what: str) -> dict[str, Parameter]:
-    """The "parameters" of the request or of one of its tensors. Raises NotSupported for shared memory."""
+    """The "parameters" of the request or of one of its tensors. Raises NotSupported for shared
+    memory.
+    """
     parameters = said.get("parameters", {})
     if not isinstance(parameters, dict) or len(parameters) > MOST_PARAMETERS:
         raise InvalidRequest(f"{what}: parameters is an object of at most {MOST_PARAMETERS} values")
     for key, value in parameters.items():
         if type(value) not in (bool, int, float, str):
             raise InvalidRequest(
-                f"{what}: the parameter '{key[:50]}' is {json_type(value)}: it is a number, a string, true or false"
+                f"{what}: the parameter '{key[:50]}' is {json_type(value)}: it is a number, a "
+                "string, true or false"
             )
         if key.startswith("shared_memory"):
-            raise NotSupported(f"{what}: shared memory is not served: send the tensor as binary data")
+            raise NotSupported(
+                f"{what}: shared memory is not served: send the tensor as binary data"
+            )
     return dict(parameters)
 
 
 def list_of_objects(said: dict[str, Any], key: str) -> list[dict[str, Any]]:
     found = said.get(key)
     if not isinstance(found, list) or set(map(type, found)) - {dict}:
-        raise InvalidRequest(f"'{key}' is {json_type(found)}: it is a list of objects, each with a 'name'")
+        raise InvalidRequest(
+            f"'{key}' is {json_type(found)}: it is a list of objects, each with a 'name'"
+        )
     if len(found) > MOST_TENSORS:
         raise InvalidRequest(f"there are {len(found)} {key}: at most {MOST_TENSORS} are accepted")
     return found

@@ -1,13 +1,17 @@
 """Outputs to an answer: JSON that describes them, and the memory of those that are wanted as bytes.
 
-    {"model_name": "mlp", "model_version": "1", "outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 10],
-     "parameters": {"binary_data_size": 80}}]}<80 bytes>
+    {"model_name": "mlp", "model_version": "1",
+     "outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 10],
+                  "parameters": {"binary_data_size": 80}}]}<80 bytes>
 
-The memory is not put behind the JSON here: it is handed on as it is, and `rest_bodies.send` writes one after the other.
+The memory is not put behind the JSON here: it is handed on as it is, and `rest_bodies.send` writes
+one after the other.
 
-Mirrors `HTTPAPIServer::InferRequestClass::FinalizeResponse` of Triton (`server/src/http_server.cc`).
+Mirrors `HTTPAPIServer::InferRequestClass::FinalizeResponse` of Triton
+(`server/src/http_server.cc`).
 
-How the real one differs: there the output was allocated by the HTTP server to begin with, and is added by reference.
+How the real one differs: there the output was allocated by the HTTP server to begin with, and is
+added by reference.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ Answer = tuple[dict[str, str], bytes, list[memoryview]]
 
 
 def write_response(response: InferResponse, wants_bytes: Callable[[str], bool]) -> Answer:
-    """Headers, JSON, and the memory of the outputs for which `wants_bytes`, in the order in which the JSON announces them.
+    """Headers, JSON, and the memory of the outputs for which `wants_bytes`, in the order in which
+    the JSON announces them.
 
     Raises ModelFailed for an output that the protocol has no datatype for.
     """
@@ -51,10 +56,18 @@ def write_response(response: InferResponse, wants_bytes: Callable[[str], bool]) 
         else:
             described["data"] = elements_to_json(tensor)
         outputs.append(described)
-    said: dict[str, Any] = {"model_name": response.model, "model_version": response.version, "outputs": outputs}
+    said: dict[str, Any] = {
+        "model_name": response.model,
+        "model_version": response.version,
+        "outputs": outputs,
+    }
     if response.id:
         said["id"] = response.id
     head = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
     if not binary:
         return {"Content-Type": "application/json"}, head, []
-    return {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(len(head))}, head, memories
+    return (
+        {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(len(head))},
+        head,
+        memories,
+    )

@@ -1,13 +1,14 @@
 """Who may ask: TLS, client certificates, a token; and without a token, no web page.
 
-A browser takes requests of any page to any address, so to a server that is "reachable from this machine only" too. Such a
-request tells where the page came from (`Origin`). One that reads the answers as well needs a name of its own that leads here
-("DNS rebinding"): then that name is its `Host`. So both are looked at. gRPC needs no such look: no page can send `te: trailers`.
+A browser takes requests of any page to any address, so to a server that is "reachable from this
+machine only" too. Such a request tells where the page came from (`Origin`). One that reads the
+answers as well needs a name of its own that leads here ("DNS rebinding"): then that name is its
+`Host`. So both are looked at. gRPC needs no such look: no page can send `te: trailers`.
 
 Mirrors `grpc-use-ssl-mutual` and `grpc-restricted-protocol` of Triton.
 
-How the real one differs: Triton restricts protocols by a header of any name; KServe leaves it to a proxy in front. Neither
-looks at `Host`; Django (`ALLOWED_HOSTS`) and Jupyter do.
+How the real one differs: Triton restricts protocols by a header of any name; KServe leaves it to a
+proxy in front. Neither looks at `Host`; Django (`ALLOWED_HOSTS`) and Jupyter do.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ OPEN_CALLS = (  # whether it is alive is for anyone to ask, such as a load balan
     "/inference.GRPCInferenceService/ServerLive",
     "/inference.GRPCInferenceService/ServerReady",
 )
-NO_PAGES = "a server without a token (--token-file) answers no web pages, and the request comes from one: it has an Origin"
+NO_PAGES = (
+    "a server without a token (--token-file) answers no web pages, and the request comes from one: "
+    "it has an Origin"
+)
 HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
 OPEN_PATHS = ("/v2/health/live", "/v2/health/ready")
 
@@ -41,11 +45,15 @@ def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
         return None
     authority = settings.tls_client_ca.read_bytes() if settings.tls_client_ca else None
     pair = (settings.tls_key.read_bytes(), settings.tls_cert.read_bytes())
-    return grpc.ssl_server_credentials([pair], root_certificates=authority, require_client_auth=authority is not None)
+    return grpc.ssl_server_credentials(
+        [pair], root_certificates=authority, require_client_auth=authority is not None
+    )
 
 
 def same_token(header: str | bytes | None, token: str) -> bool:
-    """Whether an `authorization` header says `Bearer TOKEN`; takes as long for a nearly right one as for a wrong one."""
+    """Whether an `authorization` header says `Bearer TOKEN`; takes as long for a nearly right one
+    as for a wrong one.
+    """
     said = header.encode("utf-8", "surrogateescape") if isinstance(header, str) else header or b""
     scheme, _, credentials = said.partition(b" ")
     return hmac.compare_digest(credentials, token.encode()) and scheme.lower() == b"bearer"
@@ -74,7 +82,9 @@ def token_middleware(token: str) -> Middleware:
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path not in OPEN_PATHS and not same_token(request.headers.get("Authorization"), token):
+        if request.path not in OPEN_PATHS and not same_token(
+            request.headers.get("Authorization"), token
+        ):
             raise Unauthenticated(NEEDED)
         return await handler(request)
 
@@ -82,7 +92,9 @@ def token_middleware(token: str) -> Middleware:
 
 
 def pages_middleware(settings: Settings) -> Middleware:
-    """Refuses requests that only a web page makes: with an `Origin`, or to a name that is not the server's."""
+    """Refuses requests that only a web page makes: with an `Origin`, or to a name that is not the
+    server's.
+    """
     names = {bare(name) for name in ("localhost", settings.host, *settings.allowed_hosts)}
 
     @web.middleware
@@ -92,7 +104,8 @@ def pages_middleware(settings: Settings) -> Middleware:
         for host in request.headers.getall("Host", ()):
             if not is_address(name := name_in(host)) and name not in names:
                 raise PermissionDenied(
-                    f"this server is not called {ascii(name[:100])}: start it with --allowed-hosts or with a token"
+                    f"this server is not called {ascii(name[:100])}: start it with --allowed-hosts "
+                    "or with a token"
                 )
         return await handler(request)
 
@@ -100,7 +113,9 @@ def pages_middleware(settings: Settings) -> Middleware:
 
 
 def name_in(host: str) -> str:
-    """What a `Host` header names, without a port; the whole header if it is none, which is no server's name."""
+    """What a `Host` header names, without a port; the whole header if it is none, which is no
+    server's name.
+    """
     found = HOST.fullmatch(host.strip())
     return bare(host if found is None else found[1] or found[2] or "")
 

@@ -1,6 +1,8 @@
-"""From a dataset to batches (`torch/utils/data`): datasets, samplers, collating, and the `DataLoader` that ties them together.
+"""From a dataset to batches (`torch/utils/data`): datasets, samplers, collating, and the
+`DataLoader` that ties them together.
 
-How the real one differs: it also has worker processes, page-locked memory, data pipes and a sampler for distributed training.
+How the real one differs: it also has worker processes, page-locked memory, data pipes and a sampler
+for distributed training.
 """
 
 from internals.utils.data.collate import default_collate, default_convert
@@ -25,7 +27,8 @@ from internals.utils.data.sampler import (
 )
 
 __all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
-    "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
-    "default_collate", "default_convert", "get_worker_info", "random_split",
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate",
+    "default_convert", "get_worker_info", "random_split",
 ]  # fmt: skip

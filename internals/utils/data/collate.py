@@ -1,8 +1,9 @@
 """`default_collate`: a list of samples becomes one batch (`torch/utils/data/_utils/collate.py`).
 
-What holds samples together is turned inside out: a list of (image, label) pairs becomes a list of a batch of images and a
-batch of labels, a list of dicts a dict of batches. At the bottom tensors are stacked, and numbers become a tensor.
-`default_convert` does the same for one sample that is not to be batched: only arrays become tensors.
+What holds samples together is turned inside out: a list of (image, label) pairs becomes a list of a
+batch of images and a batch of labels, a list of dicts a dict of batches. At the bottom tensors are
+stacked, and numbers become a tensor. `default_convert` does the same for one sample that is not to
+be batched: only arrays become tensors.
 
 How the real one differs: its workers stack into shared memory.
 """
@@ -19,18 +20,24 @@ import numpy as np
 from internals import Tensor, as_tensor, float64, stack, tensor
 
 _NOT_NUMERIC = re.compile("[SaUO]")
-_WANTED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+_WANTED = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
 
 CollateMap = dict[Any, Callable[..., Any]]
 
 
 def default_collate(batch: Any) -> Any:
-    """The batch made of a list of samples. Raises TypeError for samples it does not know, RuntimeError for unequal sizes."""
+    """The batch made of a list of samples. Raises TypeError for samples it does not know,
+    RuntimeError for unequal sizes.
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data: Any) -> Any:
-    """The sample with its numpy arrays as tensors on the same memory; tuples become lists, what is unknown stays."""
+    """The sample with its numpy arrays as tensors on the same memory; tuples become lists, what is
+    unknown stays.
+    """
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray):
@@ -48,9 +55,11 @@ def default_convert(data: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Like `default_collate`, with a table of your own. Containers of what is in the table are taken apart as usual.
+    """Like `default_collate`, with a table of your own. Containers of what is in the table are
+    taken apart as usual.
 
-    `collate_fn_map` goes from a type, or a tuple of types, to a function `f(batch, *, collate_fn_map)`.
+    `collate_fn_map` goes from a type, or a tuple of types, to a function `f(batch, *,
+    collate_fn_map)`.
     """
     first = batch[0]
     kind = type(first)
@@ -58,7 +67,10 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
         if collate_fn_map is not None and key in collate_fn_map:
             return collate_fn_map[key](batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
-        values = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
+        values = {
+            key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map)
+            for key in first
+        }
         return _same_mapping(first, values)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return kind(*(collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch)))
@@ -71,7 +83,9 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 
 def _same_mapping(like: Any, values: dict[Any, Any]) -> Any:
-    """`values` in a mapping of the type of `like`, with its attributes if it can be copied; a dict if that fails."""
+    """`values` in a mapping of the type of `like`, with its attributes if it can be copied; a dict
+    if that fails.
+    """
     try:
         if not isinstance(like, MutableMapping):
             return type(like)(values)

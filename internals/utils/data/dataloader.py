@@ -1,12 +1,15 @@
 """`DataLoader`: batches of a dataset, in an order (`torch/utils/data/dataloader.py`).
 
-A loader ties together a dataset, a sampler (which indices), a batch sampler (how many at a time) and a collate function (how
-samples become a batch). Iterating over it starts the sampler anew: with `shuffle=True` every epoch has another order.
+A loader ties together a dataset, a sampler (which indices), a batch sampler (how many at a time)
+and a collate function (how samples become a batch). Iterating over it starts the sampler anew: with
+`shuffle=True` every epoch has another order.
 
-With `pin_memory` batches come in page-locked memory, from where `batch.to("cuda", non_blocking=True)` is only queued.
+With `pin_memory` batches come in page-locked memory, from where `batch.to("cuda",
+non_blocking=True)` is only queued.
 
-How the real one differs: with `num_workers` it has processes that fetch batches ahead of time, and a thread that pins them. Here
-everything happens in the process, and the thread, that asks for the next batch.
+How the real one differs: with `num_workers` it has processes that fetch batches ahead of time, and
+a thread that pins them. Here everything happens in the process, and the thread, that asks for the
+next batch.
 """
 
 from __future__ import annotations
@@ -29,9 +32,10 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class DataLoader(Generic[T_co]):
     """Iterate over `dataset` in batches.
 
-    With `batch_size=None` samples come one by one as they are. `shuffle`, `sampler` and `batch_sampler` are three ways to say the
-    order, of which only one may be used, and none for an `IterableDataset`. There are no workers: `num_workers` above 0
-    warns and changes nothing, `worker_init_fn` is never called. Raises ValueError for contradictory options.
+    With `batch_size=None` samples come one by one as they are. `shuffle`, `sampler` and
+    `batch_sampler` are three ways to say the order, of which only one may be used, and none for an
+    `IterableDataset`. There are no workers: `num_workers` above 0 warns and changes nothing,
+    `worker_init_fn` is never called. Raises ValueError for contradictory options.
     """
 
     _initialized = False
@@ -57,9 +61,15 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        _check_workers(
+            num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context
+        )
         self.dataset = dataset
-        self.num_workers, self.prefetch_factor, self.persistent_workers = num_workers, prefetch_factor, False
+        self.num_workers, self.prefetch_factor, self.persistent_workers = (
+            num_workers,
+            prefetch_factor,
+            False,
+        )
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order
         self.multiprocessing_context, self.generator = None, generator
@@ -71,18 +81,24 @@ class DataLoader(Generic[T_co]):
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                    "and drop_last"
                 )
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "drop_last"
+            )
         if sampler is None:
             sampler = _default_sampler(dataset, bool(shuffle), generator)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size, self.drop_last = batch_size, drop_last
         self.sampler, self.batch_sampler = sampler, batch_sampler
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.collate_fn = collate_fn or (
+            default_convert if batch_sampler is None else default_collate
+        )
         self._promised: int | None = None  # the length of a stream, if somebody asked for it
         self._initialized = True
 
@@ -90,7 +106,9 @@ class DataLoader(Generic[T_co]):
         return _Epoch(self)
 
     def __len__(self) -> int:
-        """The number of batches. Raises TypeError when the dataset, or a sampler, does not know its length."""
+        """The number of batches. Raises TypeError when the dataset, or a sampler, does not know its
+        length.
+        """
         if not self._is_stream:
             return len(self._index_sampler)
         n = self._promised = len(self.dataset)  # type: ignore[arg-type]
@@ -100,7 +118,9 @@ class DataLoader(Generic[T_co]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._initialized and name in _FIXED:
-            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized"
+            )
         super().__setattr__(name, value)
 
     @property
@@ -114,7 +134,8 @@ class _Epoch:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
         self.indices = iter(loader._index_sampler)
-        # Workers would be seeded with this number. It is drawn without workers, too: what is drawn later stays the same.
+        # Workers would be seeded with this number. It is drawn without workers, too: what is drawn
+        # later stays the same.
         empty((), dtype=int64).random_(generator=loader.generator)
         self.stream = iter(loader.dataset) if loader._is_stream else None
         self.stream_ended = False
@@ -146,7 +167,9 @@ class _Epoch:
         return batch
 
     def _from_stream(self, index: Any) -> Any:
-        """The next sample, or as many as there are places in the list `index`. Raises StopIteration at the end."""
+        """The next sample, or as many as there are places in the list `index`. Raises StopIteration
+        at the end.
+        """
         if self.stream_ended:
             raise StopIteration
         if self.loader.batch_sampler is None:
@@ -161,8 +184,9 @@ class _Epoch:
         promised = self.loader._promised
         if promised is not None and self.yielded > promised:
             warnings.warn(
-                f"Length of IterableDataset {self.loader.dataset} was reported to be {promised}(when accessing len(dataloader)), "
-                f"but {self.yielded} samples have been fetched. ",
+                f"Length of IterableDataset {self.loader.dataset} was reported to be "
+                f"{promised}(when accessing len(dataloader)), but {self.yielded} samples have "
+                "been fetched. ",
                 stacklevel=3,
             )
 
@@ -182,44 +206,58 @@ def _default_sampler(dataset: Any, shuffle: bool, generator: Generator | None) -
 
 
 def _check_workers(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool, context: Any
+    num_workers: int,
+    timeout: float,
+    prefetch_factor: int | None,
+    persistent_workers: bool,
+    context: Any,
 ) -> None:
     if num_workers < 0:
-        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers > 0:
         warnings.warn(
-            f"DataLoader: there are no worker processes here; num_workers={num_workers} changes nothing, the batches are made, "
-            "in the same order, in this process.",
+            f"DataLoader: there are no worker processes here; num_workers={num_workers} changes "
+            "nothing, the batches are made, in the same order, in this process.",
             UserWarning,
             stacklevel=3,
         )
         return
     if prefetch_factor is not None:
         raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
-            "otherwise set prefetch_factor to None."
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 "
+            "to enable multiprocessing, otherwise set prefetch_factor to None."
         )
     if persistent_workers:
         raise ValueError("persistent_workers option needs num_workers > 0")
     if context is not None:
         raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-            f"num_workers={num_workers}"
+            "multiprocessing_context can only be used with multi-process loading (num_workers > "
+            f"0), but got num_workers={num_workers}"
         )
 
 
 def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+    for name, value in (
+        ("shuffle", shuffle or None),
+        ("sampler", sampler),
+        ("batch_sampler", batch_sampler),
+    ):
         if value is not None:
             raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                f"{name}={value}"
             )
 
 
 def get_worker_info() -> None:
-    """What a worker process knows about itself; None in the main process, where everything happens here."""
+    """What a worker process knows about itself; None in the main process, where everything happens
+    here.
+    """
     return None
 
 
@@ -233,7 +271,8 @@ def _can_pin(device: str) -> bool:
         )
     if not hooks("cuda").device_count():
         warnings.warn(
-            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
+            "memory won't be used.",
             stacklevel=4,
         )
         return False

@@ -1,8 +1,9 @@
-"""Datasets: something with `__getitem__` and `__len__`, or something to iterate over (`torch/utils/data/dataset.py`).
+"""Datasets: something with `__getitem__` and `__len__`, or something to iterate over
+(`torch/utils/data/dataset.py`).
 
-A map-style dataset answers `dataset[i]` with one sample; a sampler chooses the order. An `IterableDataset` gives its samples
-in an order of its own. The rest are datasets made of others. A dataset may also have `__getitems__`, which fetches the samples
-of a whole batch at once.
+A map-style dataset answers `dataset[i]` with one sample; a sampler chooses the order. An
+`IterableDataset` gives its samples in an order of its own. The rest are datasets made of others. A
+dataset may also have `__getitems__`, which fetches the samples of a whole batch at once.
 
 How the real one differs: nothing but the language.
 """
@@ -39,7 +40,9 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Sample i is the i-th slice of every tensor. Raises AssertionError when their first sizes differ."""
+    """Sample i is the i-th slice of every tensor. Raises AssertionError when their first sizes
+    differ.
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != t.size(0) for t in tensors):
@@ -54,16 +57,18 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sample i is the tuple, or for datasets given by name the dict, of the i-th samples of every dataset.
+    """Sample i is the tuple, or for datasets given by name the dict, of the i-th samples of every
+    dataset.
 
-    Raises ValueError when their lengths differ, for no datasets, and for some with and some without names.
+    Raises ValueError when their lengths differ, for no datasets, and for some with and some without
+    names.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are "
-                "given."
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given."
             )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
@@ -89,7 +94,9 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """One dataset after the other. Raises AssertionError for none, and for streams, which have no length."""
+    """One dataset after the other. Raises AssertionError for none, and for streams, which have no
+    length.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -117,7 +124,9 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """One stream after the other. Raises AssertionError, when it gets there, for what is no `IterableDataset`."""
+    """One stream after the other. Raises AssertionError, when it gets there, for what is no
+    `IterableDataset`.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -139,7 +148,8 @@ class ChainDataset(IterableDataset[T_co]):
 class Subset(Dataset[T_co]):
     """The samples of `dataset` at `indices`.
 
-    A subclass that overrides `__getitem__` must override `__getitems__` too, or making one raises NotImplementedError.
+    A subclass that overrides `__getitem__` must override `__getitems__` too, or making one raises
+    NotImplementedError.
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -147,9 +157,11 @@ class Subset(Dataset[T_co]):
         kind = type(self)
         if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding __getitem__"
-                ", you must also override __getitems__ to ensure DataLoader works correctly with your custom logic. A simple "
-                "implementation:\n\ndef __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in indices]"
+                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
+                "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
+                "DataLoader works correctly with your custom logic. A simple implementation:\n\n"
+                "def __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in "
+                "indices]"
             )
 
     def __getitem__(self, index: Any) -> Any:
@@ -164,11 +176,14 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset[Any]]:
-    """Cut a dataset into parts with the given lengths, at random, without overlap. `lengths` may be fractions that sum to 1.
+def random_split(
+    dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[Any]]:
+    """Cut a dataset into parts with the given lengths, at random, without overlap. `lengths` may be
+    fractions that sum to 1.
 
-    What rounding leaves over goes to the first parts, one sample each. Warns of empty parts. Raises ValueError when the lengths
-    do not sum to the dataset's.
+    What rounding leaves over goes to the first parts, one sample each. Warns of empty parts. Raises
+    ValueError when the lengths do not sum to the dataset's.
     """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _shares(len(dataset), lengths)
@@ -188,7 +203,10 @@ def _shares(n: int, fractions: Sequence[float]) -> list[int]:
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+            warnings.warn(
+                f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                stacklevel=3,
+            )
     return lengths
 
 
@@ -198,5 +216,7 @@ def _several(dataset: Any, indices: list[Any]) -> list[Any]:
         return [dataset[i] for i in indices]
     samples = dataset.__getitems__(indices)
     if len(samples) != len(indices):
-        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}")
+        raise ValueError(
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
+        )
     return samples

@@ -1,6 +1,7 @@
 """A batch in page-locked memory (`torch/utils/data/_utils/pin_memory.py`).
 
-How the real one differs: it runs in a thread of its own, which takes batches out of one queue and puts them into another.
+How the real one differs: it runs in a thread of its own, which takes batches out of one queue and
+puts them into another.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 
 def pin_memory(data: Any) -> Any:
-    """`data` with every tensor in it pinned; what has a method `pin_memory` is asked for it, other objects stay as they are.
+    """`data` with every tensor in it pinned; what has a method `pin_memory` is asked for it, other
+    objects stay as they are.
 
     Containers are copied: mappings, sequences and named tuples keep their type if it can be copied.
     """

@@ -1,8 +1,9 @@
 """Samplers: in which order a dataset is read (`torch/utils/data/sampler.py`).
 
-A sampler is an iterable of indices; a `BatchSampler` turns one into an iterable of lists of indices. The random ones draw from
-`generator`. Without one, `RandomSampler` seeds a generator of its own with a number from the default generator, so that one pass
-over the data advances the default generator by the same amount however long it is.
+A sampler is an iterable of indices; a `BatchSampler` turns one into an iterable of lists of
+indices. The random ones draw from `generator`. Without one, `RandomSampler` seeds a generator of
+its own with a number from the default generator, so that one pass over the data advances the
+default generator by the same amount however long it is.
 
 How the real one differs: nothing but the language; the orders are the same for the same seed.
 """
@@ -41,8 +42,9 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Every index once in random order; with `replacement`, `num_samples` independent draws.
 
-    Without replacement, `num_samples` may be more than there are: then there are several rounds, the last one cut off. Raises
-    TypeError for `replacement` that is no bool, ValueError for `num_samples` that is no positive integer.
+    Without replacement, `num_samples` may be more than there are: then there are several rounds,
+    the last one cut off. Raises TypeError for `replacement` that is no bool, ValueError for
+    `num_samples` that is no positive integer.
     """
 
     def __init__(
@@ -55,9 +57,14 @@ class RandomSampler(Sampler[int]):
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = num_samples
         if not isinstance(replacement, bool):
-            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
+            raise ValueError(
+                "num_samples should be a positive integer value, but got "
+                f"num_samples={self.num_samples}"
+            )
 
     @property
     def num_samples(self) -> int:
@@ -98,30 +105,39 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """`num_samples` draws of 0 to len(weights) - 1, with probabilities proportional to `weights`.
 
-    Raises ValueError for `num_samples` that is no positive integer, `replacement` that is no bool, weights that are no list.
+    Raises ValueError for `num_samples` that is no positive integer, `replacement` that is no bool,
+    weights that are no list.
     """
 
     def __init__(
-        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
     ) -> None:
         _check_positive("num_samples", num_samples)
         _check_bool("replacement", replacement)
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
-                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}"
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        yield from multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        ).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of `sampler` in lists of `batch_size`. The last list may be shorter; `drop_last` leaves it out.
+    """The indices of `sampler` in lists of `batch_size`. The last list may be shorter; `drop_last`
+    leaves it out.
 
     Raises ValueError for `batch_size` that is no positive integer, and `drop_last` that is no bool.
     """

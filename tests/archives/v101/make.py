@@ -1,9 +1,11 @@
-"""Made the archives in this folder, with PyTorch 1.0.1 and Python 3.7: `pip install torch==1.0.1`, then `python make.py`.
+"""Made the archives in this folder, with PyTorch 1.0.1 and Python 3.7: `pip install torch==1.0.1`,
+then `python make.py`.
 
-Each is saved by `torch.jit`; `expected.json` has, for each, calls of its `forward` and what they returned there.
+Each is saved by `torch.jit`; `expected.json` has, for each, calls of its `forward` and what they
+returned there.
 """
 
-# ruff: noqa: B007, E741, F821, F841 (PyTorch 1.0.1 knows these names in scripts, and what it does with the rest is the point)
+# ruff: noqa: B007, E741, F821, F841 (PyTorch 1.0.1 knows these names in scripts: that is the point)
 
 import json
 
@@ -69,7 +71,12 @@ class Layers(nn.Module):
     def __init__(self):
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(), nn.AdaptiveAvgPool2d(2)
+            nn.Conv2d(1, 2, 3),
+            nn.BatchNorm2d(2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Dropout(),
+            nn.AdaptiveAvgPool2d(2),
         )
         self.fc = nn.Linear(8, 3)
         self.ln = nn.LayerNorm(3)
@@ -203,7 +210,11 @@ class Fork(torch.jit.ScriptModule):
 def plain(value):
     if isinstance(value, torch.Tensor):
         numbers = value.detach().double() if value.dtype.is_floating_point else value
-        return {"dtype": str(value.dtype)[6:], "sizes": list(value.shape), "values": numbers.reshape(-1).tolist()}
+        return {
+            "dtype": str(value.dtype)[6:],
+            "sizes": list(value.shape),
+            "values": numbers.reshape(-1).tolist(),
+        }
     if isinstance(value, (list, tuple)):
         return {"list" if isinstance(value, list) else "tuple": [plain(v) for v in value]}
     return value
@@ -215,17 +226,25 @@ def main():
         "trace101": (torch.jit.trace(M().eval(), torch.ones(2, 2)), [(torch.randn(4, 2),)]),
         "fn101": (fn, [(torch.ones(2), 3), (torch.zeros(1), 0)]),
         "script101": (S(), [(torch.ones(2, 2),), (torch.randn(1, 2),)]),
-        "layers101": (torch.jit.trace(Layers().eval(), torch.rand(2, 1, 8, 8)), [(torch.rand(2, 1, 8, 8),)]),
+        "layers101": (
+            torch.jit.trace(Layers().eval(), torch.rand(2, 1, 8, 8)),
+            [(torch.rand(2, 1, 8, 8),)],
+        ),
         "nested101": (Nested(), [(torch.ones(2), 2), (torch.ones(1, 2), 0)]),
         "shared101": (Shared(), [(torch.ones(3),), (torch.ones(1),)]),
-        "words101": (words, [(torch.ones(2), 8, False, 'it\'s "quoted"\n'), (torch.ones(2), 3, True, "")]),
+        "words101": (
+            words,
+            [(torch.ones(2), 8, False, 'it\'s "quoted"\n'), (torch.ones(2), 3, True, "")],
+        ),
         "old101": (old, [(torch.tensor([7, -7]), 2), (torch.tensor([7.0, -7.0]), 2)]),
         "fork101": (Fork(), [(torch.ones(2),)]),
     }
     for name, (program, calls) in programs.items():
         program.save(name + ".pt")
         loaded = torch.jit.load(name + ".pt")
-        expected[name] = [{"inputs": [plain(a) for a in args], "expected": plain(loaded(*args))} for args in calls]
+        expected[name] = [
+            {"inputs": [plain(a) for a in args], "expected": plain(loaded(*args))} for args in calls
+        ]
     with open("expected.json", "w") as f:
         json.dump(expected, f, indent=1)
 

@@ -14,7 +14,9 @@ def some_complex(v: dict[str, Any]) -> bool:
 
 
 def two_parts(s: Stream) -> dict[str, Any]:
-    """Two real tensors of one dtype for `complex` and `polar`, sometimes two dtypes, and an `out` that suits the first."""
+    """Two real tensors of one dtype for `complex` and `polar`, sometimes two dtypes, and an `out`
+    that suits the first.
+    """
     kind = str(s.choice(["float32", "float64"]))
     other = kind if s.random() < 0.9 else "float64"
     sizes = shape(s)
@@ -23,11 +25,21 @@ def two_parts(s: Stream) -> dict[str, Any]:
     return {"real": first, "imag": second, "abs": first, "angle": second, "out": out}
 
 
-NOT_CALLED = {"_conj": "a view in PyTorch, computed here: conj_physical, and tests/aten/test_ops_complex.py"}
+NOT_CALLED = {
+    "_conj": "a view in PyTorch, computed here: conj_physical, and tests/aten/test_ops_complex.py"
+}
 RECIPES = {"complex": two_parts, "polar": two_parts}
 UNSUITABLE = [
-    ("polar", lambda v: (v["abs"].values <= 0).any(), "a length below 0: the formula takes it for one above"),
-    ("norm", lambda v: "dtype" in v and "complex" in v["dtype"].name, "PyTorch's norm refuses the complex dtype= it asks for"),
+    (
+        "polar",
+        lambda v: (v["abs"].values <= 0).any(),
+        "a length below 0: the formula takes it for one above",
+    ),
+    (
+        "norm",
+        lambda v: "dtype" in v and "complex" in v["dtype"].name,
+        "PyTorch's norm refuses the complex dtype= it asks for",
+    ),
 ]
 GRADIENTS_KNOWN = [
     ("_?conv.*", some_complex, "PyTorch makes three real convolutions of a complex one"),

@@ -31,7 +31,13 @@ def _along_many(s: Stream) -> dict[str, Any]:
     dims = [int(d) for d in s.permutation(len(sizes))[: n(s, 1, len(sizes) + 1)]]
     lengths = [n(s, 1, 7) if s.random() < 0.7 else -1 for _ in dims]
     s_ = None if s.random() < 0.5 else lengths
-    return {"self": sizes, "s": s_, "dim": dims, "norm": NORMS[n(s, 0, 4)], "floating": s.random() < 0.6}
+    return {
+        "self": sizes,
+        "s": s_,
+        "dim": dims,
+        "norm": NORMS[n(s, 0, 4)],
+        "floating": s.random() < 0.6,
+    }
 
 
 def _leaf(s: Stream) -> dict[str, Any]:
@@ -50,7 +56,10 @@ def _into_complex(recipe: Any) -> Any:
     """`recipe` with an out= that suits it half of the time."""
 
     def with_out(s: Stream) -> dict[str, Any]:
-        return {**recipe(s), **({"out": TensorSpec(np.zeros(0, "complex64"))} if s.random() < 0.5 else {})}
+        return {
+            **recipe(s),
+            **({"out": TensorSpec(np.zeros(0, "complex64"))} if s.random() < 0.5 else {}),
+        }
 
     return with_out
 
@@ -91,8 +100,14 @@ def _spectra(s: Stream) -> dict[str, Any]:
 
 RECIPES = {
     **{f"fft_{name}": _along_one for name in "fft ifft rfft irfft hfft ihfft".split()},
-    **{f"fft_{name}{k}": _along_many for name in "fft ifft rfft irfft hfft ihfft".split() for k in "2n"},
-    **{f"fft_{name}": _into_complex(_along_many) for name in ("rfft2", "rfftn", "ihfft2", "ihfftn")},
+    **{
+        f"fft_{name}{k}": _along_many
+        for name in "fft ifft rfft irfft hfft ihfft".split()
+        for k in "2n"
+    },
+    **{
+        f"fft_{name}": _into_complex(_along_many) for name in ("rfft2", "rfftn", "ihfft2", "ihfftn")
+    },
     **{f"fft_{name}": _into_complex(_along_one) for name in ("rfft", "ihfft")},
     "_fft_r2c": _into_complex(_leaf),
     **dict.fromkeys(["_fft_c2r", "_fft_c2c"], _complex_leaf),
@@ -104,11 +119,17 @@ RECIPES = {
 
 
 def _wider_out(v: dict[str, Any]) -> bool:
-    return "out" in v and v["out"].values.real.itemsize == 8 and v["self"].values.dtype not in ("float64", "complex128")
+    return (
+        "out" in v
+        and v["out"].values.real.itemsize == 8
+        and v["self"].values.dtype not in ("float64", "complex128")
+    )
 
 
 def _other_out(v: dict[str, Any]) -> bool:
-    return "out" in v and v["out"].values.dtype != np.result_type(v["self"].values.dtype, np.complex64)
+    return "out" in v and v["out"].values.dtype != np.result_type(
+        v["self"].values.dtype, np.complex64
+    )
 
 
 def _unfinite(v: dict[str, Any]) -> bool:
@@ -116,15 +137,31 @@ def _unfinite(v: dict[str, Any]) -> bool:
 
 
 KNOWN = [
-    ("_?fft_.*|i?stft", lambda v: "self" in v and _unfinite(v), "infinities minus infinities in another order"),
-    ("fft_ihfft[2n]", lambda v: "out" in v and len(v["dim"] or [1]) == 1, "PyTorch resizes the result, not out="),
+    (
+        "_?fft_.*|i?stft",
+        lambda v: "self" in v and _unfinite(v),
+        "infinities minus infinities in another order",
+    ),
+    (
+        "fft_ihfft[2n]",
+        lambda v: "out" in v and len(v["dim"] or [1]) == 1,
+        "PyTorch resizes the result, not out=",
+    ),
     (
         "fft_(?!.*(freq|shift)).*",
         _wider_out,
         "computed in single precision, by another library, and compared in double",
     ),
-    ("fft_ih?fft[2n]?", _other_out, "PyTorch conjugates some results straight into out=, which then needs their dtype"),
-    ("_fft_r2c|_fft_c2c|_fft_c2r", _other_out, "the leaves of PyTorch copy to any out=, without a question"),
+    (
+        "fft_ih?fft[2n]?",
+        _other_out,
+        "PyTorch conjugates some results straight into out=, which then needs their dtype",
+    ),
+    (
+        "_fft_r2c|_fft_c2c|_fft_c2r",
+        _other_out,
+        "the leaves of PyTorch copy to any out=, without a question",
+    ),
     (
         "fft_r?fftfreq",
         lambda v: "out" in v and v["out"].values.size,

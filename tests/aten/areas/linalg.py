@@ -1,6 +1,7 @@
 """Matrices that fit together: for inverses, systems of equations, norms and products.
 
-Most are far from singular, so that two ways to compute with them give nearly the same; some are singular, or not square.
+Most are far from singular, so that two ways to compute with them give nearly the same; some are
+singular, or not square.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ FLOATING = ["float32", "float64", "float64", "complex64", "complex128"]
 OTHERS = ["float16", "int64", "bool"]
 
 
-def square(s: Stream, dtype: str, k: int | None = None, batch: tuple[int, ...] | None = None) -> TensorSpec:
+def square(
+    s: Stream, dtype: str, k: int | None = None, batch: tuple[int, ...] | None = None
+) -> TensorSpec:
     """A batch of matrices with a large diagonal; now and then singular."""
     k = n(s, 0, 5) if k is None else k
     batch = ((), (), (2,), (0,), (2, 1), (1, 3))[n(s, 0, 6)] if batch is None else batch
-    a = s.standard_normal((*batch, k, k)) + (1j * s.standard_normal((*batch, k, k)) if dtype[0] == "c" else 0)
+    a = s.standard_normal((*batch, k, k)) + (
+        1j * s.standard_normal((*batch, k, k)) if dtype[0] == "c" else 0
+    )
     a[..., range(k), range(k)] = s.choice([-1, 1], k) * s.uniform(3, 4, k)
     if a.size and s.random() < 0.05:
         a[..., 0, :] = 0
@@ -32,16 +37,32 @@ def some_dtype(s: Stream) -> str:
 
 def numbers(s: Stream, sizes: tuple[int, ...], dtype: str) -> TensorSpec:
     a = s.standard_normal(sizes) + (1j * s.standard_normal(sizes) if dtype[0] == "c" else 0)
-    return TensorSpec(np.asarray(a).astype(dtype), str(s.choice(["plain", "transposed", "strided"])))
+    return TensorSpec(
+        np.asarray(a).astype(dtype), str(s.choice(["plain", "transposed", "strided"]))
+    )
 
 
 def outs(s: Stream, dtype: str) -> dict[str, Any]:
     """What results are written to: by their names, of the right dtype most of the time."""
     real = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
     dtypes = {"pivots": "int32", "info": "int32", "logabsdet": real}
-    names = ["out", "result", "LU", "pivots", "info", "sign", "logabsdet", "inverse", "solution", "cloned_coefficient"]
+    names = [
+        "out",
+        "result",
+        "LU",
+        "pivots",
+        "info",
+        "sign",
+        "logabsdet",
+        "inverse",
+        "solution",
+        "cloned_coefficient",
+    ]
     return {
-        name: TensorSpec(np.zeros(0, dtypes.get(name, dtype if s.random() < 0.98 else "complex128"))) for name in names
+        name: TensorSpec(
+            np.zeros(0, dtypes.get(name, dtype if s.random() < 0.98 else "complex128"))
+        )
+        for name in names
     }
 
 
@@ -72,7 +93,13 @@ def _system(s: Stream) -> dict[str, Any]:
     A = square(s, dtype, k)
     batch = A.values.shape[:-2]
     left = bool(s.random() < 0.7)
-    sides = [(k,), (*batch, k), (*batch, k, columns), (k, columns), (3, *(1 for _ in batch), k, columns)][n(s, 0, 5)]
+    sides = [
+        (k,),
+        (*batch, k),
+        (*batch, k, columns),
+        (k, columns),
+        (3, *(1 for _ in batch), k, columns),
+    ][n(s, 0, 5)]
     if not left:
         sides = (*sides[:-2], columns, k)
     if s.random() < 0.05:
@@ -93,7 +120,9 @@ def _triangular_old(s: Stream) -> dict[str, Any]:
 
 def _tensor_map(s: Stream) -> dict[str, Any]:
     """A square matrix in the sizes of a tensor."""
-    sizes = [((2, 3), (6,)), ((4,), (2, 2)), ((1, 2), (2, 1)), ((0,), (0, 3)), ((3,), (3,))][n(s, 0, 5)]
+    sizes = [((2, 3), (6,)), ((4,), (2, 2)), ((1, 2), (2, 1)), ((0,), (0, 3)), ((3,), (3,))][
+        n(s, 0, 5)
+    ]
     dtype = some_dtype(s)
     flat = square(s, dtype, int(np.prod(sizes[0])), ())
     t = TensorSpec(flat.values.reshape(*sizes[0], *sizes[1]))
@@ -163,7 +192,10 @@ def _tensordot(s: Stream) -> dict[str, Any]:
 
 def _inner(s: Stream) -> dict[str, Any]:
     a, b, c = n(s), n(s, 0), n(s)
-    return {"self": [(a, b), (b,), ()][n(s, 0, 3)], "other": [(c, b), (b,), (2, c, b), ()][n(s, 0, 4)]}
+    return {
+        "self": [(a, b), (b,), ()][n(s, 0, 3)],
+        "other": [(c, b), (b,), (2, c, b), ()][n(s, 0, 4)],
+    }
 
 
 def _vecdot(s: Stream) -> dict[str, Any]:
@@ -175,7 +207,11 @@ def _cross(s: Stream) -> dict[str, Any]:
     a = n(s)
     sizes = [(3,), (a, 3), (3, a), (2, 3, a)][n(s, 0, 4)]
     other = tuple(1 if k != 3 and s.random() < 0.3 else k for k in sizes)
-    return {"self": sizes, "other": other, "dim": sizes.index(3) - (len(sizes) if s.random() < 0.5 else 0)}
+    return {
+        "self": sizes,
+        "other": other,
+        "dim": sizes.index(3) - (len(sizes) if s.random() < 0.5 else 0),
+    }
 
 
 def _addr(s: Stream) -> dict[str, Any]:
@@ -189,18 +225,28 @@ def _ger(s: Stream) -> dict[str, Any]:
 
 def _plain_matrix(s: Stream) -> dict[str, Any]:
     a, b = n(s, 0), n(s, 0)
-    return {"self": (a, b) if s.random() < 0.95 else (a,), "A": (2, a, b), "grad": (), "sizes": [a, b]}
+    return {
+        "self": (a, b) if s.random() < 0.95 else (a,),
+        "A": (2, a, b),
+        "grad": (),
+        "sizes": [a, b],
+    }
 
 
 def _info(s: Stream) -> dict[str, Any]:
     info = TensorSpec((s.integers(0, 4, 3) * (s.random() < 0.5)).astype("int32"))
-    return {"info": info, "api_name": str(s.choice(["linalg.inv", "linalg.solve", "linalg.cholesky", "linalg.svd"]))}
+    return {
+        "info": info,
+        "api_name": str(s.choice(["linalg.inv", "linalg.solve", "linalg.cholesky", "linalg.svd"])),
+    }
 
 
 RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(
-        ["linalg_inv_ex", "linalg_inv", "inverse", "_linalg_det", "linalg_det", "det", "_linalg_slogdet", "linalg_slogdet",
-         "slogdet", "logdet"],
+        [
+            "linalg_inv_ex", "linalg_inv", "inverse", "_linalg_det", "linalg_det", "det",
+            "_linalg_slogdet", "linalg_slogdet", "slogdet", "logdet",
+        ],
         _matrix,
     ),
     "linalg_matrix_power": _power, "matrix_power": _power,
@@ -208,11 +254,13 @@ RECIPES: dict[str, Recipe] = {
     **dict.fromkeys(["_linalg_solve_ex", "linalg_solve_ex", "linalg_solve"], _system),
     "linalg_solve_triangular": _triangular, "triangular_solve": _triangular_old,
     "linalg_tensorinv": _tensor_map, "linalg_tensorsolve": _tensor_map,
-    "linalg_norm": _order, "linalg_matrix_norm": _matrix_order, "frobenius_norm": _dims, "nuclear_norm": _dims,
+    "linalg_norm": _order, "linalg_matrix_norm": _matrix_order, "frobenius_norm": _dims,
+    "nuclear_norm": _dims,
     "norm_except_dim": _weights,
     "linalg_multi_dot": _chain, "chain_matmul": _chain, "tensordot": _tensordot, "inner": _inner,
     "linalg_vecdot": _vecdot, "linalg_cross": _cross, "cross": _cross, "addr": _addr, "ger": _ger,
-    "trace": _plain_matrix, "trace_backward": _plain_matrix, "linalg_diagonal": _plain_matrix, "_linalg_check_errors": _info,
+    "trace": _plain_matrix, "trace_backward": _plain_matrix, "linalg_diagonal": _plain_matrix,
+    "_linalg_check_errors": _info,
 }  # fmt: skip
 
 
@@ -254,6 +302,8 @@ KNOWN = [
     ),
 ]
 
-UNSUITABLE = [("logdet", lambda v: is_cut(v["self"].values), "the logarithm jumps at negative numbers")]
+UNSUITABLE = [
+    ("logdet", lambda v: is_cut(v["self"].values), "the logarithm jumps at negative numbers")
+]
 
 NOT_SCRIPTED = {"_linalg_check_errors": "it gives nothing"}

@@ -1,4 +1,6 @@
-"""Recurrent cells and networks: weights for so many layers and directions, a state for each, plain and packed sequences."""
+"""Recurrent cells and networks: weights for so many layers and directions, a state for each, plain
+and packed sequences.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def cell(gates: int) -> Recipe:
         biases = (rows,) if s.random() < 0.7 else None
         state = floats(s, (batch, hidden))
         return {
-            "input": floats(s, (batch, inputs)), "hx": [state, floats(s, (batch, hidden))] if gates == 4 else state,
+            "input": floats(s, (batch, inputs)),
+            "hx": [state, floats(s, (batch, hidden))] if gates == 4 else state,
             "w_ih": floats(s, (rows, inputs)), "w_hh": floats(s, (rows, hidden)),
             "b_ih": biases and floats(s, biases), "b_hh": biases and floats(s, biases),
         }  # fmt: skip
@@ -40,10 +43,13 @@ def network(gates: int) -> Recipe:
             params += [floats(s, shape) for _ in range(directions) for shape in shapes]
         state = (layers * directions, sizes[0], hidden)
         return {
-            "input": floats(s, (sizes[0], steps, inputs) if batch_first else (steps, sizes[0], inputs)),
+            "input": floats(s, (sizes[0], steps, inputs) if batch_first else (
+                steps, sizes[0], inputs,
+            )),
             "data": floats(s, (sum(sizes), inputs)), "batch_sizes": TensorSpec(np.array(sizes)),
             "hx": [floats(s, state), floats(s, state)] if gates == 4 else floats(s, state),
-            "params": params, "has_biases": biases, "num_layers": layers, "dropout": 0.0, "train": bool(n(s, 0, 2)),
+            "params": params, "has_biases": biases, "num_layers": layers, "dropout": 0.0,
+            "train": bool(n(s, 0, 2)),
             "bidirectional": directions == 2, "batch_first": batch_first,
         }  # fmt: skip
 
@@ -56,7 +62,8 @@ def attention(s: Stream) -> dict[str, Any]:
     width, inside = heads * n(s, 1, 3), n(s)
     x = floats(s, (batch, steps, width))
     return {
-        "query": x, "key": x, "value": x, "src": x, "embed_dim": width, "num_head": heads, "num_heads": heads,
+        "query": x, "key": x, "value": x, "src": x, "embed_dim": width, "num_head": heads,
+        "num_heads": heads,
         "qkv_weight": floats(s, (3 * width, width)), "qkv_bias": floats(s, (3 * width,)),
         "proj_weight": floats(s, (width, width)), "proj_bias": floats(s, (width,)),
         "mask": None, "mask_type": None, "eps": 1e-5,

@@ -12,7 +12,10 @@ from tests.aten.op_tensors import Stream, TensorSpec, n, related, shape, uniform
 def _rates(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
     rates = np.asarray(s.choice([0.0, 0.3, 4.0, 20.0, 300.0], sizes))
-    return {"self": TensorSpec(rates.astype(s.choice(["float32", "float64", "float16"]))), "generator": None}
+    return {
+        "self": TensorSpec(rates.astype(s.choice(["float32", "float64", "float16"]))),
+        "generator": None,
+    }
 
 
 def _trials(s: Stream) -> dict[str, Any]:
@@ -20,7 +23,11 @@ def _trials(s: Stream) -> dict[str, Any]:
     kind = str(s.choice(["float32", "float64"]))
     trials = np.asarray(s.choice([-1.0, 0.0, 3.0, 40.0, 1000.0], sizes)).astype(kind)
     chances = uniform(s, related(s, sizes))
-    return {"count": TensorSpec(trials), "prob": TensorSpec(chances.values.astype(kind)), "generator": None}
+    return {
+        "count": TensorSpec(trials),
+        "prob": TensorSpec(chances.values.astype(kind)),
+        "generator": None,
+    }
 
 
 def _bent(s: Stream) -> dict[str, Any]:
@@ -37,7 +44,12 @@ def _bent(s: Stream) -> dict[str, Any]:
 
 def _moments(s: Stream) -> dict[str, Any]:
     sizes = shape(s)
-    return {"mean": related(s, sizes), "std": related(s, sizes), "size": list(sizes), "generator": None}
+    return {
+        "mean": related(s, sizes),
+        "std": related(s, sizes),
+        "size": list(sizes),
+        "generator": None,
+    }
 
 
 def _like(s: Stream) -> dict[str, Any]:
@@ -58,7 +70,11 @@ RECIPES = {
 }
 
 KNOWN = [
-    ("normal_functional", lambda v: not v["self"].values.size, "PyTorch does not look at the dtype of nothing"),
+    (
+        "normal_functional",
+        lambda v: not v["self"].values.size,
+        "PyTorch does not look at the dtype of nothing",
+    ),
     ("geometric_", lambda v: v["p"] == 0.01 and narrow(v), "more than the dtype holds"),
 ]
 

@@ -20,23 +20,28 @@ def segments(s: Stream) -> dict[str, Any]:
     after = tuple(n(s, 1, 3) for _ in range(n(s, 0, 2)))
     output = (*before, count, *after)
     return {
-        "data": (*before, size, *after), "reduce": str(s.choice(["sum", "mean", "prod", "max", "min"])), "axis": len(before),
-        "lengths": TensorSpec(np.diff(offsets)) if by_length else None, "offsets": None if by_length else TensorSpec(offsets),
-        "indices": None, "unsafe": False, "initial": [None, 0.5, 2][n(s, 0, 3)], "floating": True,
-        "grad": output, "output": output,
+        "data": (*before, size, *after),
+        "reduce": str(s.choice(["sum", "mean", "prod", "max", "min"])), "axis": len(before),
+        "lengths": TensorSpec(np.diff(offsets)) if by_length else None,
+        "offsets": None if by_length else TensorSpec(offsets), "indices": None, "unsafe": False,
+        "initial": [None, 0.5, 2][n(s, 0, 3)], "floating": True, "grad": output, "output": output,
     }  # fmt: skip
 
 
 def pieces(s: Stream) -> dict[str, Any]:
     tensors = [tensor(s, shape(s), "float32") for _ in range(n(s))]
-    return {"flat": (max(sum(t.values.size for t in tensors) + n(s, -1, 2), 0),), "tensors": tensors}
+    return {
+        "flat": (max(sum(t.values.size for t in tensors) + n(s, -1, 2), 0),),
+        "tensors": tensors,
+    }
 
 
 def sequences(s: Stream) -> dict[str, Any]:
     width = n(s)
     return {
         "sequences": [tensor(s, (n(s, 0), width), "float32") for _ in range(n(s))],
-        "batch_first": bool(n(s, 0, 2)), "padding_value": -1.5, "padding_side": str(s.choice(["left", "right"])),
+        "batch_first": bool(n(s, 0, 2)), "padding_value": -1.5,
+        "padding_side": str(s.choice(["left", "right"])),
     }  # fmt: skip
 
 
@@ -57,7 +62,11 @@ KNOWN = [
 ONCE = ["segment_reduce"]
 
 UNSUITABLE = [
-    ("segment_reduce", lambda v: v["initial"] is not None and v["reduce"] in ("max", "min"), "a tie with `initial` is a kink"),
+    (
+        "segment_reduce",
+        lambda v: v["initial"] is not None and v["reduce"] in ("max", "min"),
+        "a tie with `initial` is a kink",
+    ),
     (
         "segment_reduce",
         lambda v: v["reduce"] in ("max", "min") and repeats(v["data"].values),

@@ -1,4 +1,6 @@
-"""Special functions: what the tests of all operators have to know about the gamma function, polynomials and their kind."""
+"""Special functions: what the tests of all operators have to know about the gamma function,
+polynomials and their kind.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tests.aten.op_tensors import TensorSpec
 
 def some(test: Callable[[Any], Any]) -> Callable[[dict[str, Any]], bool]:
     """Whether `test` holds for an element of one of the tensors."""
-    return lambda values: any(bool(np.any(test(v.values))) for v in values.values() if isinstance(v, TensorSpec))
+    return lambda values: any(
+        bool(np.any(test(v.values))) for v in values.values() if isinstance(v, TensorSpec)
+    )
 
 
 def is_negative_integer(a: Any) -> Any:
@@ -25,7 +29,9 @@ def is_near_a_pole(a: Any) -> Any:
 
 
 def wider_out(values: dict[str, Any]) -> bool:
-    """An `out` of another dtype: it shows digits that the computation, in the inputs' dtype, does not have."""
+    """An `out` of another dtype: it shows digits that the computation, in the inputs' dtype, does
+    not have.
+    """
     first, *_ = (v for v in values.values() if isinstance(v, TensorSpec))
     return "out" in values and values["out"].values.dtype != first.values.dtype
 
@@ -45,14 +51,29 @@ KNOWN = [
         wider_out,
         "the digits beyond its precision",
     ),
-    ("special_logsumexp", lambda v: v["dim"] == [], "as logsumexp: an empty `dim` means all dimensions here"),
-    ("special_(log_)?softmax", some(lambda a: not a.size), "as softmax: PyTorch does not look at the dtype of nothing"),
+    (
+        "special_logsumexp",
+        lambda v: v["dim"] == [],
+        "as logsumexp: an empty `dim` means all dimensions here",
+    ),
+    (
+        "special_(log_)?softmax",
+        some(lambda a: not a.size),
+        "as softmax: PyTorch does not look at the dtype of nothing",
+    ),
 ]
 UNSUITABLE = [
-    ("(special_)?(lgamma|digamma|gammaln|psi|polygamma|mvlgamma|multigammaln)_?", some(is_near_a_pole), "too steep"),
+    (
+        "(special_)?(lgamma|digamma|gammaln|psi|polygamma|mvlgamma|multigammaln)_?",
+        some(is_near_a_pole),
+        "too steep",
+    ),
 ]
 CONSTANT = [("igammac?_?|special_gammaincc?|special_zeta", "self")]
 NOT_SAMPLED = {r"special_zeta\.other_scalar": "it has no derivative, in PyTorch neither"}
 OTHER_NODES = {
-    "special_ndtr": "made of additions and products with numbers, recorded as x + 2 is: by the node of add.Tensor"
+    "special_ndtr": (
+        "made of additions and products with numbers, recorded as x + 2 is: by the node of "
+        "add.Tensor"
+    )
 }

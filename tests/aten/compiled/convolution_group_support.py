@@ -21,7 +21,11 @@ def one_candidate_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         choosing,
         "candidates",
-        lambda p: [Depthwise(1)] if p.depthwise and p.x.lanes > 1 else [Direct(1, min(2, p.out.sizes[3]), 1)],
+        lambda p: (
+            [Depthwise(1)]
+            if p.depthwise and p.x.lanes > 1
+            else [Direct(1, min(2, p.out.sizes[3]), 1)]
+        ),
     )
     monkeypatch.setattr(choosing, "RUNS", 1)
     monkeypatch.setattr(choosing, "_evict", lambda threads: None)

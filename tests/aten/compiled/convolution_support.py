@@ -1,4 +1,6 @@
-"""One layer on the compiled kernels with an algorithm of the test's choice, and the same by the operators in float64."""
+"""One layer on the compiled kernels with an algorithm of the test's choice, and the same by the
+operators in float64.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def numbers(*sizes: int) -> Any:
 
 
 def using(algorithm: Algorithm | None = None) -> Any:
-    """A chooser for `Network`: always this one, or what fits without trying. Few different kernels, so that tests are quick."""
+    """A chooser for `Network`: always this one, or what fits without trying. Few different kernels,
+    so that tests are quick.
+    """
 
     def choose(p: Any, scratch: Any, tell: Callable[[], None]) -> Any:
         found = algorithm
@@ -44,7 +48,9 @@ def run(
     threads: int = 1,
 ) -> list[Any]:
     outputs = [layers[-1].output] if outputs is None else outputs
-    return Network(layers, outputs, [x.shape for x in inputs], threads, chooser=using(algorithm)).run(inputs)
+    return Network(
+        layers, outputs, [x.shape for x in inputs], threads, chooser=using(algorithm)
+    ).run(inputs)
 
 
 def convolution(
@@ -61,7 +67,10 @@ def convolution(
 
 def exact(layer: Convolution, x: Any, residual: Any = None) -> Any:
     """The layer by the ordinary operator, in float64."""
-    t = [None if a is None else internals.from_numpy(a.astype(np.float64)) for a in (x, layer.weight, layer.bias)]
+    t = [
+        None if a is None else internals.from_numpy(a.astype(np.float64))
+        for a in (x, layer.weight, layer.bias)
+    ]
     y = F.conv2d(*t, layer.stride, layer.padding, layer.dilation, layer.groups).numpy()
     if residual is not None:
         y = y + residual
@@ -75,4 +84,14 @@ def error(result: Any, expected: Any) -> float:
     return float(np.max(np.abs(result - expected)) / max(np.max(np.abs(expected)), 1e-30))
 
 
-__all__ = ["Depthwise", "Direct", "Winograd", "convolution", "error", "exact", "numbers", "run", "using"]
+__all__ = [
+    "Depthwise",
+    "Direct",
+    "Winograd",
+    "convolution",
+    "error",
+    "exact",
+    "numbers",
+    "run",
+    "using",
+]

@@ -1,4 +1,6 @@
-"""Compiled convolution kernels against the ordinary operators in float64: direct, depthwise, Winograd, over sizes and strides."""
+"""Compiled convolution kernels against the ordinary operators in float64: direct, depthwise,
+Winograd, over sizes and strides.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,51 @@ from hypothesis import given, strategies as st
 
 from internals.aten.compiled.convolution import winograd
 from internals.aten.compiled.convolution.algorithms import Depthwise, Direct, Winograd
-from internals.aten.compiled.convolution.layers import AveragePool, Convolution, Flatten, Linear, MaxPool, Sum
+from internals.aten.compiled.convolution.layers import (
+    AveragePool,
+    Convolution,
+    Flatten,
+    Linear,
+    MaxPool,
+    Sum,
+)
 from tests.aten.compiled.convolution_support import convolution, error, exact, numbers, run
 from tests.support import examples
 
 CASES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "3x3": ((1, 32, 7, 9), {"outputs": 48, "kernel": (3, 3), "padding": (1, 1)}),
-    "planar": ((2, 3, 9, 8), {"outputs": 16, "kernel": (3, 3), "padding": (1, 1), "stride": (2, 2)}),
+    "planar": (
+        (2, 3, 9, 8),
+        {"outputs": 16, "kernel": (3, 3), "padding": (1, 1), "stride": (2, 2)},
+    ),
     "planar, odd channels out": ((1, 5, 6, 6), {"outputs": 7, "kernel": (3, 3)}),
-    "channels not in sixteens": ((2, 20, 5, 6), {"outputs": 37, "kernel": (3, 3), "padding": (1, 1)}),
+    "channels not in sixteens": (
+        (2, 20, 5, 6),
+        {"outputs": 37, "kernel": (3, 3), "padding": (1, 1)},
+    ),
     "1x1": ((2, 40, 5, 5), {"outputs": 24, "kernel": (1, 1)}),
     "1x1 strided": ((1, 16, 7, 6), {"outputs": 16, "kernel": (1, 1), "stride": (2, 2)}),
     "one row of kernel": ((1, 17, 6, 6), {"outputs": 16, "kernel": (1, 3), "padding": (0, 1)}),
-    "dilated": ((1, 16, 9, 9), {"outputs": 16, "kernel": (3, 3), "padding": (2, 2), "dilation": (2, 2)}),
+    "dilated": (
+        (1, 16, 9, 9),
+        {"outputs": 16, "kernel": (3, 3), "padding": (2, 2), "dilation": (2, 2)},
+    ),
     "stride and dilation differ": (
         (1, 16, 11, 12),
         {"outputs": 16, "kernel": (2, 3), "padding": (1, 2), "stride": (3, 1), "dilation": (1, 2)},
     ),
-    "two groups": ((1, 32, 5, 5), {"outputs": 32, "kernel": (3, 3), "padding": (1, 1), "groups": 2}),
-    "groups of odd size": ((2, 21, 5, 5), {"outputs": 42, "kernel": (3, 3), "padding": (1, 1), "groups": 7}),
-    "more channels for each group": ((1, 20, 5, 5), {"outputs": 40, "kernel": (3, 3), "groups": 20}),
+    "two groups": (
+        (1, 32, 5, 5),
+        {"outputs": 32, "kernel": (3, 3), "padding": (1, 1), "groups": 2},
+    ),
+    "groups of odd size": (
+        (2, 21, 5, 5),
+        {"outputs": 42, "kernel": (3, 3), "padding": (1, 1), "groups": 7},
+    ),
+    "more channels for each group": (
+        (1, 20, 5, 5),
+        {"outputs": 40, "kernel": (3, 3), "groups": 20},
+    ),
     "no bias": ((1, 16, 4, 4), {"outputs": 16, "kernel": (3, 3), "bias": False}),
     "whole picture": ((3, 16, 3, 3), {"outputs": 16, "kernel": (3, 3)}),
 }
@@ -45,7 +72,13 @@ def test_direct(sizes: tuple[int, ...], given_: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "tile",
-    [Direct(2, 3, 1), Direct(1, 4, 2), Direct(2, 2, 3), Direct(1, 4, 2, True), Direct(1, 4, 2, False, 4096)],
+    [
+        Direct(2, 3, 1),
+        Direct(1, 4, 2),
+        Direct(2, 2, 3),
+        Direct(1, 4, 2, True),
+        Direct(1, 4, 2, False, 4096),
+    ],
     ids=str,
 )
 def test_tiles_that_do_not_divide(tile: Direct) -> None:
@@ -59,7 +92,14 @@ def test_tiles_that_do_not_divide(tile: Direct) -> None:
 @pytest.mark.parametrize("channels", [16, 24])
 def test_depthwise(channels: int, stride: int) -> None:
     layer = convolution(
-        channels, channels, (3, 3), channels, stride=(stride, stride), padding=(1, 1), low=0.0, high=6.0
+        channels,
+        channels,
+        (3, 3),
+        channels,
+        stride=(stride, stride),
+        padding=(1, 1),
+        low=0.0,
+        high=6.0,
     )
     x = numbers(2, channels, 9, 11)
     assert error(run([layer], x, algorithm=Depthwise(4))[0], exact(layer, x)) < 1e-6
@@ -72,7 +112,9 @@ def test_depthwise_kernels(kernel: tuple[int, int], dilation: tuple[int, int]) -
     assert error(run([layer], x, algorithm=Depthwise(4))[0], exact(layer, x)) < 1e-6
 
 
-@pytest.mark.parametrize("algorithm", [Direct(1, 2, 1), Winograd(2, 2, 1, 4, 1), Winograd(4, 2, 1, 2, 1)], ids=str)
+@pytest.mark.parametrize(
+    "algorithm", [Direct(1, 2, 1), Winograd(2, 2, 1, 4, 1), Winograd(4, 2, 1, 2, 1)], ids=str
+)
 def test_residual_and_bounds(algorithm: Any) -> None:
     layer = convolution(16, 16, (3, 3), padding=(1, 1))
     x, other = numbers(1, 16, 8, 8), numbers(1, 16, 8, 8)
@@ -134,7 +176,8 @@ def test_winograd_is_almost_as_exact_for_many_channels(m: int, most: float) -> N
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize(
-    "kernel, stride, padding, dilation", [(3, 2, 1, 1), (2, 2, 0, 1), (3, 1, 1, 2), ((2, 3), (1, 2), (1, 0), 1)]
+    "kernel, stride, padding, dilation",
+    [(3, 2, 1, 1), (2, 2, 0, 1), (3, 1, 1, 2), ((2, 3), (1, 2), (1, 0), 1)],
 )
 def test_max_pool(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
     import internals
@@ -152,7 +195,8 @@ def test_max_pool(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mo
 
 
 @pytest.mark.parametrize(
-    "kernel, stride, padding", [((2, 2), (2, 2), (0, 0)), ((3, 3), (1, 1), (1, 1)), (None, (1, 1), (0, 0))]
+    "kernel, stride, padding",
+    [((2, 2), (2, 2), (0, 0)), ((3, 3), (1, 1), (1, 1)), (None, (1, 1), (0, 0))],
 )
 def test_average_pool(kernel: Any, stride: Any, padding: Any) -> None:
     import internals
@@ -176,7 +220,11 @@ def test_linear_flattens(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("sizes", [(7, 32), (2, 3, 32), (2, 3, 20)])
 def test_linear_of_rows_with_residual(sizes: tuple[int, ...]) -> None:
     x, weight, other = numbers(*sizes), numbers(48, sizes[-1]), numbers(*sizes[:-1], 48)
-    layers = [Linear((0,), 2, weight, None), Sum((1, 2), 3), Linear((3,), 4, weight.T.copy(), None, high=9.0)]
+    layers = [
+        Linear((0,), 2, weight, None),
+        Sum((1, 2), 3),
+        Linear((3,), 4, weight.T.copy(), None, high=9.0),
+    ]
     expected = (x.astype(np.float64) @ weight.T + other) @ weight
     middle, last = run(layers, x, other, outputs=[3, 4])
     assert error(middle, x.astype(np.float64) @ weight.T + other) < 1e-6
@@ -184,7 +232,9 @@ def test_linear_of_rows_with_residual(sizes: tuple[int, ...]) -> None:
 
 
 def test_several_inputs_and_outputs() -> None:
-    """A value that is wanted is not overwritten by one that comes later, and an input may be read by several layers."""
+    """A value that is wanted is not overwritten by one that comes later, and an input may be read
+    by several layers.
+    """
     first = convolution(16, 16, (3, 3), padding=(1, 1))
     second = convolution(16, 16, (1, 1))
     x, other = numbers(1, 16, 5, 6), numbers(1, 16, 5, 6)
@@ -232,16 +282,22 @@ def test_running_again_gives_the_same_and_leaves_borders_zero() -> None:
 
 
 @given(
-    st.integers(1, 2), st.integers(1, 40), st.integers(1, 40), st.integers(3, 12), st.integers(3, 12),
-    st.sampled_from([(1, 1), (3, 3), (2, 3)]), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2),
+    st.integers(1, 2), st.integers(1, 40), st.integers(1, 40), st.integers(3, 12),
+    st.integers(3, 12), st.sampled_from([(1, 1), (3, 3), (2, 3)]), st.integers(1, 3),
+    st.integers(0, 2), st.integers(1, 2),
 )  # fmt: skip
 @examples(25)
 def test_any_sizes(
-    n: int, channels: int, outputs: int, height: int, width: int, kernel: tuple[int, int], stride: int, padding: int,
-    dilation: int,
+    n: int, channels: int, outputs: int, height: int, width: int, kernel: tuple[int, int],
+    stride: int, padding: int, dilation: int,
 ) -> None:  # fmt: skip
     layer = convolution(
-        channels, outputs, kernel, stride=(stride, stride), padding=(padding, padding), dilation=(dilation, dilation)
+        channels,
+        outputs,
+        kernel,
+        stride=(stride, stride),
+        padding=(padding, padding),
+        dilation=(dilation, dilation),
     )
     reach = [dilation * (k - 1) + 1 for k in kernel]
     if height + 2 * padding < reach[0] or width + 2 * padding < reach[1]:
@@ -250,10 +306,14 @@ def test_any_sizes(
     assert error(run([layer], x)[0], exact(layer, x)) < 1e-6
 
 
-@given(st.integers(1, 8), st.integers(1, 6), st.integers(1, 4), st.integers(3, 9), st.integers(1, 2))
+@given(
+    st.integers(1, 8), st.integers(1, 6), st.integers(1, 4), st.integers(3, 9), st.integers(1, 2)
+)
 @examples(15)
 def test_any_groups(groups: int, inputs: int, outputs: int, size: int, stride: int) -> None:
-    layer = convolution(groups * inputs, groups * outputs, (3, 3), groups, stride=(stride, stride), padding=(1, 1))
+    layer = convolution(
+        groups * inputs, groups * outputs, (3, 3), groups, stride=(stride, stride), padding=(1, 1)
+    )
     x = numbers(1, groups * inputs, size, size)
     assert error(run([layer], x)[0], exact(layer, x)) < 1e-6
 
@@ -267,7 +327,9 @@ def test_any_groups(groups: int, inputs: int, outputs: int, size: int, stride: i
     st.integers(2, 6),
 )
 @examples(20)
-def test_any_winograd(m: int, channels: int, outputs: int, height: int, width: int, tiles: int) -> None:
+def test_any_winograd(
+    m: int, channels: int, outputs: int, height: int, width: int, tiles: int
+) -> None:
     layer = convolution(channels, outputs, (3, 3), padding=(1, 1))
     x = numbers(1, channels, height, width)
     tiles = min(tiles, -(-height // m) * -(-width // m))

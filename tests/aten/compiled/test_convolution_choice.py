@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from internals.aten.compiled.convolution import choice as choosing
-from internals.aten.compiled.convolution.algorithms import Depthwise, Direct, Scratch, Winograd, from_list, to_list
+from internals.aten.compiled.convolution.algorithms import (
+    Depthwise,
+    Direct,
+    Scratch,
+    Winograd,
+    from_list,
+    to_list,
+)
 from internals.aten.compiled.convolution.buffers import Buffer
 from internals.aten.compiled.convolution.choice import candidates, choose
 from internals.aten.compiled.convolution.layers import (
@@ -30,7 +37,9 @@ from internals.machine_code import cache, get_num_threads, set_num_threads
 from tests.aten.compiled.convolution_support import convolution, error, exact, numbers, using
 
 
-def problem(layer: Convolution, x: tuple[int, ...], out: tuple[int, ...], threads: int = 1) -> Problem:
+def problem(
+    layer: Convolution, x: tuple[int, ...], out: tuple[int, ...], threads: int = 1
+) -> Problem:
     lanes = 1 if x[1] < 16 else 16
     return Problem(layer, Buffer(x, layer.padding[0], lanes), Buffer(out, 0), None, threads)
 
@@ -41,7 +50,9 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INTERNALS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(choosing, "RUNS", 1)
     monkeypatch.setattr(choosing, "_evict", lambda threads: None)
-    monkeypatch.setattr(choosing, "candidates", lambda p: [Direct(1, 2, 1), Winograd(2, 2, 1, 4, 1)])
+    monkeypatch.setattr(
+        choosing, "candidates", lambda p: [Direct(1, 2, 1), Winograd(2, 2, 1, 4, 1)]
+    )
     return tmp_path / "cache"
 
 
@@ -78,13 +89,21 @@ def test_a_damaged_entry_is_written_anew(empty_cache: Path) -> None:
     with pytest.warns(UserWarning, match="is damaged, and made anew: the checksum"):
         assert choose(p, Scratch())[0].tried == 2
     assert choose(p, Scratch())[0].tried == 0
-    for no_choice in (b"[", b"5", b'[["Guess", 1], 1.0]', b'[["Direct", 1, 2, 3, 4, 5, 6, 7], 1.0]', b'[[], "best"]'):
+    for no_choice in (
+        b"[",
+        b"5",
+        b'[["Guess", 1], 1.0]',
+        b'[["Direct", 1, 2, 3, 4, 5, 6, 7], 1.0]',
+        b'[[], "best"]',
+    ):
         cache.write(entry.stem, "json", no_choice)
         with pytest.warns(UserWarning, match="is damaged, and made anew: it names no algorithm"):
             assert choose(p, Scratch())[0].tried == 2
 
 
-@pytest.mark.parametrize("algorithm", [Direct(2, 3, 1, True, 5), Depthwise(4), Winograd(4, 2, 1, 9, 2, 7)], ids=str)
+@pytest.mark.parametrize(
+    "algorithm", [Direct(2, 3, 1, True, 5), Depthwise(4), Winograd(4, 2, 1, 9, 2, 7)], ids=str
+)
 def test_algorithms_can_be_written_down(algorithm: Any) -> None:
     assert from_list(to_list(algorithm)) == algorithm
     assert algorithm.text
@@ -93,30 +112,48 @@ def test_algorithms_can_be_written_down(algorithm: Any) -> None:
 @pytest.mark.parametrize(
     "layer, x, out, kinds",
     [
-        (convolution(32, 32, (3, 3), padding=(1, 1)), (1, 32, 8, 8), (1, 32, 8, 8), {Direct, Winograd}),
-        (convolution(32, 32, (3, 3), padding=(1, 1), stride=(2, 2)), (1, 32, 8, 8), (1, 32, 4, 4), {Direct}),
+        (
+            convolution(32, 32, (3, 3), padding=(1, 1)),
+            (1, 32, 8, 8),
+            (1, 32, 8, 8),
+            {Direct, Winograd},
+        ),
+        (
+            convolution(32, 32, (3, 3), padding=(1, 1), stride=(2, 2)),
+            (1, 32, 8, 8),
+            (1, 32, 4, 4),
+            {Direct},
+        ),
         (convolution(32, 32, (3, 3), 32), (1, 32, 8, 8), (1, 32, 6, 6), {Depthwise}),
         (convolution(32, 32, (3, 3), 2), (1, 32, 8, 8), (1, 32, 6, 6), {Direct}),
         (convolution(3, 16, (3, 3)), (1, 3, 8, 8), (1, 16, 6, 6), {Direct}),
         (convolution(16, 16, (3, 3)), (1, 16, 3, 3), (1, 16, 1, 1), {Direct}),
     ],
 )
-def test_candidates_fit(layer: Convolution, x: tuple[int, ...], out: tuple[int, ...], kinds: set[type]) -> None:
+def test_candidates_fit(
+    layer: Convolution, x: tuple[int, ...], out: tuple[int, ...], kinds: set[type]
+) -> None:
     """Each kind that can do it is tried, and no tile is larger than what there is to do."""
     found = candidates(problem(layer, x, out))
     assert {type(a) for a in found} == kinds
     assert len(set(found)) == len(found)
     for a in found:
         if isinstance(a, Direct):
-            assert a.rows <= out[2] and a.columns <= out[2] * out[3] and a.blocks <= -(-out[1] // 16)
+            assert (
+                a.rows <= out[2] and a.columns <= out[2] * out[3] and a.blocks <= -(-out[1] // 16)
+            )
 
 
 @pytest.mark.parametrize("registers", [2, 6, 28])
 def test_every_cpu_has_candidates(registers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "registers", lambda: registers)
-    found = candidates(problem(convolution(32, 64, (3, 3), padding=(1, 1)), (1, 32, 9, 9), (1, 64, 9, 9)))
+    found = candidates(
+        problem(convolution(32, 64, (3, 3), padding=(1, 1)), (1, 32, 9, 9), (1, 64, 9, 9))
+    )
     assert found
-    assert all((a.rows if isinstance(a, Direct) else 1) * a.columns * a.blocks <= registers for a in found)  # type: ignore[union-attr]
+    assert all(
+        (a.rows if isinstance(a, Direct) else 1) * a.columns * a.blocks <= registers for a in found
+    )  # type: ignore[union-attr]
 
 
 def test_all_candidates_compute_the_same() -> None:
@@ -133,7 +170,10 @@ def test_all_candidates_compute_the_same() -> None:
 
 
 def test_the_plan_and_the_progress(empty_cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    layers = [convolution(16, 16, (3, 3), padding=(1, 1), low=0.0), MaxPool((1,), 2, (2, 2), (2, 2))]
+    layers = [
+        convolution(16, 16, (3, 3), padding=(1, 1), low=0.0),
+        MaxPool((1,), 2, (2, 2), (2, 2)),
+    ]
     network = Network(layers, [2], [(1, 16, 8, 8)], 1, "small")
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "building small: trying algorithms for 1 layers"
@@ -168,7 +208,11 @@ def test_fuse() -> None:
 
 def test_a_sum_goes_into_the_later_of_two_convolutions() -> None:
     w = numbers(16, 16, 1, 1)
-    layers: list[Layer] = [Convolution((0,), 1, w, None), Convolution((0,), 2, w, None), Sum((2, 1), 3)]
+    layers: list[Layer] = [
+        Convolution((0,), 1, w, None),
+        Convolution((0,), 2, w, None),
+        Sum((2, 1), 3),
+    ]
     first, second = fuse(layers, [3])
     assert first is layers[0]
     assert (second.inputs, second.output) == ((0, 1), 3)
@@ -186,7 +230,9 @@ def test_a_sum_goes_into_the_later_of_two_convolutions() -> None:
         ([AveragePool((0,), 1, (2, 2))], [(2, 16)]),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(layers: list[Layer], sizes: list[tuple[int, ...]]) -> None:
+def test_sizes_that_do_not_fit_are_refused(
+    layers: list[Layer], sizes: list[tuple[int, ...]]
+) -> None:
     with pytest.raises(Unsupported):
         Network(layers, [layers[-1].output], sizes, 1, chooser=using())
 
@@ -202,7 +248,9 @@ def three_threads() -> Any:
     set_num_threads(before)
 
 
-@pytest.mark.parametrize("algorithm", [None, Winograd(2, 2, 1, 4, 2), Winograd(4, 2, 1, 4, 1)], ids=str)
+@pytest.mark.parametrize(
+    "algorithm", [None, Winograd(2, 2, 1, 4, 2), Winograd(4, 2, 1, 4, 1)], ids=str
+)
 def test_threads_give_the_same(three_threads: int, algorithm: Any) -> None:
     a = convolution(16, 48, (3, 3), padding=(1, 1), low=0.0)
     b = convolution(48, 16, (3, 3), padding=(1, 1))
@@ -237,7 +285,9 @@ def test_callers_on_several_threads_take_turns(three_threads: int) -> None:
 
 @pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
 def test_kernels_compile_for_cpus_without_avx512(cpu: str) -> None:
-    """Vectors of 16 are split into what there is, without calling functions for what there is not (`fmaf`)."""
+    """Vectors of 16 are split into what there is, without calling functions for what there is not
+    (`fmaf`).
+    """
     import llvmlite.binding as llvm
 
     from internals.aten.compiled.convolution import direct, winograd
@@ -247,7 +297,10 @@ def test_kernels_compile_for_cpus_without_avx512(cpu: str) -> None:
         pytest.skip("this LLVM makes code for its own kind of CPU, which is not x86-64")
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", jit=True)
-    for text in (direct.write_direct(direct.Tile(1, 3, 1, 16, 16)), winograd.write_winograd(winograd.WinogradTile(2, 2, 1))):
+    for text in (
+        direct.write_direct(direct.Tile(1, 3, 1, 16, 16)),
+        winograd.write_winograd(winograd.WinogradTile(2, 2, 1)),
+    ):
         module = llvm.parse_assembly(text)
         module.verify()
         assembly = machine.emit_assembly(module)

@@ -1,4 +1,6 @@
-"""Groups of packed convolutions at work: what runs, when the operators serve instead, files, and whole networks."""
+"""Groups of packed convolutions at work: what runs, when the operators serve instead, files, and
+whole networks.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,11 @@ def test_inputs_that_kernels_do_not_take(change: Any) -> None:
 def test_memory_in_any_order_and_offset(block: Any) -> None:
     module, packed, _ = block
     wide = torch.randn(4, 8, 8, 6)
-    for x in (wide.permute(0, 3, 1, 2)[1:3, 1:4], wide.permute(0, 3, 2, 1)[:, ::2], torch.randn(3, 3, 8, 8)[1:]):
+    for x in (
+        wide.permute(0, 3, 1, 2)[1:3, 1:4],
+        wide.permute(0, 3, 2, 1)[:, ::2],
+        torch.randn(3, 3, 8, 8)[1:],
+    ):
         assert_close(packed(x), module(x))
 
 
@@ -145,7 +151,9 @@ def test_inference_mode(block: Any) -> None:
 
 def test_errors_are_the_operators(block: Any) -> None:
     _, packed, x = block
-    with pytest.raises(RuntimeError, match="expected input.* to have 3 channels, but got 4 channels"):
+    with pytest.raises(
+        RuntimeError, match="expected input.* to have 3 channels, but got 4 channels"
+    ):
         packed(torch.randn(1, 4, 8, 8))
     with pytest.raises(Exception, match=r"expected 4D input \(got 3D input\)"):
         packed(torch.randn(3, 8, 8))

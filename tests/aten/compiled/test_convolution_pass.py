@@ -1,4 +1,6 @@
-"""`optimize_for_inference` with packed convolutions: which nodes of a graph become groups, and what each layer computes then."""
+"""`optimize_for_inference` with packed convolutions: which nodes of a graph become groups, and what
+each layer computes then.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_taken_apart_it_is_what_it_was() -> None:
     assert GROUP not in kinds(graph)
     assert not unpack_convolutions(graph)
     layers = ("aten::conv2d", "aten::relu_", "aten::add_", "aten::linear", "aten::flatten")
-    assert [k for k in kinds(graph) if k in layers] == [k for k in kinds(frozen.graph) if k in layers]
+    assert [k for k in kinds(graph) if k in layers] == [
+        k for k in kinds(frozen.graph) if k in layers
+    ]
 
 
 def test_nothing_is_packed_without_constant_weights() -> None:
@@ -145,7 +149,9 @@ class Zoo(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "compile_", [jit.script, lambda m: jit.trace(m, torch.randn(2, 3, 14, 14))], ids=["script", "trace"]
+    "compile_",
+    [jit.script, lambda m: jit.trace(m, torch.randn(2, 3, 14, 14))],
+    ids=["script", "trace"],
 )
 def test_every_layer_scripted_and_traced(compile_: Any) -> None:
     module, x = made(Zoo()), torch.randn(2, 3, 14, 14)
@@ -157,7 +163,9 @@ def test_every_layer_scripted_and_traced(compile_: Any) -> None:
 
 
 class Rows(nn.Module):
-    """Linear layers of rows, as in attention: three in one weight, one with a sum behind it, one too small to care about."""
+    """Linear layers of rows, as in attention: three in one weight, one with a sum behind it, one
+    too small to care about.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Products with a transposed matrix by machine code: against BLAS in double precision, at sizes on both sides of the tile."""
+"""Products with a transposed matrix by machine code: against BLAS in double precision, at sizes on
+both sides of the tile.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ FLOATS = [torch.float32, torch.float64]
 
 def close(found: Any, right: np.ndarray, terms: int) -> bool:
     eps = np.finfo(found.numpy().dtype).eps
-    return bool(np.abs(found.numpy() - right).max() <= 4 * eps * terms**0.5 * max(1, np.abs(right).max()))
+    return bool(
+        np.abs(found.numpy() - right).max() <= 4 * eps * terms**0.5 * max(1, np.abs(right).max())
+    )
 
 
 def factors(rows: int, terms: int, columns: int, dtype: Any) -> list[Any]:
     torch.manual_seed(rows + terms + columns)
-    return [torch.randn(*sizes, dtype=dtype) for sizes in ((rows, terms), (columns, terms), (columns,))]
+    return [
+        torch.randn(*sizes, dtype=dtype) for sizes in ((rows, terms), (columns, terms), (columns,))
+    ]
 
 
 def exact(x: Any, w: Any, bias: Any = 0.0) -> np.ndarray:
@@ -46,14 +52,25 @@ def serves(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
     ("rows", "terms", "columns"),
-    [(64, 784, 128), (33, 1001, 130), (16, 512, 512), (128, 256, 129), (2, 1024, 1024), (3, 1001, 800)],
+    [
+        (64, 784, 128),
+        (33, 1001, 130),
+        (16, 512, 512),
+        (128, 256, 129),
+        (2, 1024, 1024),
+        (3, 1001, 800),
+    ],
 )
-def test_linear_of_few_rows(rows: int, terms: int, columns: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linear_of_few_rows(
+    rows: int, terms: int, columns: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = serves(monkeypatch)
     x, w, bias = factors(rows, terms, columns, dtype)
     assert close(torch.nn.functional.linear(x, w, bias), exact(x, w, bias), terms)
     assert close(torch.mm(x, w.t()), exact(x, w), terms)
-    assert close(torch.nn.functional.linear(x, w, bias[:1].expand(columns)), exact(x, w, bias[:1]), terms)
+    assert close(
+        torch.nn.functional.linear(x, w, bias[:1].expand(columns)), exact(x, w, bias[:1]), terms
+    )
     assert said == [True] * 3
     with compiled_kernels(False):
         assert close(torch.nn.functional.linear(x, w, bias), exact(x, w, bias), terms)
@@ -61,8 +78,16 @@ def test_linear_of_few_rows(rows: int, terms: int, columns: int, dtype: Any, mon
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(4, 13), st.integers(1, 70), st.integers(6, 25), st.sampled_from(FLOATS), st.booleans())
-def test_any_size_from_a_tile_on(rows: int, terms: int, columns: int, dtype: Any, apart: bool) -> None:
+@given(
+    st.integers(4, 13),
+    st.integers(1, 70),
+    st.integers(6, 25),
+    st.sampled_from(FLOATS),
+    st.booleans(),
+)
+def test_any_size_from_a_tile_on(
+    rows: int, terms: int, columns: int, dtype: Any, apart: bool
+) -> None:
     x, w, bias = factors(rows, terms + 3, columns, dtype)
     x, w = (x[:, 3:], w[:, 3:]) if apart else (x[:, 3:].contiguous(), w[:, 3:].contiguous())
     out = torch.full((rows, columns), float("nan"), dtype=dtype)
@@ -107,10 +132,17 @@ def test_two_threads_give_the_same_bits_as_one() -> None:
 
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((200, 256), (256, 256)), ((64, 64), (256, 64)), ((2, 784), (256, 784)), ((64, 4096), (128, 4096))],
+    [
+        ((200, 256), (256, 256)),
+        ((64, 64), (256, 64)),
+        ((2, 784), (256, 784)),
+        ((64, 4096), (128, 4096)),
+    ],
     ids=["many rows", "few terms", "less than a tile", "too large for the cache"],
 )
-def test_the_others_go_to_blas(a: tuple[int, int], b: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_others_go_to_blas(
+    a: tuple[int, int], b: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = serves(monkeypatch)
     x, w = torch.randn(*a), torch.randn(*b)
     assert close(x @ w.t(), exact(x, w), a[1])

@@ -1,4 +1,6 @@
-"""Elementwise operators as machine code give the bits that numpy gives, whatever the operands look like in memory."""
+"""Elementwise operators as machine code give the bits that numpy gives, whatever the operands look
+like in memory.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,17 @@ def both(call: Any, *operands: Any) -> tuple[Any, Any]:
 
 def assert_same_bits(call: Any, *operands: Any) -> None:
     expected, found = both(call, *operands)
-    assert (found.dtype, found.shape, found.stride()) == (expected.dtype, expected.shape, expected.stride())
+    assert (found.dtype, found.shape, found.stride()) == (
+        expected.dtype,
+        expected.shape,
+        expected.stride(),
+    )
     a, b = expected.contiguous().numpy(), found.contiguous().numpy()
     if a.dtype.kind == "f":  # all NaN are one
-        a, b = np.where(np.isnan(a), np.nan, a).astype(a.dtype), np.where(np.isnan(b), np.nan, b).astype(b.dtype)
+        a, b = (
+            np.where(np.isnan(a), np.nan, a).astype(a.dtype),
+            np.where(np.isnan(b), np.nan, b).astype(b.dtype),
+        )
     assert a.tobytes() == b.tobytes()
 
 
@@ -90,23 +99,45 @@ def laid_out(layout: str, shape: tuple[int, int], dtype: Any, seed: int) -> Any:
 
 T = internals
 FLOAT_OPS = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
     "maximum": T.maximum, "minimum": T.minimum, "add scaled": lambda a, b: T.add(a, b, alpha=0.3),
     "sub scaled": lambda a, b: T.sub(a, b, alpha=2), "lerp": lambda a, b: T.lerp(a, b, 0.3),
-    "addcmul": lambda a, b: T.addcmul(a, b, b, value=0.5), "addcdiv": lambda a, b: T.addcdiv(a, b, b + 7, value=-2),
-    "eq": lambda a, b: a == b, "lt": lambda a, b: a < b, "ge": lambda a, b: a >= b, "ne": lambda a, b: a != b,
-    "and": T.logical_and, "where": lambda a, b: T.where(a > b, a, b), "masked_fill": lambda a, b: (a + b).masked_fill(a > b, 2),
-    "clamp": lambda a, b: T.clamp(a + b, -0.5, 1), "clamp tensor": lambda a, b: T.clamp(a, b - 1, b + 1),
-    "relu": lambda a, b: (a + b).relu(), "abs": lambda a, b: a.abs() + b.neg(), "sign": lambda a, b: (a + b).sign(),
-    "sqrt": lambda a, b: (a * b).sqrt(), "rsqrt": lambda a, b: (a * b).rsqrt(), "square": lambda a, b: a**2 - b**3,
+    "addcmul": lambda a, b: T.addcmul(a, b, b, value=0.5), "addcdiv": lambda a,
+    b: T.addcdiv(a, b, b + 7, value=-2),
+    "eq": lambda a, b: a == b, "lt": lambda a, b: a < b, "ge": lambda a, b: a >= b, "ne": lambda a,
+    b: a != b,
+    "and": T.logical_and, "where": lambda a, b: T.where(a > b, a, b), "masked_fill": lambda a,
+    b: (a + b).masked_fill(a > b, 2),
+    "clamp": lambda a, b: T.clamp(a + b, -0.5, 1), "clamp tensor": lambda a,
+    b: T.clamp(a, b - 1, b + 1),
+    "relu": lambda a, b: (a + b).relu(), "abs": lambda a, b: a.abs() + b.neg(), "sign": lambda a,
+    b: (a + b).sign(),
+    "sqrt": lambda a, b: (a * b).sqrt(), "rsqrt": lambda a, b: (a * b).rsqrt(), "square": lambda a,
+    b: a**2 - b**3,
     "reciprocal": lambda a, b: a.reciprocal() + b**-2, "isnan": lambda a, b: T.isnan(a / b),
     "number": lambda a, b: 2 - a * 0.3 + b,
-    "leaky": lambda a, b: T.nn.functional.leaky_relu(a + b, 0.1), "hardswish": lambda a, b: T.nn.functional.hardswish(a + b),
+    "leaky": lambda a, b: T.nn.functional.leaky_relu(a + b, 0.1), "hardswish": lambda a,
+    b: T.nn.functional.hardswish(a + b),
     "threshold": lambda a, b: T.threshold(a + b, 0.3, 7),
     "mse": lambda a, b: T.nn.functional.mse_loss(a + b, a - b, reduction="none"),
     "huber": lambda a, b: T.nn.functional.huber_loss(a + b, a - b, reduction="none", delta=0.7),
 }  # fmt: skip
-INTEGER_OPS = ["add", "sub", "mul", "maximum", "eq", "lt", "ne", "and", "where", "abs", "sign", "square", "relu"]
+INTEGER_OPS = [
+    "add",
+    "sub",
+    "mul",
+    "maximum",
+    "eq",
+    "lt",
+    "ne",
+    "and",
+    "where",
+    "abs",
+    "sign",
+    "square",
+    "relu",
+]
 
 
 @pytest.mark.parametrize("name", FLOAT_OPS)
@@ -174,7 +205,9 @@ def test_in_place_and_out() -> None:
         return x
 
     def onto_another_dtype() -> Any:
-        return T.gt(a, b, out=T.empty(30, 20, dtype=T.float64)) + T.add(a, b, out=T.empty(30, 20, dtype=T.float64))
+        return T.gt(a, b, out=T.empty(30, 20, dtype=T.float64)) + T.add(
+            a, b, out=T.empty(30, 20, dtype=T.float64)
+        )
 
     for call in (in_place, onto_a_part, onto_another_dtype):
         assert_same_bits(call)
@@ -187,7 +220,9 @@ def test_second_operand_in_place_is_not_the_first() -> None:
 
 
 def test_views_of_one_storage() -> None:
-    """Halves side by side are worked on; a window that moved by one is left to numpy, which copies first."""
+    """Halves side by side are worked on; a window that moved by one is left to numpy, which copies
+    first.
+    """
 
     def halves() -> Any:
         x = values((64,), T.float32, 3)
@@ -255,7 +290,9 @@ def test_every_function_is_known_by_its_loop_and_is_a_template_of_its_dtype() ->
         assert function is None or function.open_parameters() <= {"T"}
         if function is not None and entry.compiled and entry.name not in ("int_power",):
             assert of_loop(entry.loop) is entry
-            assert loops.functor(entry, np.dtype(np.float32)) is (function if "f" in entry.dtypes else None)
+            assert loops.functor(entry, np.dtype(np.float32)) is (
+                function if "f" in entry.dtypes else None
+            )
             compiled += 1
     assert compiled > 100
 
@@ -265,13 +302,17 @@ def test_against_torch() -> None:
     a.reshape(-1)[: len(SPECIAL)] = SPECIAL
     b = np.random.default_rng(1).standard_normal((130, 257)).astype(np.float32)
     for call in (
-        lambda T, x, y: x + y.t(), lambda T, x, y: T.where(x > y.t(), x, y.t()), lambda T, x, y: x * y.t()[:1] - y.t()[:, :1],
-        lambda T, x, y: x.clamp(-1, 1), lambda T, x, y: x.relu(), lambda T, x, y: (x != x).logical_or(y.t() > 1),
-        lambda T, x, y: x.masked_fill(y.t() > 0, -0.0), lambda T, x, y: x.double() + y.t(), lambda T, x, y: x[::2, ::2] / 3,
+        lambda T, x, y: x + y.t(), lambda T, x, y: T.where(x > y.t(), x, y.t()), lambda T, x,
+        y: x * y.t()[:1] - y.t()[:, :1], lambda T, x, y: x.clamp(-1, 1), lambda T, x, y: x.relu(),
+        lambda T, x, y: (x != x).logical_or(y.t() > 1), lambda T, x,
+        y: x.masked_fill(y.t() > 0, -0.0), lambda T, x, y: x.double() + y.t(), lambda T, x,
+        y: x[::2, ::2] / 3,
     ):  # fmt: skip
         with compiled_kernels(threshold=0):
             ours = call(internals, internals.tensor(a), internals.tensor(b))
-        theirs = answer(lambda torch, call=call: described(call(torch, torch.tensor(a), torch.tensor(b))))
+        theirs = answer(
+            lambda torch, call=call: described(call(torch, torch.tensor(a), torch.tensor(b)))
+        )
         assert described(ours) == theirs
 
 
@@ -282,7 +323,8 @@ def described(t: Any) -> Any:
 def test_importing_internals_imports_no_compiler() -> None:
     code = (
         "import sys, internals as T; x = T.ones(4); x + x; T.where(x > 0, x, x); x.relu()\n"
-        "found = {'numba', 'llvmlite', 'internals.aten.compiled'} & set(sys.modules); assert not found, found"
+        "found = {'numba', 'llvmlite', 'internals.aten.compiled'} & set(sys.modules); assert not "
+        "found, found"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
 
@@ -304,7 +346,9 @@ def test_where_nothing_can_be_compiled_numpy_serves(monkeypatch: Any) -> None:
     finally:
         elementwise.planned.cache_clear()
     with compiled_kernels(False):
-        assert np.array_equal(y.numpy(), T.nn.functional.hardshrink(x, 0.123).numpy(), equal_nan=True)
+        assert np.array_equal(
+            y.numpy(), T.nn.functional.hardshrink(x, 0.123).numpy(), equal_nan=True
+        )
 
 
 def test_number_of_threads_like_torch() -> None:

@@ -1,4 +1,6 @@
-"""Reductions, scans, softmax, normalization by machine code against numpy's way, over shapes, strides, dtypes and odd values."""
+"""Reductions, scans, softmax, normalization by machine code against numpy's way, over shapes,
+strides, dtypes and odd values.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ ALONG: dict[str, Callable[[Any, int], Any]] = {
     "softmax": lambda x, d: x.softmax(d),
     "log_softmax": lambda x, d: x.log_softmax(d),
     "softmax gradient": lambda x, d: ops._softmax_backward_data(x, x.softmax(d), d, x.dtype),
-    "log_softmax gradient": lambda x, d: ops._log_softmax_backward_data(x, x.log_softmax(d), d, x.dtype),
+    "log_softmax gradient": lambda x, d: ops._log_softmax_backward_data(
+        x, x.log_softmax(d), d, x.dtype
+    ),
 }
 WHOLE: dict[str, Callable[[Any], Any]] = {
     "sum": lambda x: x.sum(),
@@ -65,9 +69,15 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
 
 @st.composite
 def tensors(draw: st.DrawFn) -> Any:
-    """Tensors of up to three dimensions in several layouts, now and then with values that are not ordinary."""
+    """Tensors of up to three dimensions in several layouts, now and then with values that are not
+    ordinary.
+    """
     sizes = draw(st.lists(st.sampled_from((0, 1, 2, 3, 5, 9, 17, 70)), max_size=3))
-    name = draw(st.sampled_from(("float32", "float32", "float64", "int64", "int32", "uint8", "bool", "float16")))
+    name = draw(
+        st.sampled_from(
+            ("float32", "float32", "float64", "int64", "int32", "uint8", "bool", "float16")
+        )
+    )
     stream = np.random.default_rng(draw(st.integers(0, 99)))
     layout = draw(st.sampled_from(("contiguous", "permuted", "sliced", "reversed sizes of one")))
     order = draw(st.permutations(range(len(sizes))))
@@ -115,7 +125,10 @@ def test_of_everything(x: Any, data: Any) -> None:
 )
 def test_layer_norm(sizes: tuple[int, ...], name: str, weight: bool, bias: bool, seed: int) -> None:
     stream = np.random.default_rng(seed)
-    x, w, b, g = (from_array(stream.standard_normal(s).astype(name)) for s in (sizes, sizes[-1:], sizes[-1:], sizes))
+    x, w, b, g = (
+        from_array(stream.standard_normal(s).astype(name))
+        for s in (sizes, sizes[-1:], sizes[-1:], sizes)
+    )
     w, b = w if weight else None, b if bias else None
     agree(lambda: ops.native_layer_norm(x, sizes[-1:], w, b, 1e-5), x)
     with compiled_kernels(False):
@@ -126,10 +139,14 @@ def test_layer_norm(sizes: tuple[int, ...], name: str, weight: bool, bias: bool,
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
 @pytest.mark.parametrize("affine", [False, True])
-@pytest.mark.parametrize("sizes, groups", [((2, 6), 6), ((3, 4, 5), 2), ((2, 8, 6, 7), 4), ((1, 3, 40, 41), 1)])
+@pytest.mark.parametrize(
+    "sizes, groups", [((2, 6), 6), ((3, 4, 5), 2), ((2, 8, 6, 7), 4), ((1, 3, 40, 41), 1)]
+)
 def test_group_norm(sizes: tuple[int, ...], groups: int, affine: bool, name: str) -> None:
     stream = np.random.default_rng(0)
-    x, w, b = (from_array(stream.standard_normal(s).astype(name)) for s in (sizes, sizes[1:2], sizes[1:2]))
+    x, w, b = (
+        from_array(stream.standard_normal(s).astype(name)) for s in (sizes, sizes[1:2], sizes[1:2])
+    )
     agree(lambda: F.group_norm(x, groups, *((w, b) if affine else (None, None))), x)
 
 

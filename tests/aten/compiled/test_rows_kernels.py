@@ -1,4 +1,6 @@
-"""The kernels of rows and columns: as Python against compiled, on any number of threads, beside PyTorch, and where they fail."""
+"""The kernels of rows and columns: as Python against compiled, on any number of threads, beside
+PyTorch, and where they fail.
+"""
 
 from __future__ import annotations
 
@@ -38,32 +40,50 @@ def threads() -> Iterator[None]:
 
 
 def kernel_cases() -> list[Any]:
-    """(kernel, signature, units, its arrays and numbers); the last array but those after it is compared."""
+    """(kernel, signature, units, its arrays and numbers); the last array but those after it is
+    compared.
+    """
     stream = np.random.default_rng(5)
     x = stream.standard_normal((6, 37)).astype(np.float32)
     x[2, 5], x[4, 0] = np.nan, np.inf
     keys = pieces.keys_for(np.float32)
     totals = reductions.totals_of_rows.bind(
-        O=np.float32, W=np.float64, row_total=pieces.row_sum, term=pieces.square, finish=reductions.root
+        O=np.float32,
+        W=np.float64,
+        row_total=pieces.row_sum,
+        term=pieces.square,
+        finish=reductions.root,
     )
     return [
         (totals, "*f4 *f4 i8 i8 i8 i8 f8", 18, [x], np.empty(18, np.float32), (37, 16, 3, 37, 0.0)),
-        (reductions.totals_of_columns.bind(W=np.float64, term=pieces.identity), "*f4 *f8 i8 i8 i8 i8 i8 i8 i8", 2,
-         [x], np.empty((2, 37)), (6, 37, 5, 2, 1, 0, 37)),
-        (extrema.extremes_of_rows.bind(T=np.float32, row_extreme=pieces.row_smallest, **keys), "*f4 *f4 i8 i8 i8 i8", 6,
-         [x], np.empty(6, np.float32), (37, 37, 1, 37)),
-        (scans.scans_of_rows.bind(O=np.float32, W=np.float64, combine=scans.times), "*f4 *f4 i8 i8", 6,
-         [x], np.empty_like(x), (37, 1)),
-        (softmax.results_of_rows.bind(row_result=pieces.row_softmax).bind(**SINGLE, **keys), "*f4 *f4 i8", 6,
-         [x], np.empty_like(x), (37,)),
-        (softmax.gradients_of_rows.bind(row_result=pieces.row_log_softmax_backward).bind(**SINGLE, term=pieces.identity),
+        (
+            reductions.totals_of_columns.bind(W=np.float64, term=pieces.identity),
+            "*f4 *f8 i8 i8 i8 i8 i8 i8 i8", 2, [x], np.empty((2, 37)), (6, 37, 5, 2, 1, 0, 37),
+        ),
+        (
+            extrema.extremes_of_rows.bind(T=np.float32, row_extreme=pieces.row_smallest, **keys),
+            "*f4 *f4 i8 i8 i8 i8", 6, [x], np.empty(6, np.float32), (37, 37, 1, 37),
+        ),
+        (
+            scans.scans_of_rows.bind(O=np.float32, W=np.float64, combine=scans.times),
+            "*f4 *f4 i8 i8", 6, [x], np.empty_like(x), (37, 1),
+        ),
+        (
+            softmax.results_of_rows.bind(row_result=pieces.row_softmax).bind(**SINGLE, **keys),
+            "*f4 *f4 i8", 6, [x], np.empty_like(x), (37,),
+        ),
+        (softmax.gradients_of_rows.bind(row_result=pieces.row_log_softmax_backward).bind(
+            **SINGLE, term=pieces.identity,
+        ),
          "*f4 *f4 *f4 i8", 6, [x, -abs(x)], np.empty_like(x), (37,)),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("number", range(6))
 def test_python_is_the_reference(number: int) -> None:
-    """A kernel run as Python, on arrays, gives what its machine code gives, but for the order in which sums are added up."""
+    """A kernel run as Python, on arrays, gives what its machine code gives, but for the order in
+    which sums are added up.
+    """
     kernel, signature, units, inputs, out, numbers = kernel_cases()[number]
     expected = np.empty_like(out)
     with np.errstate(all="ignore"):
@@ -102,7 +122,8 @@ def test_the_same_bits_on_any_number_of_threads(name: str, threads: None) -> Non
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
 @pytest.mark.parametrize(
-    "shape, dim", [((1 << 20,), (0,)), ((1 << 19, 2), (0,)), ((3, 1 << 18), (1,)), ((20_000, 40), (0,))]
+    "shape, dim",
+    [((1 << 20,), (0,)), ((1 << 19, 2), (0,)), ((3, 1 << 18), (1,)), ((20_000, 40), (0,))],
 )
 def test_sums_lose_hardly_a_digit(shape: tuple[int, ...], dim: tuple[int, ...], name: str) -> None:
     a = np.random.default_rng(1).uniform(0, 1, shape).astype(name)
@@ -121,18 +142,24 @@ def test_beside_pytorch(name: str, dtype: str, sizes: tuple[int, ...]) -> None:
 
 
 def by_name(name: str, T: Any, x: Any) -> Any:
-    return T.nn.functional.layer_norm(x, (x.shape[1],)) if name == "layer_norm" else OPERATORS[name](x)
+    return (
+        T.nn.functional.layer_norm(x, (x.shape[1],)) if name == "layer_norm" else OPERATORS[name](x)
+    )
 
 
 @pytest.mark.parametrize("dim", [0, 1])
 def test_extremes_beside_pytorch(dim: int) -> None:
-    """NaN wins, the first of them; among equals the first. Machine code and numpy, which serves small tensors."""
+    """NaN wins, the first of them; among equals the first. Machine code and numpy, which serves
+    small tensors.
+    """
     stream = np.random.default_rng(3)
     for sizes in (LARGE, (7, 9)):
         a = stream.integers(-3, 4, sizes).astype(np.float32)
         a[stream.random(sizes) < 2 / sizes[1 - dim]] = np.nan
         x = from_array(a)
-        real = answer(lambda torch, a=a: [f(torch.from_numpy(a), dim).values for f in (torch.max, torch.min)])
+        real = answer(
+            lambda torch, a=a: [f(torch.from_numpy(a), dim).values for f in (torch.max, torch.min)]
+        )
         for ours, theirs in zip((x.max(dim), x.min(dim)), real):
             np.testing.assert_array_equal(array(ours.values), theirs.numpy())
             at = np.take_along_axis(a, np.expand_dims(array(ours.indices), dim), dim).squeeze(dim)
@@ -144,7 +171,10 @@ def test_extremes_beside_pytorch(dim: int) -> None:
 
 def test_signed_zeros() -> None:
     a = np.full(LARGE, -0.0, np.float32)
-    assert np.signbit(to_numpy(from_array(a).amax(1))).all() and np.signbit(to_numpy(from_array(a).max(0).values)).all()
+    assert (
+        np.signbit(to_numpy(from_array(a).amax(1))).all()
+        and np.signbit(to_numpy(from_array(a).max(0).values)).all()
+    )
     a[:, 7] = 0.0
     assert not np.signbit(to_numpy(from_array(a).amax(1))).any()
     assert (to_numpy(from_array(a).argmax(1)) == 0).all()
@@ -188,7 +218,11 @@ def test_results_that_go_where_the_argument_lies() -> None:
 def fresh() -> Any:
     """Ask for a variant that nothing else uses."""
     return reductions._entry(
-        np.dtype(np.int16), np.dtype(np.int64), pieces.row_product, pieces.magnitude, reductions.as_it_is
+        np.dtype(np.int16),
+        np.dtype(np.int64),
+        pieces.row_product,
+        pieces.magnitude,
+        reductions.as_it_is,
     )
 
 
@@ -196,15 +230,20 @@ def test_small_tensors_load_no_compiler() -> None:
     program = (
         "import sys, internals as torch\n"
         "x = torch.ones(64, 10)\n"
-        "x.sum(), x.softmax(1), x.max(1), x.var(), x.cumsum(0), torch.nn.functional.layer_norm(x, (10,))\n"
+        "x.sum(), x.softmax(1), x.max(1), x.var(), x.cumsum(0), torch.nn.functional.layer_norm(x, "
+        "(10,))\n"
         "print(*[m for m in sys.modules if m.split('.')[0] in ('numba', 'llvmlite')])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
 
 
 def test_rows_of_layouts() -> None:
-    """Merged dimensions, in the order of memory; None where elements have gaps or dimensions take turns."""
+    """Merged dimensions, in the order of memory; None where elements have gaps or dimensions take
+    turns.
+    """
 
     def of(t: Any, *dims: int) -> Any:
         found = rows_of(t._geometry, dims)
@@ -218,7 +257,11 @@ def test_rows_of_layouts() -> None:
     assert of(x.permute(2, 0, 1), 0) == (24, 8, 1, 8, 1)
     assert of(x.permute(2, 0, 1), 1, 2) == (1, 24, 8, 0, 8)
     assert of(x[:, :3], 1, 2) == (4, 24, 1, 48, 1)
-    assert of(x, 0, 2) is None and of(x[:, :, ::2], 2) is None and of(x[:, :1].expand(4, 6, 8), 1) is None
+    assert (
+        of(x, 0, 2) is None
+        and of(x[:, :, ::2], 2) is None
+        and of(x[:, :1].expand(4, 6, 8), 1) is None
+    )
 
 
 def test_moments_of_chunks_are_combined() -> None:

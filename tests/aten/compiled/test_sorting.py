@@ -1,4 +1,6 @@
-"""Radix sort and topk by machine code: order, stability, NaN, signed zeros, layouts, against numpy and PyTorch."""
+"""Radix sort and topk by machine code: order, stability, NaN, signed zeros, layouts, against numpy
+and PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,13 @@ ODD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-40, -1e-40, 1.5, -1.5)
 
 @st.composite
 def rows(draw: st.DrawFn, names: tuple[str, ...] = NAMES) -> Any:
-    """A tensor with many equal elements, rows long enough for machine code or not, in one of several layouts."""
+    """A tensor with many equal elements, rows long enough for machine code or not, in one of
+    several layouts.
+    """
     name = draw(st.sampled_from(names))
-    sizes = draw(st.sampled_from(((64,), (130,), (3, 70), (70, 3), (2, 65, 3), (5, 4), (0, 70), (2, 0))))
+    sizes = draw(
+        st.sampled_from(((64,), (130,), (3, 70), (70, 3), (2, 65, 3), (5, 4), (0, 70), (2, 0)))
+    )
     stream = np.random.default_rng(draw(st.integers(0, 99)))
     if name[0] == "f":
         a = np.array(ODD, name)[stream.integers(0, len(ODD), sizes)]
@@ -45,7 +51,9 @@ def extremes(name: str, sizes: tuple[int, ...], stream: Any) -> Any:
     if name == "bool":
         return stream.integers(0, 2, sizes).astype(bool)
     limits = np.iinfo(name)
-    return np.array([limits.min, limits.min + 1, 0, 1, limits.max], name)[stream.integers(0, 5, sizes)]
+    return np.array([limits.min, limits.min + 1, 0, 1, limits.max], name)[
+        stream.integers(0, 5, sizes)
+    ]
 
 
 @examples(150)
@@ -60,7 +68,9 @@ def test_sort_is_numpys_stable_one(x: Any, data: Any) -> None:
     np.testing.assert_array_equal(array(found.values), array(expected.values))
     assert found.values.stride() == expected.values.stride()
     if x.is_floating_point():
-        np.testing.assert_array_equal(np.signbit(array(found.values)), np.signbit(array(expected.values)))
+        np.testing.assert_array_equal(
+            np.signbit(array(found.values)), np.signbit(array(expected.values))
+        )
 
 
 @examples(150)
@@ -76,7 +86,9 @@ def test_topk_is_the_beginning_of_sort(x: Any, data: Any) -> None:
     taken = np.take_along_axis(array(x), array(found.indices), dim)
     np.testing.assert_array_equal(taken, array(found.values))
     if 0 < k <= sorting.FEW:  # equal ones in the order in which they come
-        np.testing.assert_array_equal(array(found.indices), array(expected.indices.narrow(dim, 0, k)))
+        np.testing.assert_array_equal(
+            array(found.indices), array(expected.indices.narrow(dim, 0, k))
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -106,11 +118,17 @@ def test_python_is_the_reference() -> None:
     results = []
     for compiled in (False, True):
         out, at = np.empty_like(x), np.empty_like(x)
-        keys, places, counts = np.empty((2, 5), np.int64), np.empty((2, 5), np.int32), np.empty(8 * 256, np.int32)
+        keys, places, counts = (
+            np.empty((2, 5), np.int64),
+            np.empty((2, 5), np.int32),
+            np.empty(8 * 256, np.int32),
+        )
         arrays = (x, out, at, keys, places, counts)
         first, second = np.empty((2, 3), np.int64), np.empty((2, 3), np.int64)
         if compiled:
-            sort.entry("*i8 *i8 *i8 *i8 *i4 *i4 i8 i8 i8 i8")(0, 1, *map(address, arrays), 5, 2, 1, -1)
+            sort.entry("*i8 *i8 *i8 *i8 *i4 *i4 i8 i8 i8 i8")(
+                0, 1, *map(address, arrays), 5, 2, 1, -1
+            )
             best.entry("*i8 *i8 *i8 i8 i8")(0, 2, address(x), address(first), address(second), 5, 3)
         else:
             sort(0, 1, *(a.reshape(-1) for a in arrays), 5, 2, 1, -1)

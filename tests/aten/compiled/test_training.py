@@ -1,4 +1,6 @@
-"""Convolution by compiled kernels: against numpy's way, the definition and PyTorch, on both sides of the threshold."""
+"""Convolution by compiled kernels: against numpy's way, the definition and PyTorch, on both sides
+of the threshold.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ from tests.side_by_side import check, ours
 from tests.support import assert_same, examples, to_numpy
 
 TILES = [
-    *tiles(dt.float32), *tiles(dt.float64), Tile(Vector("f4", 8), 6, 2, 1), Tile(Vector("f8", 4), 4, 3, 2),
-    Tile(Vector("f4", 4), 2, 5, 2),
+    *tiles(dt.float32), *tiles(dt.float64), Tile(Vector("f4", 8), 6, 2, 1),
+    Tile(Vector("f8", 4), 4, 3, 2), Tile(Vector("f4", 4), 2, 5, 2),
 ]  # fmt: skip
 
 
@@ -38,7 +40,8 @@ def test_gemm_of_every_tile(tile: Tile, adding: bool) -> None:
     """Also those of CPUs with smaller registers: LLVM splits or joins what this one cannot hold."""
     random, number = np.random.default_rng(0), np.dtype(tile.vector.number)
     images, turns, terms = 4, 2, 5
-    rows, columns = tile.rows * 2 + (not adding), tile.columns * 3 + 1  # what is added to must be of whole tiles high
+    # what is added to must be of whole tiles high
+    rows, columns = tile.rows * 2 + (not adding), tile.columns * 3 + 1
     weights = random.standard_normal((turns, rows, terms)).astype(number)
     x = random.standard_normal((images, 200 + columns)).astype(number)
     offsets = np.array([7, 0, 200, 31, 31], np.int64)
@@ -50,8 +53,8 @@ def test_gemm_of_every_tile(tile: Tile, adding: bool) -> None:
     block = tile.columns * 2
     addresses = (a.ctypes.data for a in (weights, x, offsets, out))
     g = Gemm(
-        *addresses, rows, columns, terms, block, terms, 1, columns + 2, 200 + columns, out[0].size, rows * terms, turns,
-        int(adding),
+        *addresses, rows, columns, terms, block, terms, 1, columns + 2, 200 + columns, out[0].size,
+        rows * terms, turns, int(adding),
     )  # fmt: skip
     gemm.entry(tile)(0, images * -(-rows // tile.rows) * -(-columns // block), *g)
     np.testing.assert_allclose(out, expected, atol=1e-5)
@@ -69,7 +72,10 @@ def test_gemm_on_threads_is_that_on_one(dtype: dt.dtype) -> None:
         for threads in (1, 3):
             internals.machine_code.set_num_threads(threads)
             offsets = rows_apart(33, 400)
-            gemm.gemm(tile, factors(tile, a.ctypes.data, b.ctypes.data, offsets, c.ctypes.data, 50, 400, 400))
+            gemm.gemm(
+                tile,
+                factors(tile, a.ctypes.data, b.ctypes.data, offsets, c.ctypes.data, 50, 400, 400),
+            )
             results.append(c.copy())
     finally:
         internals.machine_code.set_num_threads(before)
@@ -85,7 +91,9 @@ def test_tiles_for_every_number_of_rows() -> None:
 
 @st.composite
 def geometries(draw: Any) -> tuple[Any, ...]:
-    """Input and weight sizes with stride, padding and dilation that leave at least one place; two spatial dimensions."""
+    """Input and weight sizes with stride, padding and dilation that leave at least one place; two
+    spatial dimensions.
+    """
     groups = draw(st.sampled_from([1, 1, 2, 3]))
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride, dilation = (draw(st.tuples(st.integers(1, 3), st.integers(1, 3))) for _ in range(2))
@@ -140,7 +148,10 @@ def test_transposed_is_numpys(geometry: tuple[Any, ...], with_bias: bool) -> Non
     if min(made) < 1:
         return
     make = ours()
-    x, w = make(x_sizes[0], w_sizes[0], *x_sizes[2:], dtype="float64"), make(*w_sizes, dtype="float64")
+    x, w = (
+        make(x_sizes[0], w_sizes[0], *x_sizes[2:], dtype="float64"),
+        make(*w_sizes, dtype="float64"),
+    )
     bias = make(w_sizes[1] * groups, dtype="float64") if with_bias else None
     rest = rest_of(geometry, True)
     results: list[Any] = []
@@ -148,7 +159,9 @@ def test_transposed_is_numpys(geometry: tuple[Any, ...], with_bias: bool) -> Non
         with compiled_kernels(threshold == 0, threshold):
             y = ops.convolution(x, w, bias, *rest)
             g = ours()(*y.shape, dtype="float64")
-            results.append((y, *ops.convolution_backward(g, x, w, [w_sizes[1] * groups], *rest, [True] * 3)))
+            results.append(
+                (y, *ops.convolution_backward(g, x, w, [w_sizes[1] * groups], *rest, [True] * 3))
+            )
     for expected, found in zip(*results):
         assert_same(found, to_numpy(expected), rtol=1e-9, atol=1e-10)
 
@@ -185,7 +198,9 @@ def test_large_ones_are_pytorchs(name: str) -> None:
     def backward(T: Any, make: Any) -> Any:
         x, w, bias = tensors(make)
         g = make(*T.ops.aten.convolution(x, w, bias, *rest).shape)
-        return few_numbers(T, T.ops.aten.convolution_backward(g, x, w, [w_sizes[0]], *rest, [True] * 3))
+        return few_numbers(
+            T, T.ops.aten.convolution_backward(g, x, w, [w_sizes[0]], *rest, [True] * 3)
+        )
 
     check(forward, rtol=1e-4, atol=1e-3, family="layers")
     check(backward, rtol=1e-3, atol=5e-3, family="layers")
@@ -259,7 +274,10 @@ def test_many_images_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "CHUNK", 1 << 14)
     monkeypatch.setattr(convolution_gradients, "PIXELS", 1 << 13)
     with compiled_kernels(threshold=0):
-        found = ops.convolution(x, w, None, *rest), *ops.convolution_backward(g, x, w, None, *rest, [True, True, False])
+        found = (
+            ops.convolution(x, w, None, *rest),
+            *ops.convolution_backward(g, x, w, None, *rest, [True, True, False]),
+        )
     for a, b in zip(found, expected):
         if a is not None:
             assert_same(a, to_numpy(b), rtol=1e-9, atol=1e-10)
@@ -271,7 +289,10 @@ def test_a_gradient_that_is_one_number_everywhere(groups: int) -> None:
     grads = []
     for enabled in (False, True):
         make = ours()
-        x, w, bias = (make(*s, dtype="float64").requires_grad_() for s in ((2, 4, 7, 6), (8, 4 // groups, 3, 3), (8,)))
+        x, w, bias = (
+            make(*s, dtype="float64").requires_grad_()
+            for s in ((2, 4, 7, 6), (8, 4 // groups, 3, 3), (8,))
+        )
         with compiled_kernels(enabled, 0):
             F.conv2d(x, w, bias, padding=1, stride=groups, groups=groups).sum().backward()
         grads.append([to_numpy(t.grad) for t in (x, w, bias)])
@@ -314,7 +335,8 @@ def test_without_a_compiler_numpy_serves(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(gemm, "entry", refuse)
     try:
         with pytest.warns(
-            UserWarning, match="matrix products and convolutions go by numpy, more slowly: no vectors today"
+            UserWarning,
+            match="matrix products and convolutions go by numpy, more slowly: no vectors today",
         ):
             found = F.conv2d(x, w)
     finally:
@@ -329,14 +351,30 @@ def test_kernels_are_plain_python() -> None:
     laid = np.full(2 * plan.plane, 99, np.float32)
     spread_out = windows.spread_out.bind(T=np.float32)
     sizes, steps = (2, plan.rows, plan.columns, 3, 4), (1, 0, 2, 1, 24, 12, 4, 1)
-    spread_out(0, 2, x.reshape(-1), laid, plan.phases.array.reshape(-1), plan.parts, *sizes, *steps, 2 * plan.plane, 12, 0.0)
+    spread_out(
+        0,
+        2,
+        x.reshape(-1),
+        laid,
+        plan.phases.array.reshape(-1),
+        plan.parts,
+        *sizes,
+        *steps,
+        2 * plan.plane,
+        12,
+        0.0,
+    )
     assert (plan.parts, plan.rows, plan.columns) == (2, 3, 4)
     padded = np.pad(x, ((0, 0), (1, 2), (0, 0)))
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 0], padded[:, 0::2])
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 1], padded[:, 1::2])
     turned = np.empty(12, np.float32)
-    convolution_gradients.exchange_channels.bind(T=np.float32)(0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1)
-    np.testing.assert_array_equal(turned.reshape(2, 2, 3), x[0].reshape(2, 2, 3).swapaxes(0, 1)[..., ::-1])
+    convolution_gradients.exchange_channels.bind(T=np.float32)(
+        0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1
+    )
+    np.testing.assert_array_equal(
+        turned.reshape(2, 2, 3), x[0].reshape(2, 2, 3).swapaxes(0, 1)[..., ::-1]
+    )
     assert convolving.available(dt.float32) and not convolving.available(dt.float16)
 
 
@@ -347,9 +385,9 @@ def test_weight_gradients_of_many_images_are_summed_in_parts() -> None:
     w = make(16, 16, 3, 3)
 
     def gradient(*tensors: Any) -> Any:
-        return ops.convolution_backward(*tensors, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False])[
-            1
-        ]
+        return ops.convolution_backward(
+            *tensors, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False]
+        )[1]
 
     with compiled_kernels(threshold=0):
         found = to_numpy(gradient(g, x, w))

@@ -1,4 +1,6 @@
-"""Batch normalization and pooling by compiled kernels: against numpy's way and PyTorch, on both sides of the threshold."""
+"""Batch normalization and pooling by compiled kernels: against numpy's way and PyTorch, on both
+sides of the threshold.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,17 @@ sizes_of_batches = st.one_of(
 )
 
 
-@given(sizes_of_batches, st.sampled_from(["float32", "float64"]), st.integers(0, 3), st.booleans(), st.booleans())
+@given(
+    sizes_of_batches,
+    st.sampled_from(["float32", "float64"]),
+    st.integers(0, 3),
+    st.booleans(),
+    st.booleans(),
+)
 @examples(60)
-def test_batch_norm(sizes: tuple[int, ...], dtype: str, given_parameters: int, training: bool, running: bool) -> None:
+def test_batch_norm(
+    sizes: tuple[int, ...], dtype: str, given_parameters: int, training: bool, running: bool
+) -> None:
     make = ours()
     x, g = make(*sizes, dtype=dtype), make(*sizes, dtype=dtype)
     weight, bias, mean = (make(sizes[1], dtype=dtype) for _ in range(3))
@@ -54,12 +64,15 @@ def test_batch_norm(sizes: tuple[int, ...], dtype: str, given_parameters: int, t
     var = make.uniform(sizes[1], dtype=dtype)
     tolerance = {"rtol": 1e-3, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-8, "atol": 1e-9}
     if training and x.numel() == sizes[1]:
-        tolerance["atol"] = 1e-2  # one element is its own mean: 0, but for rounding, times a large number
+        # one element is its own mean: 0, but for rounding, times a large number
+        tolerance["atol"] = 1e-2
 
     def run() -> tuple[Any, ...]:
         m, v = (mean.clone(), var.clone()) if running or not training else (None, None)
         y, saved, rstd = ops.native_batch_norm(x, weight, bias, m, v, training, 0.3, 1e-3)
-        gradients = ops.native_batch_norm_backward(g, x, weight, m, v, saved, rstd, training, 1e-3, [True, True, True])
+        gradients = ops.native_batch_norm_backward(
+            g, x, weight, m, v, saved, rstd, training, 1e-3, [True, True, True]
+        )
         return y, saved, rstd, m, v, *gradients
 
     assert_alike(run, **tolerance)
@@ -70,15 +83,23 @@ def test_batch_norm_gives_what_is_asked_for(mask: list[bool]) -> None:
     make = ours()
     x, g, w, mean = make(4, 3, 5, 5), make(4, 3, 5, 5), make(3), make(3)
     assert_alike(
-        lambda: ops.native_batch_norm_backward(g, x, w, mean, mean * mean, None, None, False, 1e-5, mask), rtol=1e-4
+        lambda: ops.native_batch_norm_backward(
+            g, x, w, mean, mean * mean, None, None, False, 1e-5, mask
+        ),
+        rtol=1e-4,
     )
 
 
 def test_batch_norm_of_other_orders_stays_with_numpy() -> None:
     make = ours()
-    for x in (make(2, 3, 4, 5).contiguous(memory_format=internals.channels_last), make(3, 2, 4).transpose(0, 1)):
+    for x in (
+        make(2, 3, 4, 5).contiguous(memory_format=internals.channels_last),
+        make(3, 2, 4).transpose(0, 1),
+    ):
         assert not batch_norm.fits(x)
-        assert_alike(lambda x=x: ops.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5), atol=1e-5)
+        assert_alike(
+            lambda x=x: ops.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5), atol=1e-5
+        )
 
 
 def test_batch_norm_of_half_precision_stays_with_numpy() -> None:
@@ -94,7 +115,9 @@ def test_large_batch_norm_is_pytorchs(training: bool) -> None:
         w, bias, *moments = make(16), make(16), make(16), make.uniform(16)
         assert x.numel() >= normalization.COMPILED
         y = T.ops.aten.native_batch_norm(x, w, bias, *moments, training, 0.1, 1e-5)
-        dx = T.ops.aten.native_batch_norm_backward(g, x, w, *moments, *y[1:], training, 1e-5, [True] * 3)
+        dx = T.ops.aten.native_batch_norm_backward(
+            g, x, w, *moments, *y[1:], training, 1e-5, [True] * 3
+        )
         return few_numbers(T, [*y, *moments, *dx])
 
     check(case, rtol=1e-4, atol=1e-4, family="layers")
@@ -131,17 +154,31 @@ def test_gradcheck_of_batch_norm() -> None:
         assert internals.autograd.gradcheck(
             lambda *a: F.batch_norm(a[0], None, None, *a[1:], training=True), (x, w, bias)
         )
-        assert internals.autograd.gradcheck(lambda *a: F.batch_norm(a[0], mean, var, *a[1:]), (x, w, bias))
+        assert internals.autograd.gradcheck(
+            lambda *a: F.batch_norm(a[0], mean, var, *a[1:]), (x, w, bias)
+        )
 
 
 @st.composite
 def pools(draw: Any) -> tuple[Any, ...]:
     """Sizes of an image with a kernel, stride, padding, dilation and rounding that fit."""
-    kernel, stride, dilation = (draw(st.tuples(st.integers(1, 4), st.integers(1, 4))) for _ in range(3))
+    kernel, stride, dilation = (
+        draw(st.tuples(st.integers(1, 4), st.integers(1, 4))) for _ in range(3)
+    )
     padding = tuple(draw(st.integers(0, k // 2)) for k in kernel)
-    sizes = [max(1, d * (k - 1) + 1 - 2 * p) + draw(st.integers(0, 14)) for k, p, d in zip(kernel, padding, dilation)]
+    sizes = [
+        max(1, d * (k - 1) + 1 - 2 * p) + draw(st.integers(0, 14))
+        for k, p, d in zip(kernel, padding, dilation)
+    ]
     channels = draw(st.integers(1, 3))
-    return (draw(st.integers(1, 3)), channels, *sizes), kernel, stride, padding, dilation, draw(st.booleans())
+    return (
+        (draw(st.integers(1, 3)), channels, *sizes),
+        kernel,
+        stride,
+        padding,
+        dilation,
+        draw(st.booleans()),
+    )
 
 
 @given(pools(), st.sampled_from(["float32", "float64"]), st.booleans())
@@ -169,7 +206,11 @@ def test_avg_pool(case: tuple[Any, ...], padded: bool, divisor: int | None) -> N
     sizes = (*sizes[:2], *(max(n, k) for n, k in zip(sizes[2:], kernel)))
     x, window = ours()(*sizes), (kernel, stride, padding, ceil_mode, padded, divisor)
     g = ours()(*ops.avg_pool2d(x, *window).shape)
-    assert_alike(lambda: (ops.avg_pool2d(x, *window), ops.avg_pool2d_backward(g, x, *window)), rtol=1e-4, atol=1e-5)
+    assert_alike(
+        lambda: (ops.avg_pool2d(x, *window), ops.avg_pool2d_backward(g, x, *window)),
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 @given(st.tuples(*[st.integers(1, 12)] * 4), st.tuples(st.integers(1, 7), st.integers(1, 7)))
@@ -177,12 +218,17 @@ def test_avg_pool(case: tuple[Any, ...], padded: bool, divisor: int | None) -> N
 def test_adaptive_pool(sizes: tuple[int, ...], target: tuple[int, int]) -> None:
     x, g = ours()(*sizes), ours()(*sizes[:2], *target)
     assert_alike(
-        lambda: (ops._adaptive_avg_pool2d(x, target), ops._adaptive_avg_pool2d_backward(g, x)), rtol=1e-4, atol=1e-5
+        lambda: (ops._adaptive_avg_pool2d(x, target), ops._adaptive_avg_pool2d_backward(g, x)),
+        rtol=1e-4,
+        atol=1e-5,
     )
 
 
 def test_large_pools_are_pytorchs() -> None:
-    largest, mean = ([3, 2], [2, 1], [1, 1], [1, 2], True), ([3, 4], [2, 3], [1, 2], True, False, None)
+    largest, mean = (
+        ([3, 2], [2, 1], [1, 1], [1, 2], True),
+        ([3, 4], [2, 3], [1, 2], True, False, None),
+    )
 
     def case(T: Any, make: Any) -> Any:
         aten, x = T.ops.aten, make(2, 9, 61, 60)
@@ -200,18 +246,23 @@ def test_large_pools_are_pytorchs() -> None:
 def test_pools_of_other_orders_and_dtypes_stay_with_numpy() -> None:
     make = ours()
     for x in (
-        make(2, 3, 8, 8).contiguous(memory_format=internals.channels_last), make(2, 3, 8, 8, dtype="float16"),
-        make(2, 3, 8, 8, dtype="int64"),
+        make(2, 3, 8, 8).contiguous(memory_format=internals.channels_last),
+        make(2, 3, 8, 8, dtype="float16"), make(2, 3, 8, 8, dtype="int64"),
     ):  # fmt: skip
         assert not pooling.fits(x)
-        assert_alike(lambda x=x: ops.max_pool2d_with_indices(x, [3, 3], [2, 2], [1, 1], [1, 1], False))
+        assert_alike(
+            lambda x=x: ops.max_pool2d_with_indices(x, [3, 3], [2, 2], [1, 1], [1, 1], False)
+        )
 
 
 def test_no_images() -> None:
     x = internals.ones(0, 3, 8, 8)
     assert_alike(lambda: ops.max_pool2d_with_indices(x, [2, 2], [2, 2], [0, 0], [1, 1], False))
     assert_alike(
-        lambda: (ops.avg_pool2d(x, [2, 2], [2, 2], [0, 0], False, True, None), ops._adaptive_avg_pool2d(x, [3, 3]))
+        lambda: (
+            ops.avg_pool2d(x, [2, 2], [2, 2], [0, 0], False, True, None),
+            ops._adaptive_avg_pool2d(x, [3, 3]),
+        )
     )
     assert_alike(lambda: (F.batch_norm(x, None, None, training=True),))
 
@@ -222,10 +273,30 @@ def test_the_loops_are_plain_python() -> None:
     mean, rstd, out = np.empty(3), np.empty(3), np.empty((2, 3, 4))
     nothing = np.zeros(3)
     batch_norm.train.bind(T=np.float64)(
-        0, 3, x.ravel(), nothing, nothing, nothing, nothing, out.reshape(-1), mean, rstd, 0, 0, 0, 0, 2, 3, 4, 0.1, 1e-5
+        0,
+        3,
+        x.ravel(),
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        out.reshape(-1),
+        mean,
+        rstd,
+        0,
+        0,
+        0,
+        0,
+        2,
+        3,
+        4,
+        0.1,
+        1e-5,
     )
     np.testing.assert_allclose(mean, x.mean((0, 2)))
-    np.testing.assert_allclose(out, (x - x.mean((0, 2))[:, None]) / np.sqrt(x.var((0, 2)) + 1e-5)[:, None])
+    np.testing.assert_allclose(
+        out, (x - x.mean((0, 2))[:, None]) / np.sqrt(x.var((0, 2)) + 1e-5)[:, None]
+    )
     dx, dw, db = np.empty((2, 3, 4)), np.empty(3), np.empty(3)
     batch_norm.backward.bind(T=np.float64)(
         0, 3, g.ravel(), x.ravel(), nothing, mean, rstd, dx.reshape(-1), dw, db, 0, 1, 1, 2, 3, 4
@@ -238,8 +309,12 @@ def test_the_loops_are_plain_python() -> None:
 
 
 @pytest.mark.parametrize("enabled", [False, True])
-def test_windows_without_an_element_of_the_image_give_their_gradient_to_nobody(enabled: bool) -> None:
-    """Dilation carries both elements of each window over the edges. Their index is that of PyTorch, behind the plane."""
+def test_windows_without_an_element_of_the_image_give_their_gradient_to_nobody(
+    enabled: bool,
+) -> None:
+    """Dilation carries both elements of each window over the edges. Their index is that of PyTorch,
+    behind the plane.
+    """
     x, window = internals.ones(2, 3, 1, 1), ([1, 2], [1, 3], [0, 1], [1, 2], False)
     with compiled_kernels(enabled, threshold=0):
         values, indices = ops.max_pool2d_with_indices(x, *window)
@@ -249,23 +324,31 @@ def test_windows_without_an_element_of_the_image_give_their_gradient_to_nobody(e
 
 
 def gradients_that_do_not_fit() -> list[Any]:
-    """Calls of leaf operators with gradients of another dtype, or of other sizes, than machine code takes for granted."""
+    """Calls of leaf operators with gradients of another dtype, or of other sizes, than machine code
+    takes for granted.
+    """
     make = ours()
     x, w, g, of_channels = make(2, 4, 8, 8), make(4, 4, 3, 3), make(2, 4, 8, 8), make(4)
     pool, small = ([2, 2], [2, 2], [0, 0]), make(2, 4, 4, 4)
     _, indices = ops.max_pool2d_with_indices(x, *pool, [1, 1], False)
 
     def of_convolution(g: Any, w: Any) -> Any:
-        return ops.convolution_backward(g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True] * 3)
+        return ops.convolution_backward(
+            g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True] * 3
+        )
 
     def of_maxima(g: Any, indices: Any) -> Any:
         return ops.max_pool2d_with_indices_backward(g, x, *pool, [1, 1], False, indices)
 
     def of_batch(g: Any, mean: Any) -> Any:
-        return ops.native_batch_norm_backward(g, x, of_channels, None, None, mean, mean, True, 1e-5, [True] * 3)
+        return ops.native_batch_norm_backward(
+            g, x, of_channels, None, None, mean, mean, True, 1e-5, [True] * 3
+        )
 
     def of_rows(g: Any, mean: Any) -> Any:
-        return ops.native_layer_norm_backward(g, x, [8, 8], mean, mean, weights, None, [True, True, False])
+        return ops.native_layer_norm_backward(
+            g, x, [8, 8], mean, mean, weights, None, [True, True, False]
+        )
 
     moments, weights, twice = make(2, 4, 1, 1), make(8, 8), internals.cat([small, small])
     return [
@@ -276,20 +359,32 @@ def gradients_that_do_not_fit() -> list[Any]:
         pytest.param(lambda: of_maxima(small.double(), indices), id="maxima, dtype"),
         pytest.param(lambda: of_maxima(small, indices.int()), id="maxima, dtype of indices"),
         pytest.param(lambda: of_maxima(small, indices[:1]), id="maxima, indices"),
-        pytest.param(lambda: of_maxima(twice, internals.cat([indices, indices])), id="maxima, planes"),
-        pytest.param(lambda: ops.avg_pool2d_backward(twice, x, *pool, False, True, None), id="averages, planes"),
         pytest.param(
-            lambda: ops.avg_pool2d_backward(small.double(), x, *pool, False, True, None), id="averages, dtype"
+            lambda: of_maxima(twice, internals.cat([indices, indices])), id="maxima, planes"
+        ),
+        pytest.param(
+            lambda: ops.avg_pool2d_backward(twice, x, *pool, False, True, None),
+            id="averages, planes",
+        ),
+        pytest.param(
+            lambda: ops.avg_pool2d_backward(small.double(), x, *pool, False, True, None),
+            id="averages, dtype",
         ),
         pytest.param(lambda: ops._adaptive_avg_pool2d_backward(twice, x), id="adaptive, planes"),
-        pytest.param(lambda: ops._adaptive_avg_pool2d_backward(small.double(), x), id="adaptive, dtype"),
+        pytest.param(
+            lambda: ops._adaptive_avg_pool2d_backward(small.double(), x), id="adaptive, dtype"
+        ),
         pytest.param(lambda: of_batch(g[:1], of_channels), id="batch norm, images"),
         pytest.param(lambda: of_batch(g, of_channels[:2]), id="batch norm, channels"),
         pytest.param(lambda: of_rows(g[:1], moments), id="layer norm, rows"),
         pytest.param(lambda: of_rows(g, moments[:1]), id="layer norm, moments"),
         pytest.param(lambda: ops._softmax_backward_data(g[..., :4], g, 3, g.dtype), id="softmax"),
-        pytest.param(lambda: ops._softmax_backward_data(g, small, 3, g.dtype), id="softmax, result"),
-        pytest.param(lambda: ops._log_softmax_backward_data(g[:1, :3], g, 3, g.dtype), id="log softmax"),
+        pytest.param(
+            lambda: ops._softmax_backward_data(g, small, 3, g.dtype), id="softmax, result"
+        ),
+        pytest.param(
+            lambda: ops._log_softmax_backward_data(g[:1, :3], g, 3, g.dtype), id="log softmax"
+        ),
     ]
 
 

@@ -1,4 +1,6 @@
-"""Operators with exp, log, tanh, erf or sin in them, against numpy and torch (internals/aten/compiled)."""
+"""Operators with exp, log, tanh, erf or sin in them, against numpy and torch
+(internals/aten/compiled).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ pytestmark = pytest.mark.sampled(1 / 3)
 pytest.importorskip("numba", reason="compiles kernels")
 
 NAMES = (
-    "exp expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh sigmoid erf floor ceil trunc round frac".split(),
+    "exp expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh sigmoid erf floor "
+    "ceil trunc round frac".split(),
     "gelu silu elu softplus logsigmoid mish selu celu glu".split(),
 )
 
@@ -37,7 +40,18 @@ UNARY = {name: named(name) for names in NAMES for name in names} | {
     "remainder": lambda t, x: t.remainder(x, -0.37),
     "atan2": lambda t, x: t.atan2(x, x.flip(0)),
 }
-SLOPES = ("silu", "elu", "softplus", "gelu", "gelu_tanh", "mish", "logsigmoid", "glu", "sigmoid", "tanh")
+SLOPES = (
+    "silu",
+    "elu",
+    "softplus",
+    "gelu",
+    "gelu_tanh",
+    "mish",
+    "logsigmoid",
+    "glu",
+    "sigmoid",
+    "tanh",
+)
 TOLERANCE = {"float32": {"rtol": 3e-6, "atol": 3e-7}, "float64": {"rtol": 3e-14, "atol": 3e-16}}
 ENDS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 90.0, -90.0, 0.5, -0.5, 1.0, -1.0]
 NEITHER = {  # what its own formula makes NaN of, there or here
@@ -54,7 +68,9 @@ def plans(monkeypatch):
     """The plans that ran: a test that numpy served would compare it with itself."""
     ran = []
     monkeypatch.setattr(
-        elementwise.Plan, "run", lambda plan, *a, run=elementwise.Plan.run: (ran.append(plan), run(plan, *a))[1]
+        elementwise.Plan,
+        "run",
+        lambda plan, *a, run=elementwise.Plan.run: (ran.append(plan), run(plan, *a))[1],
     )
     return ran
 
@@ -88,7 +104,8 @@ def test_as_torch_at_the_ends_of_the_range(name, dtype):
     with compiled_kernels(threshold=0):
         got = UNARY[name](torch, torch.from_numpy(a)).numpy()
     np.testing.assert_allclose(got, wanted, **TOLERANCE[dtype])
-    if name not in ("frac", "remainder", "mish", "logsigmoid", "glu", "gelu"):  # gelu: -0 or 0, as the CPU has it
+    if name not in ("frac", "remainder", "mish", "logsigmoid", "glu", "gelu"):
+        # gelu: -0 or 0, as the CPU has it
         signed = ~np.isnan(got) & (a == 0)
         np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(wanted[signed]))
 
@@ -108,7 +125,10 @@ def test_slopes_as_numpy(name, dtype, plans):
         wanted = slope()
     with compiled_kernels(threshold=0):
         np.testing.assert_allclose(
-            slope(), wanted, rtol=1e-5 if dtype == "float32" else 1e-14, atol=TOLERANCE[dtype]["atol"] * 10
+            slope(),
+            wanted,
+            rtol=1e-5 if dtype == "float32" else 1e-14,
+            atol=TOLERANCE[dtype]["atol"] * 10,
         )
     assert len(plans) >= 2
 

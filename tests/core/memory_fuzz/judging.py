@@ -1,8 +1,8 @@
 """What came of a call: an answer, a refusal, or a finding.
 
-A refusal is an error of PyTorch's types that a `raise` of this package raised. What numpy, ctypes or
-Python's own functions raise names none of the things that a user knows: such "words" are told. They
-are an "error" if the type is none of PyTorch's either, where the call came from Python.
+A refusal is an error of PyTorch's types that a `raise` of this package raised. What numpy, ctypes
+or Python's own functions raise names none of the things that a user knows: such "words" are told.
+They are an "error" if the type is none of PyTorch's either, where the call came from Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Good arguments for any operator, those included that no recipe of tests/aten/op_recipes.py is for.
+"""Good arguments for any operator, those included that no recipe of tests/aten/op_recipes.py is
+for.
 
 A gradient gets those that its forward operator's derivative calls it with: the forward operator is
 called, then its graph is run backwards, and somebody listens.

@@ -1,7 +1,9 @@
-"""Small programs that are run eagerly, traced and scripted, here and in PyTorch, and must always give the same.
+"""Small programs that are run eagerly, traced and scripted, here and in PyTorch, and must always
+give the same.
 
-A file of this folder is a list of programs, plain functions with `@program(inputs...)` above them. `load(torch)` runs the files
-with `torch` being whatever library is asked for, so that each program exists once and runs in both.
+A file of this folder is a list of programs, plain functions with `@program(inputs...)` above them.
+`load(torch)` runs the files with `torch` being whatever library is asked for, so that each program
+exists once and runs in both.
 """
 
 from __future__ import annotations
@@ -17,12 +19,23 @@ from typing import Any
 import numpy as np
 
 FOLDER = Path(__file__).parent
-FILES = ("arithmetic", "reductions", "shapes", "layers", "writing", "control_flow", "containers", "calls")
+FILES = (
+    "arithmetic",
+    "reductions",
+    "shapes",
+    "layers",
+    "writing",
+    "control_flow",
+    "containers",
+    "calls",
+)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A tensor to be made: what its elements are and its sizes. `grad` says whether it requires one."""
+    """A tensor to be made: what its elements are and its sizes. `grad` says whether it requires
+    one.
+    """
 
     kind: str
     sizes: tuple[int, ...]
@@ -38,7 +51,9 @@ class Example:
             values = rng.integers(0, 4, self.sizes)
         else:
             values = rng.uniform(size=self.sizes) < 0.5
-        t = torch.tensor(np.ascontiguousarray(values).tolist(), dtype=getattr(torch, DTYPES[self.kind])).reshape(self.sizes)
+        t = torch.tensor(
+            np.ascontiguousarray(values).tolist(), dtype=getattr(torch, DTYPES[self.kind])
+        ).reshape(self.sizes)
         return t.requires_grad_() if self.grad else t
 
 
@@ -69,7 +84,9 @@ def bools(*sizes: int) -> Example:
 
 @dataclass
 class Program:
-    """One of them. `inputs` are alternatives: each a tuple of arguments. `traced` is False where a trace is not possible."""
+    """One of them. `inputs` are alternatives: each a tuple of arguments. `traced` is False where a
+    trace is not possible.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -89,11 +106,15 @@ def materialize(torch: Any, argument: Any, seed: int) -> Any:
     if isinstance(argument, (list, tuple)):
         return type(argument)(materialize(torch, a, seed + 10 * i) for i, a in enumerate(argument))
     if isinstance(argument, dict):
-        return {k: materialize(torch, a, seed + 10 * i) for i, (k, a) in enumerate(argument.items())}
+        return {
+            k: materialize(torch, a, seed + 10 * i) for i, (k, a) in enumerate(argument.items())
+        }
     return argument
 
 
-def program(*inputs: tuple[Any, ...], traced: bool = True, module: bool = False) -> Callable[[Any], Any]:
+def program(
+    *inputs: tuple[Any, ...], traced: bool = True, module: bool = False
+) -> Callable[[Any], Any]:
     """Enter a function, or a function that makes a module, with at least one tuple of arguments."""
 
     def enter(function: Any) -> Any:
@@ -110,11 +131,15 @@ def programs_of(torch: Any) -> dict[str, Program]:
 
 
 def load(torch: Any) -> dict[str, Program]:
-    """All programs, with `torch` being the given library. Lines and file names are those of the files."""
+    """All programs, with `torch` being the given library. Lines and file names are those of the
+    files.
+    """
     found: dict[str, Program] = {}
     for name in FILES:
         path = FOLDER / f"{name}.py"
-        text = path.read_text().replace("import internals as torch\n", f"import {torch.__name__} as torch\n")
+        text = path.read_text().replace(
+            "import internals as torch\n", f"import {torch.__name__} as torch\n"
+        )
         module = types.ModuleType(f"jit_corpus_{torch.__name__}_{name}")
         sys.modules[module.__name__] = module
         module.__file__ = str(path)

@@ -60,7 +60,14 @@ def integers(x, y):
 
 @program((normal(4), normal(4)))
 def comparisons(x, y):
-    return (x < y).float() + (x <= y).float() * 2 + (x > 0).float() + (x != y).float() + (x >= 1.5).float() + (y == y).float()
+    return (
+        (x < y).float()
+        + (x <= y).float() * 2
+        + (x > 0).float()
+        + (x != y).float()
+        + (x >= 1.5).float()
+        + (y == y).float()
+    )
 
 
 @program((bools(5), bools(5)))

@@ -77,7 +77,11 @@ def math_functions(x, a: float):
 
 @program((normal(2, 3),))
 def keyword_arguments_of_operators(x):
-    return torch.sum(x, dim=0, keepdim=True) + x.mean(dim=1, keepdim=True) + torch.zeros([3], dtype=torch.float32)
+    return (
+        torch.sum(x, dim=0, keepdim=True)
+        + x.mean(dim=1, keepdim=True)
+        + torch.zeros([3], dtype=torch.float32)
+    )
 
 
 @program((normal(2, 3),))

@@ -1,4 +1,6 @@
-"""if, while, for, break, continue, return, assert, and conditions of every kind. A trace keeps the way its inputs took."""
+"""if, while, for, break, continue, return, assert, and conditions of every kind. A trace keeps the
+way its inputs took.
+"""
 
 from __future__ import annotations
 

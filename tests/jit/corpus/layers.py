@@ -106,7 +106,12 @@ def multilayer_perceptron():
 @program((plain(2, 3, 8, 8),), module=True)
 def small_convnet():
     return nn.Sequential(
-        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 5)
+        nn.Conv2d(3, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64, 5),
     ).eval()
 
 
@@ -154,7 +159,9 @@ def constant_attribute():
 
 @program((ints(2, 5),), module=True)
 def embedding_bag_of_words():
-    return nn.Sequential(nn.Embedding(4, 6), nn.LayerNorm(6), nn.Linear(6, 2), nn.LogSoftmax(dim=-1))
+    return nn.Sequential(
+        nn.Embedding(4, 6), nn.LayerNorm(6), nn.Linear(6, 2), nn.LogSoftmax(dim=-1)
+    )
 
 
 class Tied(nn.Module):

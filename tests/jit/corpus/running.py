@@ -1,4 +1,6 @@
-"""Running a program in different ways and comparing what comes out, gradients and writes to the arguments included."""
+"""Running a program in different ways and comparing what comes out, gradients and writes to the
+arguments included.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def same_arguments(torch: Any, program: Program, which: int) -> tuple[Any, ...]:
     return tuple(materialize(torch, a, 7 * which + i) for i, a in enumerate(program.inputs[which]))
 
 
-def outcome(torch: Any, function: Any, args: tuple[Any, ...], parameters: list[Any]) -> dict[str, Any]:
+def outcome(
+    torch: Any, function: Any, args: tuple[Any, ...], parameters: list[Any]
+) -> dict[str, Any]:
     """What a call returns, its gradients, and what it did to its arguments, as plain data."""
     leaves = [t for t in tensors_in(args) if t.requires_grad] + parameters
     for p in parameters:
@@ -43,7 +47,11 @@ def outcome(torch: Any, function: Any, args: tuple[Any, ...], parameters: list[A
 def plain(value: Any) -> Any:
     """Tensors as (dtype, sizes, numbers)."""
     if hasattr(value, "untyped_storage"):
-        return str(value.dtype).rpartition(".")[2], tuple(value.shape), value.detach().reshape(-1).tolist()
+        return (
+            str(value.dtype).rpartition(".")[2],
+            tuple(value.shape),
+            value.detach().reshape(-1).tolist(),
+        )
     if isinstance(value, (list, tuple)):
         return type(value)(plain(v) for v in value)
     if isinstance(value, dict):
@@ -52,9 +60,13 @@ def plain(value: Any) -> Any:
 
 
 def assert_same(a: Any, b: Any, tolerance: float = 1e-5) -> None:
-    """Equal up to rounding; NaN equals NaN. Numbers in gradients that were summed in another order may differ a little."""
+    """Equal up to rounding; NaN equals NaN. Numbers in gradients that were summed in another order
+    may differ a little.
+    """
     if isinstance(a, float) and isinstance(b, float):
-        assert a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(1.0, abs(a), abs(b)), (a, b)
+        assert (
+            a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
+        ), (a, b)
     elif isinstance(a, dict):
         assert isinstance(b, dict) and list(a) == list(b), (a, b)
         for k in a:
@@ -68,7 +80,9 @@ def assert_same(a: Any, b: Any, tolerance: float = 1e-5) -> None:
 
 
 def callable_of(torch: Any, program: Program) -> tuple[Any, list[Any]]:
-    """The function, or the module with parameters that every library and every call has alike; and its parameters."""
+    """The function, or the module with parameters that every library and every call has alike; and
+    its parameters.
+    """
     if not program.module:
         return program.function, []
     module = program.function()
@@ -81,7 +95,9 @@ def callable_of(torch: Any, program: Program) -> tuple[Any, list[Any]]:
 
 
 def traced(torch: Any, program: Program, function: Any, args: tuple[Any, ...]) -> Any:
-    """A trace of the program on copies of these arguments; arguments without tensors are closed over."""
+    """A trace of the program on copies of these arguments; arguments without tensors are closed
+    over.
+    """
     moving = [i for i, a in enumerate(args) if any(True for _ in tensors_in(a))]
     if program.module:
         return torch.jit.trace(function, copied(args), check_trace=False, strict=False)
@@ -92,7 +108,9 @@ def traced(torch: Any, program: Program, function: Any, args: tuple[Any, ...]) -
             all_args[i] = a
         return function(*all_args)
 
-    graph = torch.jit.trace(with_the_rest, copied(tuple(args[i] for i in moving)), check_trace=False, strict=False)
+    graph = torch.jit.trace(
+        with_the_rest, copied(tuple(args[i] for i in moving)), check_trace=False, strict=False
+    )
     return lambda *a: graph(*[a[i] for i in moving])
 
 

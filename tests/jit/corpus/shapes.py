@@ -119,7 +119,9 @@ def shape_arithmetic(x):
 
 @program((normal(2, 3),))
 def like_another(x):
-    return torch.zeros_like(x) + torch.ones_like(x) * x + x.new_zeros(2, 3) + torch.full_like(x, 2.0)
+    return (
+        torch.zeros_like(x) + torch.ones_like(x) * x + x.new_zeros(2, 3) + torch.full_like(x, 2.0)
+    )
 
 
 @program((normal(2, 3),))

@@ -1,4 +1,6 @@
-"""Sources that make readers of source stumble: none at all, lambdas, decorators, line ends, tabs, unicode, odd places."""
+"""Sources that make readers of source stumble: none at all, lambdas, decorators, line ends, tabs,
+unicode, odd places.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def test_no_source() -> None:
     names: dict[str, Any] = {}
     exec("def f(x):\n    return x", names)
     with pytest.raises(
-        OSError, match="Can't get source for <function f at 0x.*TorchScript requires source access in order to"
+        OSError,
+        match="Can't get source for <function f at 0x.*TorchScript requires source access in order "
+        "to",
     ):
         tree_of(names["f"], "f")
 
@@ -45,15 +49,22 @@ def test_callers_are_told_when_there_is_no_source() -> None:
     where = tree_of(caller, "caller").body[0].range
     names: dict[str, Any] = {}
     exec("def f(x):\n    return x", names)
-    with error_report.compiling("caller", where), error_report.compiling("f", where), pytest.raises(OSError) as caught:
+    with (
+        error_report.compiling("caller", where),
+        error_report.compiling("f", where),
+        pytest.raises(OSError) as caught,
+    ):
         tree_of(names["f"], "f")
-    assert "available.\n'f' is being compiled since it was called from 'caller'\n" in str(caught.value)
+    assert "available.\n'f' is being compiled since it was called from 'caller'\n" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize("thing", [len, print, dict.get, 3, "text", functools.partial(print)])
 def test_what_has_no_source_by_nature(thing: Any) -> None:
     with pytest.raises(
-        TypeError, match="module, class, method, function, traceback, frame, or code object was expected"
+        TypeError,
+        match="module, class, method, function, traceback, frame, or code object was expected",
     ):
         parse_function(thing)
 
@@ -72,7 +83,8 @@ def test_what_is_no_definition(text: str) -> None:
     fn = define(text)
     fn = fn[0] if isinstance(fn, tuple) else fn
     with pytest.raises(
-        (RuntimeError, SyntaxError), match="Expected a single top-level function: .*py:1|invalid|unmatched"
+        (RuntimeError, SyntaxError),
+        match="Expected a single top-level function: .*py:1|invalid|unmatched",
     ):
         tree_of(fn, "f")
 
@@ -102,14 +114,19 @@ def test_decorated_functions_are_read_with_their_decorators() -> None:
     assert parsed.text.startswith('@deco("def", 2)\n@deco(\n') and parsed.definition.name == "f"
     t = tree_of(fn, "f")
     assert t.body[0].sexpr() == "(return (+ (variable (ident x)) (variable (ident y))))"
-    assert t.body[0].range.file_line_col() is not None and t.body[0].range.file_line_col()[1:] == (17, 4)  # type: ignore[index]
+    assert t.body[0].range.file_line_col() is not None and t.body[0].range.file_line_col()[1:] == (
+        17,
+        4,
+    )  # type: ignore[index]
 
 
 def test_windows_line_ends() -> None:
     fn = define("def f(x):\r\n    y = x\r\n    return {y}\r\n")
     with pytest.raises(UnsupportedNodeError) as caught:
         tree_of(fn, "f")
-    assert "    return {y}\n           ~ <--- HERE\n" in str(caught.value) and "\r" not in str(caught.value)
+    assert "    return {y}\n           ~ <--- HERE\n" in str(caught.value) and "\r" not in str(
+        caught.value
+    )
 
 
 def test_tabs_keep_their_width_in_the_marker() -> None:
@@ -121,15 +138,21 @@ def test_tabs_keep_their_width_in_the_marker() -> None:
 
 def test_unicode_names_and_strings() -> None:
     fn = define(
-        "def f(größe, 変数):\n    '''ünï'''\n    é = größe + 変数.t() + größe.é[0]\n    return é, 'ñ', {変数}, é"
+        "def f(größe, 変数):\n    '''ünï'''\n    é = größe + 変数.t() + größe.é[0]\n"
+        "    return é, 'ñ', {変数}, é"
     )
     with pytest.raises(UnsupportedNodeError) as caught:
         tree_of(fn, "f")
     assert "    return é, 'ñ', {変数}, é\n                   ~ <--- HERE\n" in str(caught.value)
-    fine = tree_of(define("def f(größe, 変数):\n    é = größe + 変数.t() + größe.é[0]\n    return é"), "f")
+    fine = tree_of(
+        define("def f(größe, 変数):\n    é = größe + 変数.t() + größe.é[0]\n    return é"), "f"
+    )
     places = [n.range.text() for n in fine.walk() if type(n).__name__ == "Var"]
     assert places == ["é", "größe", "変数", "größe", "é"]
-    assert [n.range.text() for n in fine.walk() if type(n).__name__ == "Select"] == ["変数.t", "größe.é"]
+    assert [n.range.text() for n in fine.walk() if type(n).__name__ == "Select"] == [
+        "変数.t",
+        "größe.é",
+    ]
 
 
 def test_wide_characters_take_two_columns() -> None:
@@ -158,7 +181,10 @@ def test_nested_and_indented_functions_are_shown_as_they_stand() -> None:
 
 
 def test_a_class_method_and_a_bound_method() -> None:
-    cls = define("class C:\n    def f(self, x):\n        return x\n    g = f\n    h = staticmethod(lambda x: x)")
+    cls = define(
+        "class C:\n    def f(self, x):\n        return x\n    g = f\n    h = staticmethod(lambda "
+        "x: x)"
+    )
     assert tree_of(cls.f, "f", "C").name.name == tree_of(cls().f, "f", "C").name.name == "f"
     assert tree_of(cls.g, "g", "C").name.name == "g"
 
@@ -174,7 +200,9 @@ def test_two_functions_on_one_line() -> None:
 
 
 def test_a_notebook_cell() -> None:
-    """IPython keeps a cell's source in linecache, under a name in a temporary directory; errors call it `<cell>`."""
+    """IPython keeps a cell's source in linecache, under a name in a temporary directory; errors
+    call it `<cell>`.
+    """
     name = "/tmp/ipykernel_123/456.py"
     text = "def f(x):\n    return {x}\n"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -211,4 +239,6 @@ def test_errors_read_as_pytorchs(text: str) -> None:
             build(fn, "f")
         return type(error.value).__name__, plain(str(error.value))
 
-    assert refused(tree_of) == answer(lambda torch: refused(torch.jit.frontend.get_jit_def), family="jit")
+    assert refused(tree_of) == answer(
+        lambda torch: refused(torch.jit.frontend.get_jit_def), family="jit"
+    )

@@ -15,12 +15,19 @@ from internals.jit.frontend.errors import FrontendError, NotSupportedError, Unsu
 from tests.answers import answer
 from tests.jit.sources import define, plain
 
-VARIABLE = "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
+VARIABLE = (
+    "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
+    "defaults"
+)
 
 
 def source(text: str) -> str:
     """A function f(x) with the body `text`, unless that is a definition itself."""
-    return text if text.startswith(("def f", "def k")) else "def f(x):\n" + textwrap.indent(text, "    ")
+    return (
+        text
+        if text.startswith(("def f", "def k"))
+        else "def f(x):\n" + textwrap.indent(text, "    ")
+    )
 
 
 # source, the message, and the source text that is underlined
@@ -31,7 +38,8 @@ REFUSALS: list[tuple[str, str, str | None]] = [
     ("import math\nreturn x", "import statements aren't supported", "import"),
     ("from math import pi\nreturn x", "import statements aren't supported", "from"),
     ("global g\nreturn x", "global variables aren't supported", "global"),
-    ("def k():\n z = 1\n def f(x):\n  nonlocal z\n return f\nf = k()", "nonlocal variables aren't supported", "nonlocal"),
+    ("def k():\n z = 1\n def f(x):\n  nonlocal z\n return f\nf = k()",
+     "nonlocal variables aren't supported", "nonlocal"),
     ("g = lambda y: y\nreturn g(x)", "Lambda aren't supported", "l"),
     ("return sorted(x, key=lambda y: -y)", "Lambda aren't supported", "l"),
     ("if (n := x) is not None:\n return n\nreturn x", "NamedExpr aren't supported", "n"),
@@ -42,14 +50,17 @@ REFUSALS: list[tuple[str, str, str | None]] = [
     ("return {y for y in x}", "SetComp aren't supported", "{"),
     ("match x:\n case 1:\n  return x\nreturn x", "Match aren't supported", "m"),
     ("try:\n y = x\nexcept* ValueError:\n y = x\nreturn y", "TryStar aren't supported", "t"),
-    ("y: int\ny = 1\nreturn y", "annotated assignments without assigned value aren't supported", "y"),
+    ("y: int\ny = 1\nreturn y",
+     "annotated assignments without assigned value aren't supported", "y"),
     ("def f(*x):\n    return x", VARIABLE, "*x"),
     ("def f(x, **kw):\n    return x", VARIABLE, "*kw"),
     ("def f(x, *, y: int = 3):\n    return x", VARIABLE, "3"),
     ("def f(x, *, y=[1], z=3):\n    return x", VARIABLE, "[1"),
     ("x //= 2\nreturn x", "unsupported kind of augmented assignment: FloorDiv", "/="),
-    ("def f(x, y):\n    x @= y\n    return x", "unsupported kind of augmented assignment: MatMult", "@="),
-    ("for i in range(3):\n pass\nelse:\n pass\nreturn x", "else branches of for loops aren't supported", "for"),
+    ("def f(x, y):\n    x @= y\n    return x",
+     "unsupported kind of augmented assignment: MatMult", "@="),
+    ("for i in range(3):\n pass\nelse:\n pass\nreturn x",
+     "else branches of for loops aren't supported", "for"),
     ("return [a for a in x if a > 0]", "Comprehension ifs are not supported yet", ""),
     ("return [a + b for a in x for b in x]", "Only a single generator is currently supported", ""),
     ("return {a: a for a in x if a}", "Comprehension ifs are not supported yet", ""),
@@ -60,11 +71,14 @@ REFUSALS: list[tuple[str, str, str | None]] = [
     ("return f'{x!r}'", "Don't support conversion in JoinedStr", None),
     ("return f'{x:.3f}'", "Don't support formatting in JoinedStr", None),
     ("return f'a {x:>{8}} b'", "Don't support formatting in JoinedStr", None),
-    ("__jit_x = x\nreturn x", "names of variables used in JIT-ed functions can't start with __jit", "__jit_x"),
+    ("__jit_x = x\nreturn x",
+     "names of variables used in JIT-ed functions can't start with __jit", "__jit_x"),
     ("return b'abc'", "Unknown Constant expression type", "b'abc'"),
     ("async def g():\n pass\nreturn x", "async function definitions aren't supported", "async def"),
-    ("def f(x: 'int' = (lambda: 3)()):\n    y = x\n    return (yield)", "Yield aren't supported", "y"),
-    ("while x > 0:\n try:\n  x = x - 1\n finally:\n  pass\nreturn x", "try blocks aren't supported", "try"),
+    ("def f(x: 'int' = (lambda: 3)()):\n    y = x\n    return (yield)",
+     "Yield aren't supported", "y"),
+    ("while x > 0:\n try:\n  x = x - 1\n finally:\n  pass\nreturn x",
+     "try blocks aren't supported", "try"),
     ("if x:\n with x as a, x:\n  return lambda: a\nreturn x", "Lambda aren't supported", "l"),
     ("print(x, file=lambda: 1)", "Lambda aren't supported", "l"),
     ("assert x, (yield)", "Yield aren't supported", "y"),
@@ -73,7 +87,9 @@ REFUSALS: list[tuple[str, str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "marked"), REFUSALS, ids=[f"{i}-{m.split()[0]}" for i, (_, m, _) in enumerate(REFUSALS)]
+    ("text", "message", "marked"),
+    REFUSALS,
+    ids=[f"{i}-{m.split()[0]}" for i, (_, m, _) in enumerate(REFUSALS)],
 )
 def test_refused(text: str, message: str, marked: str | None) -> None:
     with pytest.raises(FrontendError) as caught:
@@ -100,14 +116,20 @@ def test_refused_as_pytorch_does(text: str) -> None:
             build(fn, "f")
         return type(error.value).__name__, plain(str(error.value))
 
-    real = answer(lambda torch: refused(torch.jit.frontend.get_jit_def, torch.jit.frontend), family="jit")
+    real = answer(
+        lambda torch: refused(torch.jit.frontend.get_jit_def, torch.jit.frontend), family="jit"
+    )
     assert refused(tree_of, frontend_errors) == real
 
 
 @pytest.mark.parametrize(
     ("body", "message", "marked"),
     [
-        ("while x:\n        pass\n    else:\n        x = 1", "else branches of while loops aren't supported", "while"),
+        (
+            "while x:\n        pass\n    else:\n        x = 1",
+            "else branches of while loops aren't supported",
+            "while",
+        ),
         ("raise", "raise without an exception is not supported", "raise"),
         ("return +x", "unsupported unary operator: UAdd", "x"),
         ("with x as (y, z):\n        pass", "the target of `with ... as` must be a name", "(y, z"),
@@ -124,7 +146,9 @@ def test_refused_where_pytorch_stumbles(body: str, message: str, marked: str) ->
 
 
 def test_what_1_0_1_refused_and_the_reader_takes_today() -> None:
-    """The errors of the real 1.0.1 that came from its Python side (with, break, dict, <<, a = b = x, in): gone since."""
+    """The errors of the real 1.0.1 that came from its Python side (with, break, dict, <<, a = b =
+    x, in): gone since.
+    """
     bodies = [
         "with torch.no_grad():\n        y = x\n    return y",
         "for i in range(3):\n        break\n    return x",
@@ -170,5 +194,7 @@ def test_the_callers_are_told() -> None:
         with pytest.raises(UnsupportedNodeError) as caught:
             tree_of(fn, "f")
     assert "'f' is being compiled since it was called from 'caller'\n" in str(caught.value)
-    assert str(caught.value) == str(caught.value), "known when it was raised, not when it is printed"
+    assert str(caught.value) == str(caught.value), (
+        "known when it was raised, not when it is printed"
+    )
     assert inspect.getsource(caller).strip().splitlines()[1] in str(caught.value)

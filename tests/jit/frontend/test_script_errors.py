@@ -27,7 +27,11 @@ def refusal(program: Program, directory: Path, torch_name: str, compile: Any) ->
 
 @pytest.mark.parametrize("program", [*ERRORS, *ERRORS_OF_USE], ids=lambda p: p.name)
 def test_refused_in_pytorchs_words(program: Program, tmp_path: Path) -> None:
-    real = answer(lambda torch: refusal(program, tmp_path, "torch", torch.jit.script), about=program, family="jit")
+    real = answer(
+        lambda torch: refusal(program, tmp_path, "torch", torch.jit.script),
+        about=program,
+        family="jit",
+    )
     assert refusal(program, tmp_path, "internals", script_function) == real
 
 
@@ -39,10 +43,13 @@ def test_refusals_show_the_place(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "like"), [("ab", ["aten::abs"]), ("a", []), ("leluu", ["aten::celu", "aten::relu", "aten::selu"])]
+    ("name", "like"),
+    [("ab", ["aten::abs"]), ("a", []), ("leluu", ["aten::celu", "aten::relu", "aten::selu"])],
 )
 def test_a_short_name_is_like_names_that_share_a_letter(name: str, like: list[str]) -> None:
-    """No more letters may differ than two, or all but one, as in `findSimilarOperators` of PyTorch."""
+    """No more letters may differ than two, or all but one, as in `findSimilarOperators` of
+    PyTorch.
+    """
     text = builtin_calls._unknown(f"aten::{name}")
     suggested = [line.strip() for line in text.splitlines() if line.startswith("\taten::")]
     assert all(each in suggested for each in like) and bool(suggested) == bool(like)

@@ -1,4 +1,6 @@
-"""What was found wrong by compiling programs nobody had tried, and the compiler's steps, one by one."""
+"""What was found wrong by compiling programs nobody had tried, and the compiler's steps, one by
+one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from tests.answers import answer
 from tests.jit.frontend.test_script_results import same
 from tests.jit.programs import Program, arguments, load, normalized, place_free, programs
 
-# The body of a `with` may be left in the middle, and what it assigns is read after it. PyTorch fails with an internal error.
+# The body of a `with` may be left in the middle, and what it assigns is read after it. PyTorch
+# fails with an internal error.
 LEFT_IN_A_WITH = programs("""
 ### return
 def f(x):
@@ -125,7 +128,9 @@ def f(x):
 
 
 def message(compile: Any, f: Any) -> str:
-    with pytest.raises(RuntimeError, match="Mutable default parameters are not supported") as caught:
+    with pytest.raises(
+        RuntimeError, match="Mutable default parameters are not supported"
+    ) as caught:
         compile(f)
     return place_free(str(caught.value))
 
@@ -133,7 +138,9 @@ def message(compile: Any, f: Any) -> str:
 @pytest.mark.parametrize("program", MUTABLE_DEFAULTS, ids=lambda p: p.name)
 def test_a_default_that_may_change_is_refused(program: Program, tmp_path: Path) -> None:
     ours = message(script_function, load(program, tmp_path, "internals").f)
-    real = answer(lambda torch: message(torch.jit.script, load(program, tmp_path, "torch").f), family="jit")
+    real = answer(
+        lambda torch: message(torch.jit.script, load(program, tmp_path, "torch").f), family="jit"
+    )
     assert ours.startswith(real)  # ours shows the callers, too
 
 
@@ -162,7 +169,8 @@ def test_compilation_steps(tmp_path: Path) -> None:
     steps = compilation_steps(f)
     kinds = {step.name: {n.kind() for n in all_nodes(step.graph.block())} for step in steps}
     assert list(kinds) == [
-        "emitted", "outputs of ifs and loops", "loop conditions", "names resolved", "exits removed", "cleaned up"
+        "emitted", "outputs of ifs and loops", "loop conditions", "names resolved", "exits removed",
+        "cleaned up"
     ]  # fmt: skip
     assert {"prim::Load", "prim::Store", "prim::BreakStmt", "prim::ReturnStmt"} <= kinds["emitted"]
     assert not kinds["loop conditions"] & {"prim::BreakStmt"}
@@ -205,19 +213,26 @@ def test_keyword_only_arguments_come_by_keyword(call: str, tmp_path: Path) -> No
 
     ours = outcome(internals, script_function(load(KEYWORD_ONLY, tmp_path, "internals").f))
     assert ours == answer(
-        lambda torch: outcome(torch, torch.jit.script(load(KEYWORD_ONLY, tmp_path, "torch").f)), family="jit"
+        lambda torch: outcome(torch, torch.jit.script(load(KEYWORD_ONLY, tmp_path, "torch").f)),
+        family="jit",
     )
 
 
 def test_keyword_only_tensors_come_by_keyword(tmp_path: Path) -> None:
-    f = script_function(load(Program("", "def f(x, *, y):\n    return x - y\n", ()), tmp_path, "internals").f)
+    f = script_function(
+        load(Program("", "def f(x, *, y):\n    return x - y\n", ()), tmp_path, "internals").f
+    )
     assert f(internals.ones(1), y=internals.zeros(1)).item() == 1
-    with pytest.raises(RuntimeError, match=r"f\(\) takes 1 positional argument\(s\) but 2 was/were given"):
+    with pytest.raises(
+        RuntimeError, match=r"f\(\) takes 1 positional argument\(s\) but 2 was/were given"
+    ):
         f(internals.ones(1), internals.zeros(1))
 
 
 def test_a_tuple_indexed_by_what_is_known_at_run_time_only(tmp_path: Path) -> None:
-    f = script_function(load(Program("", "def f(n: int):\n    return (1, 2)[n]\n", ()), tmp_path, "internals").f)
+    f = script_function(
+        load(Program("", "def f(n: int):\n    return (1, 2)[n]\n", ()), tmp_path, "internals").f
+    )
     assert [f(0), f(-1)] == [1, 2]
     with pytest.raises((RuntimeError, IndexError), match="Tuple list index out of range"):
         f(2)
@@ -231,6 +246,8 @@ def test_a_very_long_chain_of_calls_says_what_is_the_matter(tmp_path: Path) -> N
     path.write_text("\n".join(lines) + "\n")
     names: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    with pytest.raises(RuntimeError, match="compiled inside each other, too deep for Python's stack"):
+    with pytest.raises(
+        RuntimeError, match="compiled inside each other, too deep for Python's stack"
+    ):
         script_function(names["f119"])
     assert script_function(names["f3"])(internals.ones(1)).item() == 2

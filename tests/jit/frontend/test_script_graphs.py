@@ -16,7 +16,16 @@ from tests.jit.programs.containers import CONTAINERS, INDEXING
 from tests.jit.programs.language import LANGUAGE
 from tests.jit.programs.loops import LOOPS
 
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE, *ALGORITHMS]
+PROGRAMS = [
+    *ARITHMETIC,
+    *CONDITIONS,
+    *LOOPS,
+    *CALLS,
+    *CONTAINERS,
+    *INDEXING,
+    *LANGUAGE,
+    *ALGORITHMS,
+]
 # Where the text may differ, and why.
 DIFFERENT = {
     "broadcasting list": "PyTorch prints an empty list constant as annotate(List[int], [])",
@@ -40,7 +49,9 @@ def test_graphs_verify(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(1 / 3)
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name not in DIFFERENT], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p.name not in DIFFERENT], ids=lambda p: p.name
+)
 def test_graphs_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
     real = scripted_by_pytorch(program, tmp_path, lambda f: normalized(str(f.graph)))
     assert normalized(str(compiled(program, tmp_path).graph)) == real
@@ -48,5 +59,7 @@ def test_graphs_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_schemas_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
-    real = scripted_by_pytorch(program, tmp_path, lambda f: str(f.schema).removeprefix("__torch__."))
+    real = scripted_by_pytorch(
+        program, tmp_path, lambda f: str(f.schema).removeprefix("__torch__.")
+    )
     assert str(compiled(program, tmp_path).schema).removeprefix("__torch__.") == real

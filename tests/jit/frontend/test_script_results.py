@@ -33,7 +33,16 @@ NOT_PYTHON = {
     "min max of mixed": "of an int and a float it is a float",
     "starred unpack": "what a starred name takes is a tuple",
 }
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE, *ALGORITHMS]
+PROGRAMS = [
+    *ARITHMETIC,
+    *CONDITIONS,
+    *LOOPS,
+    *CALLS,
+    *CONTAINERS,
+    *INDEXING,
+    *LANGUAGE,
+    *ALGORITHMS,
+]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -42,7 +51,11 @@ def same(a: Any, b: Any) -> bool:
         equal = isinstance(b, internals.Tensor) and a.dtype == b.dtype and a.shape == b.shape
         return equal and bool(internals.allclose(a.double(), b.double(), equal_nan=True))
     if isinstance(a, (list, tuple)):
-        return isinstance(b, type(a) if isinstance(a, list) else tuple) and len(a) == len(b) and all(map(same, a, b))
+        return (
+            isinstance(b, type(a) if isinstance(a, list) else tuple)
+            and len(a) == len(b)
+            and all(map(same, a, b))
+        )
     if isinstance(a, dict):
         return isinstance(b, dict) and list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, float):
@@ -57,7 +70,8 @@ def test_results_are_pythons(program: Program, tmp_path: Path) -> None:
     compiled = module.f if hasattr(module.f, "graph") else script_function(module.f)
     for text in program.inputs:
         wanted = None if program.name in NOT_PYTHON else module.f(*arguments(module, text))
-        for _ in range(3):  # the first call optimises, the second is profiled nowhere, the third runs the plan
+        for _ in range(3):
+            # the first call optimises, the second is profiled nowhere, the third runs the plan
             result = compiled(*arguments(module, text))
         if program.name not in NOT_PYTHON:
             assert same(result, wanted), f"f{text}: {result!r}, not {wanted!r}"

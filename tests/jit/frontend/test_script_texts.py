@@ -1,4 +1,6 @@
-"""Texts that hold without PyTorch beside us: whole graphs and whole refusals, written down from the real thing."""
+"""Texts that hold without PyTorch beside us: whole graphs and whole refusals, written down from the
+real thing.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,9 @@ def shown(text: str) -> str:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_as_written_down(name: str, tmp_path: Path) -> None:
     source, wanted = GRAPHS[name]
-    graph = script_function(load(Program(name, dedent(source).lstrip(), ()), tmp_path, "internals").f).graph
+    graph = script_function(
+        load(Program(name, dedent(source).lstrip(), ()), tmp_path, "internals").f
+    ).graph
     graph.lint()
     assert shown(str(graph)) == dedent(wanted).strip()
 

@@ -33,7 +33,8 @@ BODIES = [
     "return f'a{x}b{y + 1}', f'{x}', f'plain'",
     "a = b = x\nreturn a",
     "a, (b, *c) = x\na[0], a.b = y\nreturn c",
-    "a: int = 3\na += 1\na -= 1\na *= 2\na /= 2\na %= 2\na |= 1\na &= 1\na ^= 1\na <<= 1\na >>= 1\na **= 2\nx.a += 1\nx[0] += 1",
+    "a: int = 3\na += 1\na -= 1\na *= 2\na /= 2\na %= 2\na |= 1\na &= 1\na ^= 1\na <<= 1\na >>= "
+    "1\na **= 2\nx.a += 1\nx[0] += 1",
     "if x:\n return 1\nelif y:\n return 2\nelse:\n pass\nreturn 3",
     "while x < 3:\n if y:\n  break\n continue",
     "for i in range(3):\n for a, b in zip(x, y):\n  pass",
@@ -66,7 +67,9 @@ def test_places_are_pytorchs(text: str) -> None:
 
 @pytest.mark.sampled(1 / 4)
 def test_the_library_of_python_itself() -> None:
-    """Hundreds of functions that nobody wrote for this test: same trees, same places or same refusals."""
+    """Hundreds of functions that nobody wrote for this test: same trees, same places or same
+    refusals.
+    """
     torch = oracle()
     import argparse
     import textwrap
@@ -77,7 +80,9 @@ def test_the_library_of_python_itself() -> None:
         for f in vars(module).values()
         if isinstance(f, types.FunctionType)
     ]
-    functions += [f for f in vars(argparse.ArgumentParser).values() if isinstance(f, types.FunctionType)]
+    functions += [
+        f for f in vars(argparse.ArgumentParser).values() if isinstance(f, types.FunctionType)
+    ]
     compared = 0
     for fn in functions:
         real = outcome(torch.jit.frontend.get_jit_def, fn)
@@ -93,16 +98,24 @@ def parts(fn: Any) -> list[ast.expr | ast.stmt]:
     """The statements and expressions of a function."""
     nodes = ast.walk(parse_function(fn).definition)
     kinds = (ast.expr, ast.stmt)
-    return [n for n in nodes if isinstance(n, kinds) and not isinstance(n, ast.Slice | ast.FormattedValue)]
+    return [
+        n
+        for n in nodes
+        if isinstance(n, kinds) and not isinstance(n, ast.Slice | ast.FormattedValue)
+    ]
 
 
 def places(torch: Any, fn: Any) -> list[tuple[int, int, str] | None]:
-    """Where real PyTorch finds each of them: the range, and what it shows of it; None of what it refuses."""
+    """Where real PyTorch finds each of them: the range, and what it shows of it; None of what it
+    refuses.
+    """
     frontend, context = torch.jit.frontend, torch._sources.parse_def(fn).ctx
 
     def place(node: ast.expr | ast.stmt) -> tuple[int, int, str] | None:
         try:
-            found = (frontend.build_expr if isinstance(node, ast.expr) else frontend.build_stmt)(context, node).range()
+            found = (frontend.build_expr if isinstance(node, ast.expr) else frontend.build_stmt)(
+                context, node
+            ).range()
         except Exception:
             return None
         return found.start, found.end, plain(found.highlight())
@@ -115,7 +128,11 @@ def count_equal_places(fn: Any, theirs: list[tuple[int, int, str] | None]) -> in
     for node, expected in zip(parts(fn), theirs, strict=True):
         if expected is not None:
             is_expression = isinstance(node, ast.expr)
-            build = build_expressions.build_expression if is_expression else build_statements.build_statement
+            build = (
+                build_expressions.build_expression
+                if is_expression
+                else build_statements.build_statement
+            )
             found = build(context, node).range  # type: ignore[arg-type]
             assert (found.start, found.end, plain(found.highlight())) == expected, ast.unparse(node)
     return sum(expected is not None for expected in theirs)
@@ -167,7 +184,19 @@ Def f
 def test_nodes_know_their_children_and_cannot_be_changed() -> None:
     t = tree_of(define("def f(x):\n    return x + x"), "f")
     kinds = [type(node).__name__ for node in t.walk()]
-    assert kinds == ["Def", "Ident", "Decl", "Param", "Ident", "Return", "BinOp", "Var", "Ident", "Var", "Ident"]
+    assert kinds == [
+        "Def",
+        "Ident",
+        "Decl",
+        "Param",
+        "Ident",
+        "Return",
+        "BinOp",
+        "Var",
+        "Ident",
+        "Var",
+        "Ident",
+    ]
     assert t.range.text() == "def f(x):\n    return x + x"
     first, second = (node for node in t.walk() if isinstance(node, tree.Var))
     assert first != second and first.name.name == second.name.name
@@ -177,7 +206,8 @@ def test_nodes_know_their_children_and_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1", 1), ("1.0", 1.0), ("1e-05", 1e-5), ("inf", float("inf")), ("1j", 1j), ("12345678901234567890", 12345678901234567890)],
+    [("1", 1), ("1.0", 1.0), ("1e-05", 1e-5), ("inf", float("inf")), ("1j", 1j),
+     ("12345678901234567890", 12345678901234567890)],
 )  # fmt: skip
 def test_numbers_are_text(text: str, value: Any) -> None:
     t = tree_of(define("def f():\n    return 1"), "f")
@@ -187,7 +217,10 @@ def test_numbers_are_text(text: str, value: Any) -> None:
 
 def test_methods_name_the_type_of_self() -> None:
     t = tree_of(define("def forward(self, x):\n    return x"), "forward", "M")
-    assert t.decl.params[0].type is not None and t.decl.params[0].type.sexpr() == "(variable (ident M))"
+    assert (
+        t.decl.params[0].type is not None
+        and t.decl.params[0].type.sexpr() == "(variable (ident M))"
+    )
     assert t.decl.params[1].type is None
 
 
@@ -202,9 +235,10 @@ def test_unused_functions_lose_their_bodies() -> None:
 
     fn = unused(define("def f(x: Whatever, *args, y: int) -> int:\n    yield 1", Whatever=int))
     assert tree_of(fn, "f").sexpr() == (
-        "(def (ident f) (decl (list (param (ident x) (option (variable (ident Any))) (option) (False)) "
-        "(param (ident y) (option (variable (ident Any))) (option) (True))) (option (variable (ident int)))) "
-        "(list (raise (apply (variable (ident RuntimeError)) (list (string_literal Cannot call @unused methods)) (list)))))"
+        "(def (ident f) (decl (list (param (ident x) (option (variable (ident Any))) (option) "
+        "(False)) (param (ident y) (option (variable (ident Any))) (option) (True))) (option "
+        "(variable (ident int)))) (list (raise (apply (variable (ident RuntimeError)) (list "
+        "(string_literal Cannot call @unused methods)) (list)))))"
     )
     fn._torchscript_modifier = FunctionModifiers._DROP
     assert tree_of(fn, "f").decl.return_type is None
@@ -215,4 +249,11 @@ def test_errors_say_where() -> None:
         tree_of(define("def f(x):\n    y = x\n    return [{y, x},\n      y]"), "f")
     lines = str(caught.value).split("\n")
     assert lines[0] == "Set aren't supported:" and lines[1].endswith('.py", line 3')
-    assert lines[2:] == ["def f(x):", "    y = x", "    return [{y, x},", "            ~ <--- HERE", "      y]", ""]
+    assert lines[2:] == [
+        "def f(x):",
+        "    y = x",
+        "    return [{y, x},",
+        "            ~ <--- HERE",
+        "      y]",
+        "",
+    ]

@@ -1,4 +1,6 @@
-"""Groups for tests: made from a line for each node, run fused (however small) and operator by operator."""
+"""Groups for tests: made from a line for each node, run fused (however small) and operator by
+operator.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def group(text: str) -> Node:
     inner = parse_ir(text)
     outer = type(inner)()
     inputs = [outer.addInput(_name(v)).setType(v.type()) for v in inner.inputs()]
-    node = outer.insertNode(outer.create("prim::FusionGroup", inputs, len(inner.outputs())).g_("Subgraph", inner))
+    node = outer.insertNode(
+        outer.create("prim::FusionGroup", inputs, len(inner.outputs())).g_("Subgraph", inner)
+    )
     for v, w in zip(node.outputs(), inner.outputs()):
         v.setType(w.type()).setDebugName(_name(w))
         outer.registerOutput(v)
@@ -31,7 +35,9 @@ def _name(v: Any) -> str:
 
 
 def both(text: str, *arguments: Any) -> tuple[list[Any], list[Any], list[FusedKernel]]:
-    """The outputs of a group fused and unfused, and its kernels. AssertionError if it cannot be fused."""
+    """The outputs of a group fused and unfused, and its kernels. AssertionError if it cannot be
+    fused.
+    """
     node = group(text)
     compiled = CompiledGroup(node)
     kernels = kernels_of(compiled, *arguments)
@@ -45,8 +51,15 @@ def both(text: str, *arguments: Any) -> tuple[list[Any], list[Any], list[FusedKe
 
 
 def assert_same(a: Any, b: Any, ulps: int = 0) -> None:
-    """Same dtype, sizes, strides, and elements; floats may differ by `ulps` units in the last place. NaN is NaN, -0 is 0."""
-    assert (a.dtype, a.shape, a.stride(), a.requires_grad) == (b.dtype, b.shape, b.stride(), b.requires_grad)
+    """Same dtype, sizes, strides, and elements; floats may differ by `ulps` units in the last
+    place. NaN is NaN, -0 is 0.
+    """
+    assert (a.dtype, a.shape, a.stride(), a.requires_grad) == (
+        b.dtype,
+        b.shape,
+        b.stride(),
+        b.requires_grad,
+    )
     x, y = a.numpy(), b.numpy()
     if x.dtype.kind != "f" or not ulps:
         np.testing.assert_array_equal(x, y)
@@ -59,7 +72,9 @@ def assert_same(a: Any, b: Any, ulps: int = 0) -> None:
 
 
 def close(fused: Any, unfused: Any) -> None:
-    """Same dtypes, sizes and strides, and elements up to the rounding of sums that are added up in another order."""
+    """Same dtypes, sizes and strides, and elements up to the rounding of sums that are added up in
+    another order.
+    """
     for a, b in zip(fused, unfused):
         assert (a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride())
         tolerance = 2e-6 if a.dtype is torch.float32 else 1e-14
@@ -68,7 +83,11 @@ def close(fused: Any, unfused: Any) -> None:
 
 def _ordinal(x: Any) -> Any:
     """Floats counted from 0, so that neighbours differ by 1."""
-    bits = np.ascontiguousarray(x).view(np.dtype(f"i{x.itemsize}")).astype(np.int64 if x.itemsize < 8 else object)
+    bits = (
+        np.ascontiguousarray(x)
+        .view(np.dtype(f"i{x.itemsize}"))
+        .astype(np.int64 if x.itemsize < 8 else object)
+    )
     low = -(1 << (8 * x.itemsize - 1))
     return np.where(bits < 0, low - bits, bits) if bits.size else bits
 

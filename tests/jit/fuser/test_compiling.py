@@ -1,4 +1,6 @@
-"""When and how groups are compiled: in the background, from the disk, by several processes at once; and what if that fails."""
+"""When and how groups are compiled: in the background, from the disk, by several processes at once;
+and what if that fails.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_small_tensors_are_never_compiled(fresh: Path) -> None:
     assert not machine_kernel._made and not list(fresh.iterdir())
 
 
-def test_the_operators_serve_until_the_kernel_is_there(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operators_serve_until_the_kernel_is_there(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     may_compile = threading.Event()
     compile_it = machine_kernel.MachineKernel._compile
 
@@ -102,7 +106,9 @@ def test_damaged_files_are_written_anew(fresh: Path, monkeypatch: pytest.MonkeyP
             run()
 
 
-def test_a_group_that_does_not_compile_runs_operator_by_operator(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_does_not_compile_runs_operator_by_operator(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from internals.machine_code.language import Kernel
 
     def refuse(self: Any, signature: str, aliasing: bool = False) -> Any:
@@ -112,7 +118,8 @@ def test_a_group_that_does_not_compile_runs_operator_by_operator(fresh: Path, mo
     compiled = CompiledGroup(group(CHAIN))
     with fuser(threshold=0, synchronous=True):
         with pytest.warns(
-            UserWarning, match="the group fused_mul_sub_mul runs operator by operator.*no compiler today"
+            UserWarning,
+            match="the group fused_mul_sub_mul runs operator by operator.*no compiler today",
         ):
             check(compiled(*arguments()))
         with warnings.catch_warnings():
@@ -168,7 +175,9 @@ def test_several_threads_at_once(fresh: Path) -> None:
 
 
 @pytest.mark.parametrize(("terminal", "kind"), [(True, "xterm"), (True, "dumb"), (False, "xterm")])
-def test_who_waits_at_a_terminal_sees_what_is_compiled(terminal: bool, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_at_a_terminal_sees_what_is_compiled(
+    terminal: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = io.StringIO()
     told.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", told)
@@ -203,7 +212,11 @@ def test_several_processes_at_once(fresh: Path) -> None:
 
     def start() -> Any:
         return subprocess.Popen(
-            [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
+            [sys.executable, str(script)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
         )
 
     first = [p.communicate() for p in [start() for _ in range(3)]]
@@ -211,7 +224,9 @@ def test_several_processes_at_once(fresh: Path) -> None:
     results = [json.loads(out) for out, _ in first]
     assert len({r[0] for r in results}) == 1
     out, error = start().communicate()
-    assert not error and json.loads(out) == [results[0][0], False], "from the disk it needs no compiler"
+    assert not error and json.loads(out) == [results[0][0], False], (
+        "from the disk it needs no compiler"
+    )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -219,7 +234,9 @@ def test_a_program_may_end_while_something_is_compiled(fresh: Path) -> None:
     script = fresh / "program.py"
     script.write_text(PROGRAM.replace("synchronous=True", "synchronous=False"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, env=environment, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, env=environment, text=True, check=False
+    )
     assert done.returncode == 0 and not done.stderr
 
 
@@ -248,14 +265,16 @@ def test_the_text_of_a_kernel(fresh: Path) -> None:
         out[i] = n7
 """
     )
-    assert (
-        repr(kernel) == "<kernel fused_sigmoid_mul_add(x: float32[2, 3], y: float32[2, 3], out: float32[2, 3]), numba>"
+    assert repr(kernel) == (
+        "<kernel fused_sigmoid_mul_add(x: float32[2, 3], y: float32[2, 3], out: float32[2, 3]), "
+        "numba>"
     )
     assert (kernel.bytes_moved, kernel.bytes_unfused, kernel.flops) == (72, 24 * 10, 24)
     assert "define" in kernel.llvm and kernel.assembly
     (strided,) = kernels_of(CompiledGroup(group(text)), x.t(), torch.randn(3, 1))
     assert strided.source.splitlines()[:6] == [
-        "def fused_sigmoid_mul_add(begin, end, x, y, out, size1, x_stride0, y_stride0, out_stride0):",
+        "def fused_sigmoid_mul_add(begin, end, x, y, out, size1, x_stride0, y_stride0, "
+        "out_stride0):",
         "    half = float32(0.5)",
         "    for row in range(begin // size1, (end + size1 - 1) // size1):",
         "        x_row = row * x_stride0",

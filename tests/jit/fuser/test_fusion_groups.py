@@ -27,13 +27,19 @@ def kinds(graph: Graph) -> list[str]:
 
 def inside(graph: Graph) -> list[list[str]]:
     """What the groups hold, constants aside."""
-    return [[k for k in kinds(g.g("Subgraph")) if k != "prim::Constant"] for g in graph.findAllNodes(GROUP)]
+    return [
+        [k for k in kinds(g.g("Subgraph")) if k != "prim::Constant"]
+        for g in graph.findAllNodes(GROUP)
+    ]
 
 
 def check_same_results(text: str, *arguments: Any) -> Graph:
     graph = fused(text)
     got, expected = interpret(graph, list(arguments)), interpret(parsed(text), list(arguments))
-    for a, b in zip(got if isinstance(got, tuple) else [got], expected if isinstance(expected, tuple) else [expected]):
+    for a, b in zip(
+        got if isinstance(got, tuple) else [got],
+        expected if isinstance(expected, tuple) else [expected],
+    ):
         assert torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b
     return graph
 
@@ -144,7 +150,9 @@ def test_a_cat_ends_a_group() -> None:
   %d : Tensor = aten::relu(%c)
   return (%d)"""
     graph = check_same_results(text, torch.randn(2, 3), torch.randn(4, 3))
-    assert kinds(graph) == [GROUP, "aten::relu"], "nothing can be done to a concatenation inside the group"
+    assert kinds(graph) == [GROUP, "aten::relu"], (
+        "nothing can be done to a concatenation inside the group"
+    )
     assert inside(graph)[0][-1] == "prim::FusedConcat"
 
 
@@ -170,11 +178,16 @@ def test_a_tensor_that_two_operations_read_is_cut_once() -> None:
   %e : {MATRIX} = aten::mul(%c, %d)
   return (%e)"""
     graph = check_same_results(text, torch.rand(3, 4) + 1, torch.rand(3, 4) + 1)
-    assert inside(graph)[0].count("aten::div") == 2 and inside(graph)[0].count("prim::ConstantChunk") <= 2
+    assert (
+        inside(graph)[0].count("aten::div") == 2
+        and inside(graph)[0].count("prim::ConstantChunk") <= 2
+    )
 
 
 def test_a_chunk_stays_where_broadcasting_could_change_the_dtype() -> None:
-    """A double without dimensions beside floats counts for little; broadcast, it would make doubles of them."""
+    """A double without dimensions beside floats counts for little; broadcast, it would make doubles
+    of them.
+    """
     text = f"""graph(%x : {MATRIX}, %y : Tensor):
   %a : Tensor = aten::mul(%x, %y)
   %c : Tensor, %d : Tensor = prim::ConstantChunk[chunks=2, dim=1](%a)
@@ -216,11 +229,14 @@ def test_blocks_are_fused_by_themselves() -> None:
 
 def test_a_group_with_pieces_that_do_not_come_out_even() -> None:
     graph = parse_ir(
-        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=3, dim=0](%x)\n"
+        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = "
+        "prim::ConstantChunk[chunks=3, dim=0](%x)\n"
         "  return (%a, %c)"
     )
     assert [t.tolist() for t in interpret(graph, [torch.arange(5)])] == [[0, 1], [4]]
-    with pytest.raises(RuntimeError, match="Expected chunk to return exactly 3 outputs but it returned 2"):
+    with pytest.raises(
+        RuntimeError, match="Expected chunk to return exactly 3 outputs but it returned 2"
+    ):
         interpret(graph, [torch.arange(2)])
 
 
@@ -256,6 +272,7 @@ def test_random_programs(seed: int) -> None:
         run_pass(name, graph, verify=True)
     if "aten::type_as" in p.text:
         pytest.skip(
-            "by its schema type_as gives a new tensor; of the same type it gives its argument, which may be written to"
+            "by its schema type_as gives a new tensor; of the same type it gives its argument, "
+            "which may be written to"
         )
     assert_same_observation(observe(graph, p), before)

@@ -1,4 +1,6 @@
-"""The backward of a fused group is a fused group: gradients of first and second order, with broadcasting and without."""
+"""The backward of a fused group is a fused group: gradients of first and second order, with
+broadcasting and without.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_a_graph_of_the_backward_pass() -> None:
         (g,) = torch.autograd.grad(compiled(x, y).sum(), x, create_graph=True)
         assert g.requires_grad
         (h,) = torch.autograd.grad(g.sum(), x)
-    expected = torch.autograd.grad(torch.autograd.grad(chain(x, y).sum(), x, create_graph=True)[0].sum(), x)[0]
+    expected = torch.autograd.grad(
+        torch.autograd.grad(chain(x, y).sum(), x, create_graph=True)[0].sum(), x
+    )[0]
     np.testing.assert_allclose(h.numpy(), expected.numpy(), rtol=1e-12)
 
 
@@ -144,11 +148,14 @@ KINKS = {
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("expression", KINKS)
 def test_gradients_at_kinks(expression: str, tmp_path: Path) -> None:
-    """As PyTorch has them: operator by operator, and where forward and backward are a kernel each."""
+    """As PyTorch has them: operator by operator, and where forward and backward are a kernel
+    each.
+    """
     source = tmp_path / "kink.py"
     source.write_text(
         "import internals as torch\nF = torch.nn.functional\n\n"
-        f"def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:\n    return {expression} * 1.0 + y\n"
+        f"def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:\n    return {expression} * 1.0 "
+        "+ y\n"
     )
     eager = runpy.run_path(str(source))["f"]
     numbers, gradients = zip(*KINKS[expression])

@@ -1,4 +1,6 @@
-"""Fused groups give what their operators give: dtypes, strides, broadcasting, several outputs, special values."""
+"""Fused groups give what their operators give: dtypes, strides, broadcasting, several outputs,
+special values.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,18 @@ from tests.jit.fuser.support import assert_same, both, group
 
 DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
 
-UNARY = ("aten::neg", "aten::abs", "aten::relu", "aten::reciprocal", "aten::sqrt", "aten::floor", "aten::trunc", "aten::round",
-         "aten::frac")  # fmt: skip
-BINARY = ("aten::mul", "aten::div", "aten::max", "aten::min", "aten::eq", "aten::lt", "aten::ge", "aten::ne")
+UNARY = ("aten::neg", "aten::abs", "aten::relu", "aten::reciprocal", "aten::sqrt", "aten::floor",
+         "aten::trunc", "aten::round", "aten::frac")  # fmt: skip
+BINARY = (
+    "aten::mul",
+    "aten::div",
+    "aten::max",
+    "aten::min",
+    "aten::eq",
+    "aten::lt",
+    "aten::ge",
+    "aten::ne",
+)
 
 
 @st.composite
@@ -33,14 +44,20 @@ def shapes(draw: Any, count: int) -> list[tuple[int, ...]]:
 
 @st.composite
 def arguments(draw: Any, count: int, dtypes: tuple[str, ...] = DTYPES) -> list[Any]:
-    """Tensors of any dtypes, whose shapes broadcast; some transposed, some with gaps, some at an offset."""
+    """Tensors of any dtypes, whose shapes broadcast; some transposed, some with gaps, some at an
+    offset.
+    """
     found = []
     for shape in draw(shapes(count)):
         dtype = np.dtype(draw(st.sampled_from(dtypes)))
         layout = draw(st.sampled_from(["plain", "plain", "transposed", "gaps", "offset"]))
         if layout == "transposed":
             a = _numbers(draw, shape[::-1], dtype)
-            found.append(torch.from_numpy(a).permute(*reversed(range(len(shape)))) if shape else torch.from_numpy(a))
+            found.append(
+                torch.from_numpy(a).permute(*reversed(range(len(shape))))
+                if shape
+                else torch.from_numpy(a)
+            )
         elif layout == "gaps" and shape:
             a = _numbers(draw, (*shape[:-1], shape[-1] * 2), dtype)
             found.append(torch.from_numpy(a)[..., ::2])
@@ -70,7 +87,10 @@ def programs(draw: Any, inputs: int) -> tuple[str, int]:
     """The text of a group, and how many outputs it has."""
     values, lines = [f"%x{i}" for i in range(inputs)], ["  %one : int = prim::Constant[value=1]()"]
     for k in range(draw(st.integers(1, 6))):
-        name, kind = f"%v{k}", draw(st.sampled_from(["unary", "binary", "add", "scalar", "where", "clamp", "cast"]))
+        name, kind = (
+            f"%v{k}",
+            draw(st.sampled_from(["unary", "binary", "add", "scalar", "where", "clamp", "cast"])),
+        )
         a, b, c = (draw(st.sampled_from(values)) for _ in range(3))
         if kind == "unary":
             lines.append(f"  {name} : Tensor = {draw(st.sampled_from(UNARY))}({a})")
@@ -79,13 +99,19 @@ def programs(draw: Any, inputs: int) -> tuple[str, int]:
         elif kind == "add":
             alpha = draw(st.sampled_from(["1", "2", "-3"]))
             lines.append(f"  %s{k} : int = prim::Constant[value={alpha}]()")
-            lines.append(f"  {name} : Tensor = {draw(st.sampled_from(['aten::add', 'aten::sub']))}({a}, {b}, %s{k})")
-        elif kind == "scalar":
-            number = draw(st.sampled_from(["int = prim::Constant[value=3]", "float = prim::Constant[value=0.1]"]))
-            lines.append(f"  %s{k} : {number}()")
             lines.append(
-                f"  {name} : Tensor = {draw(st.sampled_from(['aten::mul', 'aten::div', 'aten::gt']))}({a}, %s{k})"
+                f"  {name} : Tensor = {draw(st.sampled_from(['aten::add', 'aten::sub']))}({a}, "
+                f"{b}, %s{k})"
             )
+        elif kind == "scalar":
+            number = draw(
+                st.sampled_from(
+                    ["int = prim::Constant[value=3]", "float = prim::Constant[value=0.1]"]
+                )
+            )
+            lines.append(f"  %s{k} : {number}()")
+            operator = draw(st.sampled_from(["aten::mul", "aten::div", "aten::gt"]))
+            lines.append(f"  {name} : Tensor = {operator}({a}, %s{k})")
         elif kind == "where":
             lines.append(f"  %c{k} : Tensor = aten::ne({a}, {b})")
             lines.append(f"  {name} : Tensor = aten::where(%c{k}, {b}, {c})")
@@ -98,7 +124,9 @@ def programs(draw: Any, inputs: int) -> tuple[str, int]:
         values.append(name)
     outputs = values[inputs:][-draw(st.integers(1, 2)) :]
     given_names = ", ".join(f"%x{i} : Tensor" for i in range(inputs))
-    return f"graph({given_names}):\n" + "\n".join(lines) + f"\n  return ({', '.join(outputs)})", len(outputs)
+    return f"graph({given_names}):\n" + "\n".join(
+        lines
+    ) + f"\n  return ({', '.join(outputs)})", len(outputs)
 
 
 @settings(max_examples=40, deadline=None)
@@ -136,13 +164,22 @@ def test_numbers_are_arguments(number: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sizes", [[(3,), (2, 3)], [(1,), (4, 1), (1, 5)], [(), (3, 2)], [(0, 3), (3,)], [(2, 1, 3), (4, 1)], [(1, 1), (1,)]]
+    "sizes",
+    [
+        [(3,), (2, 3)],
+        [(1,), (4, 1), (1, 5)],
+        [(), (3, 2)],
+        [(0, 3), (3,)],
+        [(2, 1, 3), (4, 1)],
+        [(1, 1), (1,)],
+    ],
 )
 def test_values_of_several_shapes_are_outputs(sizes: Any) -> None:
     names = [f"%x{i}" for i in range(len(sizes))]
     lines = [f"  %e{i} : Tensor = aten::mul({n}, {n})" for i, n in enumerate(names)]
     lines += [
-        f"  %s{i} : Tensor = aten::mul(%e{i}, {'%s' + str(i - 1) if i else names[-1]})" for i in range(len(names))
+        f"  %s{i} : Tensor = aten::mul(%e{i}, {'%s' + str(i - 1) if i else names[-1]})"
+        for i in range(len(names))
     ]
     outputs = [f"%e{i}" for i in range(len(names))] + [f"%s{i}" for i in range(len(names))]
     text = (
@@ -179,7 +216,9 @@ def test_cat_of_several_dtypes_and_sizes() -> None:
   %a : Tensor = aten::mul(%x, %x)
   %e : Tensor = prim::FusedConcat[dim=0](%a, %y)
   return (%e)"""
-    (a,), (b,), kernels = both(text, torch.arange(6).reshape(2, 3), torch.randn(5, 3, dtype=torch.float64))
+    (a,), (b,), kernels = both(
+        text, torch.arange(6).reshape(2, 3), torch.randn(5, 3, dtype=torch.float64)
+    )
     assert_same(a, b)
     assert a.dtype is torch.float64 and len(kernels) == 2
 
@@ -198,7 +237,10 @@ def test_what_comes_out_unchanged_is_the_same_tensor() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "complex64"])
 def test_other_dtypes_run_operator_by_operator(dtype: str) -> None:
-    text = "graph(%x : Tensor):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::mul(%a, %x)\n  return (%b)"
+    text = (
+        "graph(%x : Tensor):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::mul(%a, "
+        "%x)\n  return (%b)"
+    )
     compiled = CompiledGroup(group(text))
     x = torch.ones(3, dtype=getattr(torch, dtype))
     (kernel,) = kernels_of(compiled, x)
@@ -209,16 +251,24 @@ def test_other_dtypes_run_operator_by_operator(dtype: str) -> None:
 
 
 def test_what_the_operators_refuse_is_refused_in_their_words() -> None:
-    text = "graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = aten::mul(%x, %y)\n  %b : Tensor = aten::neg(%a)\n  return (%b)"
+    text = (
+        "graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = aten::mul(%x, %y)\n  %b : Tensor = "
+        "aten::neg(%a)\n  return (%b)"
+    )
     compiled = CompiledGroup(group(text))
     with fuser(threshold=0, synchronous=True):
-        with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"):
+        with pytest.raises(
+            RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"
+        ):
             compiled(torch.ones(3), torch.ones(4))
         compiled(torch.ones(3), torch.ones(3))
 
 
 def test_tensors_that_autograd_records_are_left_to_it() -> None:
-    text = "graph(%x : Tensor):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::neg(%a)\n  return (%b)"
+    text = (
+        "graph(%x : Tensor):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::neg(%a)\n  "
+        "return (%b)"
+    )
     compiled = CompiledGroup(group(text))
     with fuser(threshold=0, synchronous=True):
         assert compiled(torch.ones(3, requires_grad=True)).requires_grad
@@ -244,7 +294,9 @@ def test_a_kernel_is_plain_python() -> None:
 
 def test_another_default_dtype() -> None:
     """It is what a quotient of integers is computed in."""
-    compiled = CompiledGroup(group("graph(%x : Tensor):\n  %y : Tensor = aten::div(%x, %x)\n  return (%y)"))
+    compiled = CompiledGroup(
+        group("graph(%x : Tensor):\n  %y : Tensor = aten::div(%x, %x)\n  return (%y)")
+    )
     x = torch.arange(1, 4)
     with fuser(threshold=0, synchronous=True):
         assert compiled(x).dtype is torch.float32

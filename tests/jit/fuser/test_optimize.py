@@ -1,4 +1,6 @@
-"""`jit.optimize`: functions, decorators, modules in evaluation and in training, and what cannot be scripted."""
+"""`jit.optimize`: functions, decorators, modules in evaluation and in training, and what cannot be
+scripted.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def test_a_function() -> None:
     fast = torch.jit.optimize(formula)
     x, y = torch.randn(5, 4), torch.randn(4)
     with fuser(threshold=0, synchronous=True):
-        assert torch.allclose(fast(x, y), formula(x, y), rtol=1e-6, atol=1e-6)  # a sum: its terms may cancel
+        # a sum: its terms may cancel
+        assert torch.allclose(fast(x, y), formula(x, y), rtol=1e-6, atol=1e-6)
         assert fast(y=y, x=x).shape == (5, 4)
 
 
@@ -83,5 +86,7 @@ def test_what_cannot_be_scripted_is_traced_at_its_first_call() -> None:
 
 
 def test_what_is_no_function() -> None:
-    with pytest.raises(TypeError, match="jit.optimize expects a function or an nn.Module, but got int"):
+    with pytest.raises(
+        TypeError, match="jit.optimize expects a function or an nn.Module, but got int"
+    ):
         torch.jit.optimize(3)

@@ -1,4 +1,6 @@
-"""Groups with reductions over rows in them, and layer norm: one kernel for what comes before and after too; and any group."""
+"""Groups with reductions over rows in them, and layer norm: one kernel for what comes before and
+after too; and any group.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ LAYER_NORM = """  %a : Tensor = aten::add(%x, %y, %1)
 
 
 def layer_norm(shape: list[int], weights: str = "%w, %b") -> str:
-    body = f"  %shape : int[] = prim::Constant[value={shape}]()\n{LAYER_NORM.replace('%w, %b', weights)}"
+    lines = LAYER_NORM.replace("%w, %b", weights)
+    body = f"  %shape : int[] = prim::Constant[value={shape}]()\n{lines}"
     given = "".join(f", {v} : Tensor" for v in weights.split(", ") if v != "%none")
     return of_rows(body, inputs=f"%x : Tensor, %y : Tensor{given}")
 
@@ -64,7 +67,9 @@ SIZES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
 
 
 @given(shape=SIZES.filter(lambda sizes: len(sizes) > 1), read=SIZES)
-def test_rows_are_walked_over_with_whatever_is_broadcast_to_them_and_nothing_else(shape: Any, read: Any) -> None:
+def test_rows_are_walked_over_with_whatever_is_broadcast_to_them_and_nothing_else(
+    shape: Any, read: Any
+) -> None:
     array = Array(read, contiguous_strides(read))
     try:
         fits = np.broadcast_shapes(shape, read) == shape
@@ -89,7 +94,9 @@ def test_a_reduction_between_loops(
     name: str, sizes: list[int], n: int, dims: str, keep: str, repeated: str, dtype: Any
 ) -> None:
     sizes = [*sizes, n]
-    other = {"": sizes, "rows": [1] * (len(sizes) - 1) + [n], "elements": [*sizes[:-1], 1]}[repeated]
+    other = {"": sizes, "rows": [1] * (len(sizes) - 1) + [n], "elements": [*sizes[:-1], 1]}[
+        repeated
+    ]
     x, y = torch.randn(sizes, dtype=dtype), torch.randn(other, dtype=dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the standard deviation of one element
@@ -128,7 +135,8 @@ ROOT_MEAN_SQUARE = """  %p : Tensor = aten::mul(%x, %x)
 def test_the_text_of_a_kernel_with_a_mean() -> None:
     (kernel,) = both(of_rows(ROOT_MEAN_SQUARE), torch.randn(4, 6), torch.randn(6))[2]
     assert kernel.source.splitlines() == [
-        "def fused_mul_mean_add_rsqrt_mul(begin, end, x, y, out, size1, x_stride0, y_stride0, out_stride0):",
+        "def fused_mul_mean_add_rsqrt_mul(begin, end, x, y, out, size1, x_stride0, y_stride0, "
+        "out_stride0):",
         "    c1 = float32(1e-05)",
         "    one = float32(1)",
         "    for row in range(begin, end):",
@@ -139,7 +147,8 @@ def test_the_text_of_a_kernel_with_a_mean() -> None:
         "            x2 = x[x_row + j]",
         "            p = x2 * x2                             # %p = aten::mul(%x, %x)",
         "            out[out_row + j] = p",
-        "        m = float32(row_mean(out, out_row, size1))  # %m = aten::mean(%p, %last, %yes, %none)",
+        "        m = float32(row_mean(out, out_row, size1))  # %m = aten::mean(%p, %last, %yes, "
+        "%none)",
         "        e = m + c1                                  # %e = aten::add(%m, %eps, %1)",
         "        s = one / sqrt(e)                           # %s = aten::rsqrt(%e)",
         "        for j in range(size1):",
@@ -153,7 +162,9 @@ def test_the_text_of_a_kernel_with_a_mean() -> None:
 
 
 def test_several_results_of_one_kernel() -> None:
-    fused, unfused, kernels = both(of_rows(ROOT_MEAN_SQUARE, "%p, %m, %s, %q, %r"), torch.randn(5, 9), torch.randn(9))
+    fused, unfused, kernels = both(
+        of_rows(ROOT_MEAN_SQUARE, "%p, %m, %s, %q, %r"), torch.randn(5, 9), torch.randn(9)
+    )
     assert len(kernels) == 1
     close(fused, unfused)
 
@@ -173,7 +184,9 @@ def test_a_mean_of_what_a_mean_was_needed_for() -> None:
 
 
 def test_numbers_of_rows_that_meet_columns() -> None:
-    """`x.sum(-1)` has 6 elements, and broadcasting takes them for a row: no kernel over rows does that."""
+    """`x.sum(-1)` has 6 elements, and broadcasting takes them for a row: no kernel over rows does
+    that.
+    """
     body = "  %s : Tensor = aten::sum(%x, %last, %no, %none)\n  %r : Tensor = aten::mul(%x, %s)"
     for x in (torch.randn(6, 6), torch.randn(6, 6, 6)):
         fused, unfused, _ = both(of_rows(body), x, x)
@@ -195,18 +208,30 @@ def test_reductions_and_softmax_in_one_group() -> None:
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_special_values_of_rows(name: str) -> None:
-    x = torch.tensor([[np.inf, 0.0, 1.0], [-np.inf, np.inf, 1.0], [np.nan, 0.0, 1.0], [3e38, 3e38, 0.0], [-0.0] * 3])
+    x = torch.tensor(
+        [
+            [np.inf, 0.0, 1.0],
+            [-np.inf, np.inf, 1.0],
+            [np.nan, 0.0, 1.0],
+            [3e38, 3e38, 0.0],
+            [-0.0] * 3,
+        ]
+    )
     with np.errstate(all="ignore"):
         fused, unfused, _ = both(of_rows(reduction(name, "last", "no")), x, torch.ones(1))
     close(fused, unfused)
 
 
 @pytest.mark.parametrize(
-    "x", [torch.randn(6, 5).t(), torch.randn(5, 12)[:, ::2], torch.zeros(5, 0), torch.zeros(0, 5)], ids=lambda x: str(x.stride())
+    "x", [torch.randn(6, 5).t(), torch.randn(5, 12)[:, ::2], torch.zeros(5, 0), torch.zeros(0, 5)],
+    ids=lambda x: str(x.stride())
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_what_does_not_lie_in_rows(name: str, x: Any) -> None:
-    body = f"  %s : Tensor = aten::{name}(%x, %last, %yes, %none)\n  %r : Tensor = aten::sub(%x, %s, %1)"
+    body = (
+        f"  %s : Tensor = aten::{name}(%x, %last, %yes, %none)\n  %r : Tensor = aten::sub(%x, %s, "
+        "%1)"
+    )
     with np.errstate(all="ignore"):
         node = CompiledGroup(group(of_rows(body)))
         with fuser(threshold=0, synchronous=True):
@@ -268,7 +293,10 @@ def test_wrong_sizes_are_refused_as_by_the_operator() -> None:
         return torch.relu(F.layer_norm(x, (3,))) * 2.0
 
     compiled = torch.jit.script(normalized)
-    with fuser(threshold=0, synchronous=True), pytest.raises(RuntimeError, match="expected input with shape"):
+    with (
+        fuser(threshold=0, synchronous=True),
+        pytest.raises(RuntimeError, match="expected input with shape"),
+    ):
         compiled(torch.randn(3, 4))
 
 
@@ -280,7 +308,9 @@ def test_rows_learn() -> None:
 
     compiled = torch.jit.script(loss)
     with fuser(threshold=0, synchronous=True):
-        inputs = [torch.randn(s, dtype=torch.float64).requires_grad_() for s in ((3, 4), (4,), (4,))]
+        inputs = [
+            torch.randn(s, dtype=torch.float64).requires_grad_() for s in ((3, 4), (4,), (4,))
+        ]
         assert gradcheck(compiled, inputs)
         with torch.no_grad():
             close([compiled(*inputs)], [loss(*inputs)])
@@ -318,23 +348,34 @@ KINDS = [
 
 
 @settings(max_examples=60, deadline=None)
-@example(nodes=[("softmax", 0, 0), ("softmax", 0, 0)], outputs=[0, 1], rows=1, n=4)  # the first one's row has to stay
+# the first one's row has to stay
+@example(nodes=[("softmax", 0, 0), ("softmax", 0, 0)], outputs=[0, 1], rows=1, n=4)
 @given(
-    nodes=st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=8),
+    nodes=st.lists(
+        st.tuples(st.sampled_from(KINDS), st.integers(0, 9), st.integers(0, 9)),
+        min_size=2,
+        max_size=8,
+    ),
     outputs=st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True),
     rows=st.sampled_from([1, 4]),
     n=st.sampled_from([1, 4, 9]),
 )
-def test_any_group(nodes: list[tuple[str, int, int]], outputs: list[int], rows: int, n: int) -> None:
+def test_any_group(
+    nodes: list[tuple[str, int, int]], outputs: list[int], rows: int, n: int
+) -> None:
     known, lines = ["x", "y", "z", "w"], ["  %d : int = prim::Constant[value=-1]()"]
     for i, (kind, a, b) in enumerate(nodes):
         a_name, b_name = known[-1 - a % len(known)], known[-1 - b % len(known)]
         lines.append(f"  %v{i} : Tensor = {line(kind, a_name, b_name)}")
         known.append(f"v{i}")
     results = list(dict.fromkeys(f"%{known[-1 - k % (len(known) - 4)]}" for k in outputs))
-    text = of_rows("\n".join(lines), ", ".join(results), "%x : Tensor, %y : Tensor, %z : Tensor, %w : Tensor")
+    text = of_rows(
+        "\n".join(lines), ", ".join(results), "%x : Tensor, %y : Tensor, %z : Tensor, %w : Tensor"
+    )
     torch.manual_seed(0)
-    x, y, z, w = (torch.randn(s, dtype=torch.float64) for s in ((rows, n), (n,), (rows, 1), (rows,)))
+    x, y, z, w = (
+        torch.randn(s, dtype=torch.float64) for s in ((rows, n), (n,), (rows, 1), (rows,))
+    )
     compiled = CompiledGroup(group(text))
     with fuser(enabled=False):
         try:

@@ -1,4 +1,6 @@
-"""Groups with softmax in them: one kernel that goes over each row, and what the operators still do."""
+"""Groups with softmax in them: one kernel that goes over each row, and what the operators still
+do.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,14 @@ def text(name: str, dim: int = -1, outputs: str = "%e") -> str:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
     "sizes",
-    [((5, 7), (7,)), ((2, 3, 40), (3, 1)), ((9,), ()), ((3, 1), (3, 1)), ((2, 3, 4), (2, 1, 4)), ((1, 1000), (1,))],
+    [
+        ((5, 7), (7,)),
+        ((2, 3, 40), (3, 1)),
+        ((9,), ()),
+        ((3, 1), (3, 1)),
+        ((2, 3, 4), (2, 1, 4)),
+        ((1, 1000), (1,)),
+    ],
 )
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_one_kernel_over_rows(name: str, sizes: Any, dtype: Any) -> None:
@@ -41,13 +50,23 @@ def test_one_kernel_over_rows(name: str, sizes: Any, dtype: Any) -> None:
 
 
 def test_what_lies_before_and_between_may_be_outputs() -> None:
-    fused, unfused, kernels = both(text("softmax", outputs="%b, %c, %e"), torch.randn(4, 6), torch.randn(6))
+    fused, unfused, kernels = both(
+        text("softmax", outputs="%b, %c, %e"), torch.randn(4, 6), torch.randn(6)
+    )
     assert len(kernels) == 1
     close(fused, unfused)
 
 
 def test_special_values() -> None:
-    x = torch.tensor([[np.inf, 0.0, 1.0], [-np.inf, 0.0, 1.0], [np.nan, 0.0, 1.0], [1e30, -1e30, 0.0], [-np.inf] * 3])
+    x = torch.tensor(
+        [
+            [np.inf, 0.0, 1.0],
+            [-np.inf, 0.0, 1.0],
+            [np.nan, 0.0, 1.0],
+            [1e30, -1e30, 0.0],
+            [-np.inf] * 3,
+        ]
+    )
     for name in ("softmax", "log_softmax"):
         close(*both(text(name, outputs="%c"), x, torch.zeros(1))[:2])
 
@@ -64,7 +83,9 @@ def test_rows_in_another_order_are_left_to_the_operator() -> None:
 
 
 def test_two_of_them() -> None:
-    twice = text("softmax").replace("return (%e)", "%f : Tensor = aten::log_softmax(%e, %dim, %none)\n  return (%f)")
+    twice = text("softmax").replace(
+        "return (%e)", "%f : Tensor = aten::log_softmax(%e, %dim, %none)\n  return (%f)"
+    )
     close(*both(twice, torch.randn(4, 6), torch.randn(6))[:2])
 
 

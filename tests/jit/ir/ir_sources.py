@@ -1,6 +1,8 @@
-"""TorchScript functions of every construct, as source: what the tests of texts have real PyTorch compile.
+"""TorchScript functions of every construct, as source: what the tests of texts have real PyTorch
+compile.
 
-`PROGRAMS` maps a name to a program whose last function is called f; `compiled(torch, name)` is that function, compiled.
+`PROGRAMS` maps a name to a program whose last function is called f; `compiled(torch, name)` is that
+function, compiled.
 """
 
 from __future__ import annotations

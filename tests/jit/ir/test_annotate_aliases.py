@@ -9,7 +9,11 @@ from internals.jit.ir.parser import parse_ir
 def annotated(body: str, inputs: str = "%x : Tensor", result: str = "%x") -> list[str]:
     """The nodes' lines, blanks before comments made one."""
     text = annotate_aliases(parse_ir(f"graph({inputs}):\n{body}\n  return ({result})"))
-    return [" # ".join(part.strip() for part in line.split("  # ")) for line in text.split("\n") if " = " in line]
+    return [
+        " # ".join(part.strip() for part in line.split("  # "))
+        for line in text.split("\n")
+        if " = " in line
+    ]
 
 
 def test_the_example_of_the_docstring() -> None:
@@ -20,30 +24,45 @@ def test_the_example_of_the_docstring() -> None:
 
 
 def test_a_graph_that_only_computes_is_printed_plainly() -> None:
-    text = "graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n  %2 : Tensor = aten::mul(%1, %1)\n  return (%2)\n"
+    text = (
+        "graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n  %2 : Tensor = aten::mul(%1, %1)\n  "
+        "return (%2)\n"
+    )
     assert annotate_aliases(parse_ir(text)) == text
 
 
 def test_a_write_through_a_view_of_a_view() -> None:
-    assert annotated("%f : Tensor = aten::relu(%x)\n%a : Tensor = aten::t(%f)\n%b : Tensor = aten::t(%a)\n"
-                     "%c : Tensor = aten::zero_(%b)") == [
+    lines = annotated(
+        "%f : Tensor = aten::relu(%x)\n%a : Tensor = aten::t(%f)\n"
+        "%b : Tensor = aten::t(%a)\n%c : Tensor = aten::zero_(%b)"
+    )
+    assert lines == [
         "%f : Tensor = aten::relu(%x)",
         "%a : Tensor = aten::t(%f) # %a may share memory with %f",
         "%b : Tensor = aten::t(%a) # %b may share memory with %a",
-        "%c : Tensor = aten::zero_(%b!) # writes %b, may change %f, %a; %c may share memory with %b",
-    ]  # fmt: skip
+        "%c : Tensor = aten::zero_(%b!) # writes %b, may change %f, %a; %c may share memory with "
+        "%b",
+    ]
 
 
 def test_arms() -> None:
-    lines = annotated("%r : Tensor = prim::If(%c)\n  block0():\n    %y : Tensor = aten::relu_(%x)\n    -> (%y)\n"
-                      "  block1():\n    %z : Tensor = aten::relu(%x)\n    -> (%z)", "%x : Tensor, %c : bool", "%r")  # fmt: skip
+    lines = annotated(
+        "%r : Tensor = prim::If(%c)\n"
+        "  block0():\n    %y : Tensor = aten::relu_(%x)\n    -> (%y)\n"
+        "  block1():\n    %z : Tensor = aten::relu(%x)\n    -> (%z)",
+        "%x : Tensor, %c : bool",
+        "%r",
+    )
     assert lines[0] == "%r : Tensor = prim::If(%c) # %r may share memory with %y, %z"
     assert lines[1] == "%y : Tensor = aten::relu_(%x!) # writes %x; %y may share memory with %x"
     assert lines[2] == "%z : Tensor = aten::relu(%x)"
 
 
 def test_graphs_of_groups_are_kept() -> None:
-    group = "with prim::FusionGroup_0 = graph(%4 : Tensor):\n  %5 : Tensor = aten::relu(%4)\n  return (%5)\n"
+    group = (
+        "with prim::FusionGroup_0 = graph(%4 : Tensor):\n  %5 : Tensor = aten::relu(%4)\n  return "
+        "(%5)\n"
+    )
     text = "graph(%x : Tensor):\n  %1 : Tensor = prim::FusionGroup_0(%x)\n  return (%1)\n" + group
     assert annotate_aliases(parse_ir(text)).endswith(group)
 

@@ -1,4 +1,6 @@
-"""Today's graphs in the words of 1.0.1: what the real wheel printed for the same programs, value numbers aside."""
+"""Today's graphs in the words of 1.0.1: what the real wheel printed for the same programs, value
+numbers aside.
+"""
 
 from __future__ import annotations
 
@@ -241,9 +243,12 @@ def dump(body: str, inputs: str = "%x : Tensor, %n : int", result: str = "%x") -
     [
         ("%a : int[] = prim::ListConstruct(%n)\n%b : int = aten::__getitem__(%a, %n)",
          "  %a : int[] = prim::ListConstruct(%n)\n  %b : int = aten::select(%a, %n)\n"),
-        ("%s : str = prim::Constant[value=\"a\\\"b\\n\"]()", '  %s : string = prim::Constant[value="a"b\\n"]()\n'),
-        ("%f : float = prim::Constant[value=3.1415926535]()", "  %f : float = prim::Constant[value=3.14159]()\n"),
-        ("%f : float = prim::Constant[value=10000000000.]()", "  %f : float = prim::Constant[value=1e+10]()\n"),
+        ("%s : str = prim::Constant[value=\"a\\\"b\\n\"]()",
+         '  %s : string = prim::Constant[value="a"b\\n"]()\n'),
+        ("%f : float = prim::Constant[value=3.1415926535]()",
+         "  %f : float = prim::Constant[value=3.14159]()\n"),
+        ("%f : float = prim::Constant[value=10000000000.]()",
+         "  %f : float = prim::Constant[value=1e+10]()\n"),
         ("%z : NoneType = prim::Constant()", "  %z : None = prim::None()\n"),
         ("%b : bool = aten::Bool(%x)", "  %b : bool = prim::Bool(%x)\n"),
         ("%i : int = aten::Int(%x)", "  %i : int = prim::Int(%x)\n"),
@@ -252,9 +257,12 @@ def dump(body: str, inputs: str = "%x : Tensor, %n : int", result: str = "%x") -
         ("%b : Bool(2, strides=[1]) = prim::Constant[value= 1  0 [ CPUBoolType{2} ]]()",
          "  %b : Byte(2) = prim::Constant[value= 1  0 [ CPUByteType{2} ]]()\n"),
         ("%y : Tensor = ^P[inplace=0](3)(%x)", "  %y : Tensor = ^P(3)(%x)\n"),
-        ("%y : Tensor = aten::relu(%x), scope: Net/Linear[fc]", "  %y : Tensor = aten::relu(%x), scope: Net/Linear[fc]\n"),
-        ("%y : Float(3, 2, strides=[1, 3]) = aten::relu(%x)", "  %y : Float(3!, 2!) = aten::relu(%x)\n"),
-        ("%y : Float(2, 3, strides=[6, 2]) = aten::relu(%x)", "  %y : Float(2, 3!) = aten::relu(%x)\n"),
+        ("%y : Tensor = aten::relu(%x), scope: Net/Linear[fc]",
+         "  %y : Tensor = aten::relu(%x), scope: Net/Linear[fc]\n"),
+        ("%y : Float(3, 2, strides=[1, 3]) = aten::relu(%x)",
+         "  %y : Float(3!, 2!) = aten::relu(%x)\n"),
+        ("%y : Float(2, 3, strides=[6, 2]) = aten::relu(%x)",
+         "  %y : Float(2, 3!) = aten::relu(%x)\n"),
         ("%y : Scalar?[] = prim::ListConstruct()", "  %y : Scalar?[] = prim::ListConstruct()\n"),
     ],
 )  # fmt: skip
@@ -265,13 +273,17 @@ def test_words_of_1_0_1(today: str, then: str) -> None:
 def test_arguments_that_were_written_out_then() -> None:
     today = "%z : NoneType = prim::Constant()\n%y : Tensor = aten::slice(%x, %n, %n, %z, %n)"
     assert dump(today) == (
-        "  %4 : int = prim::Constant[value=9223372036854775807]()\n  %y : Tensor = aten::slice(%x, %n, %n, %4, %n)\n"
+        "  %4 : int = prim::Constant[value=9223372036854775807]()\n  %y : Tensor = aten::slice(%x, "
+        "%n, %n, %4, %n)\n"
     )
 
 
 def test_an_argument_that_matters_is_kept() -> None:
     today = "%d : int = prim::Constant[value=7]()\n%y : Tensor = aten::mean(%x, %d)"
-    assert dump(today) == "  %d : int = prim::Constant[value=7]()\n  %y : Tensor = aten::mean(%x, %d)\n"
+    assert (
+        dump(today)
+        == "  %d : int = prim::Constant[value=7]()\n  %y : Tensor = aten::mean(%x, %d)\n"
+    )
 
 
 def test_parameters_become_inputs() -> None:

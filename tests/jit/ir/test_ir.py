@@ -97,7 +97,10 @@ def test_replacing_one_input_by_another() -> None:
     n = g.appendNode(g.create("aten::addcmul", [x, y, x], num_outputs=2))
     n.replaceInputWith(x, y)
     assert n.inputs() == [y, y, y] and not x.hasUses() and [u.offset for u in y.uses()] == [1, 0, 2]
-    assert n.hasMultipleOutputs() and not g.appendNode(g.create("aten::relu", [x])).hasMultipleOutputs()
+    assert (
+        n.hasMultipleOutputs()
+        and not g.appendNode(g.create("aten::relu", [x])).hasMultipleOutputs()
+    )
 
 
 def test_the_latest_owner_of_a_name_keeps_it() -> None:
@@ -194,13 +197,27 @@ def test_inlining_a_graph() -> None:
 
 def test_constants_come_back_as_they_went_in() -> None:
     g = Graph()
-    values = [1, True, 1.5, "a'b\n", None, [1, 2], (1, 2.5), internals.device("cpu"), False, [], float("inf")]
+    values = [
+        1,
+        True,
+        1.5,
+        "a'b\n",
+        None,
+        [1, 2],
+        (1, 2.5),
+        internals.device("cpu"),
+        False,
+        [],
+        float("inf"),
+    ]
     values += [2 + 1j, 0.5 - 2.5j, -4j]
     for v in values:
         c = g.insertConstant(v)
         assert c.isConstant() and c.toIValue() == v and type(c.toIValue()) is type(v), v
     text = str(g)
-    assert [n.output().toIValue() for n in parse_ir(text).nodes()] == [n.output().toIValue() for n in g.nodes()]
+    assert [n.output().toIValue() for n in parse_ir(text).nodes()] == [
+        n.output().toIValue() for n in g.nodes()
+    ]
     t = internals.tensor([1.0, 2.0])
     assert g.insertConstant(t).toIValue() is t
     for bad in (object(), internals.ones(1, requires_grad=True), [internals.ones(1)]):
@@ -221,7 +238,12 @@ def test_attributes() -> None:
     n = Graph().create("prim::Thing")
     n.s_("name", "fc").i_("k", 3).fs_("scales", [1, 2.5]).ints_("sizes", [1, 2])
     assert n.attributeNames() == ["name", "k", "scales", "sizes"] and n.kindOf("scales") == "fs"
-    assert n.s("name") == "fc" and n.i("k") == 3 and n.fs("scales") == [1.0, 2.5] and n.ints("sizes") == [1, 2]
+    assert (
+        n.s("name") == "fc"
+        and n.i("k") == 3
+        and n.fs("scales") == [1.0, 2.5]
+        and n.ints("sizes") == [1, 2]
+    )
     with pytest.raises(RuntimeError, match="required keyword attribute 'missing' is undefined"):
         n.s("missing")
     with pytest.raises(RuntimeError, match="has the wrong type"):
@@ -232,8 +254,15 @@ def test_attributes() -> None:
 def test_attributes_that_are_graphs_types_and_tensors() -> None:
     n, inner, one = Graph().create("prim::Thing"), Graph(), internals.ones(1)
     assert not n.hasAttributes()
-    n.g_("Subgraph", inner).gs_("more", [inner]).t_("value", one).ts_("values", [one]).ty_("type", INT).tys_("types", [INT])
-    assert n.g("Subgraph") is inner and n.gs("more") == [inner] and n.t("value") is one and n.ts("values")[0] is one
+    n.g_("Subgraph", inner).gs_("more", [inner]).t_("value", one).ts_("values", [one]).ty_(
+        "type", INT
+    ).tys_("types", [INT])
+    assert (
+        n.g("Subgraph") is inner
+        and n.gs("more") == [inner]
+        and n.t("value") is one
+        and n.ts("values")[0] is one
+    )
     assert n.ty("type") == INT and n.tys("types") == [INT]
     n.removeAttribute("type")
     assert n.hasAttributes() and not n.hasAttribute("type")
@@ -249,7 +278,12 @@ def test_new_nodes_get_the_place_and_are_walked_in_order() -> None:
         arm.appendNode(g.create(kind, [flag]))
     last = g.insertNode(g.create("aten::neg", [flag]))
     assert choice.sourceRange() is place and last.sourceRange() is not place
-    assert [n.kind() for n in all_nodes(g.block())] == ["prim::If", "aten::relu", "aten::exp", "aten::neg"]
+    assert [n.kind() for n in all_nodes(g.block())] == [
+        "prim::If",
+        "aten::relu",
+        "aten::exp",
+        "aten::neg",
+    ]
 
 
 TENSOR, INT, FLOAT = TensorType.get(), IntType.get(), FloatType.get()
@@ -282,19 +316,26 @@ def test_what_is_known_of_a_tensor_is_printed() -> None:
 
 def test_subtypes() -> None:
     for below, above in [
-        (INT, NumberType.get()), (FLOAT, NumberType.get()), (INT, OptionalType(INT)), (NoneType.get(), OptionalType(TENSOR)),
-        (MATRIX, TENSOR), (MATRIX, MATRIX.dimensionedOnly()), (TupleType([MATRIX]), TupleType([TENSOR])),
+        (INT, NumberType.get()), (FLOAT, NumberType.get()), (INT, OptionalType(INT)),
+        (NoneType.get(), OptionalType(TENSOR)), (MATRIX, TENSOR),
+        (MATRIX, MATRIX.dimensionedOnly()), (TupleType([MATRIX]), TupleType([TENSOR])),
         (OptionalType(MATRIX), OptionalType(TENSOR)),
     ]:  # fmt: skip
         assert below.isSubtypeOf(above) and not above.isSubtypeOf(below), (below, above)
-    for a, b in [(BoolType.get(), NumberType.get()), (ListType(MATRIX), ListType(TENSOR)), (INT, FLOAT)]:
+    for a, b in [
+        (BoolType.get(), NumberType.get()),
+        (ListType(MATRIX), ListType(TENSOR)),
+        (INT, FLOAT),
+    ]:
         assert not a.isSubtypeOf(b) and not b.isSubtypeOf(a)
 
 
 def test_unification() -> None:
     assert unify_types(INT, NoneType.get()) == OptionalType(INT)
     assert unify_types(MATRIX, MATRIX.with_sizes([2, 4])) == MATRIX.with_sizes([2, None])
-    assert unify_types(TupleType([INT, NoneType.get()]), TupleType([INT, INT])) == TupleType([INT, OptionalType(INT)])
+    assert unify_types(TupleType([INT, NoneType.get()]), TupleType([INT, INT])) == TupleType(
+        [INT, OptionalType(INT)]
+    )
     assert unify_types(INT, TENSOR) is None and unify_types(INT, FLOAT) is None
 
 
@@ -311,14 +352,24 @@ def test_a_type_may_be_a_hundred_types_deep() -> None:
     deep: Type = INT
     while deep.depth < 100:
         deep = ListType(deep)
-    with pytest.raises(RuntimeError, match="a type of 101 types inside each other; the deepest has 100"):
+    with pytest.raises(
+        RuntimeError, match="a type of 101 types inside each other; the deepest has 100"
+    ):
         ListType(deep)
 
 
 def test_containers_of_other_types() -> None:
     pair = TupleType([MATRIX, INT], ["m", "n"], "Pair")
     deep = OptionalType(DictType(StringType.get(), ListType(pair)))
-    assert unshaped(deep) == OptionalType(DictType(StringType.get(), ListType(TupleType([TENSOR, INT], ["m", "n"], "Pair"))))
+    assert unshaped(deep) == OptionalType(
+        DictType(StringType.get(), ListType(TupleType([TENSOR, INT], ["m", "n"], "Pair")))
+    )
     assert unshaped(INT) is INT and INT.withContained([]) is INT
-    assert ListType(INT).withContained([FLOAT]) == ListType(FLOAT) and ListType(INT).getElementType() is INT
-    assert deep.element.getKeyType() == StringType.get() and deep.element.getValueType() == ListType(pair)
+    assert (
+        ListType(INT).withContained([FLOAT]) == ListType(FLOAT)
+        and ListType(INT).getElementType() is INT
+    )
+    assert (
+        deep.element.getKeyType() == StringType.get()
+        and deep.element.getValueType() == ListType(pair)
+    )

@@ -1,4 +1,6 @@
-"""Graphs as text: what is printed is read back, by us and by real PyTorch, and what real PyTorch prints is read here."""
+"""Graphs as text: what is printed is read back, by us and by real PyTorch, and what real PyTorch
+prints is read here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from hypothesis import given, settings, strategies as st
 
 from internals.core.source_range import Source
 from internals.core.token_reader import unquote
-from internals.jit.ir import BoolType, DictType, Graph, IntType, ListType, StringType, TensorType, TupleType
+from internals.jit.ir import (
+    BoolType,
+    DictType,
+    Graph,
+    IntType,
+    ListType,
+    StringType,
+    TensorType,
+    TupleType,
+)
 from internals.jit.ir.parser import parse_ir
 from internals.jit.ir.type_parser import parse_type
 
@@ -40,24 +51,31 @@ with prim::FusionGroup_1 = graph(%9 : Float(2, strides=[1])):
 """
 
 VALUES = [
-    ("int", "-5"), ("float", "1."), ("float", "-0."), ("float", "1.0000000000000001e-05"), ("float", "inf"), ("float", "-inf"),
-    ("float", "nan"), ("float", "10000000000000000"), ("complex", "0.+1.j"), ("complex", "1.5-2.j"), ("bool", "1"),
-    ("str", r'"a\"b\\c\n\t\'\r\a\b\f\v\000\177"'), ("str", r'"\303\251"'), ("Device", '"cpu"'), ("int[]", "[1, 2]"),
-    ("int[]", "[]"), ("bool[]", "[True, False]"), ("float[]", "[1., 2.5]"), ("str[]", '["a", "b"]'), ("int[][]", "[[1], [2]]"),
-    ("(int, float, str, NoneType, bool, Device)", '(1, 2.5, "a", None, True, torch.device("cpu"))'), ("(int)", "(1,)"),
-    ("()", "()"), ("Dict(str, float[])", '{"a": [1.]}'), ("Dict(int, str)", "{}"),
-    ("(complex, (int, int[]))", "(0.+1.j, (2, [3]))"),
+    ("int", "-5"), ("float", "1."), ("float", "-0."), ("float", "1.0000000000000001e-05"),
+    ("float", "inf"), ("float", "-inf"), ("float", "nan"), ("float", "10000000000000000"),
+    ("complex", "0.+1.j"), ("complex", "1.5-2.j"), ("bool", "1"),
+    ("str", r'"a\"b\\c\n\t\'\r\a\b\f\v\000\177"'), ("str", r'"\303\251"'), ("Device", '"cpu"'),
+    ("int[]", "[1, 2]"), ("int[]", "[]"), ("bool[]", "[True, False]"), ("float[]", "[1., 2.5]"),
+    ("str[]", '["a", "b"]'), ("int[][]", "[[1], [2]]"),
+    ("(int, float, str, NoneType, bool, Device)", '(1, 2.5, "a", None, True, torch.device("cpu"))'),
+    ("(int)", "(1,)"), ("()", "()"), ("Dict(str, float[])", '{"a": [1.]}'),
+    ("Dict(int, str)", "{}"), ("(complex, (int, int[]))", "(0.+1.j, (2, [3]))"),
 ]  # fmt: skip
 
 TENSORS = [
-    ("Float(requires_grad=0, device=cpu)", "{2}"), ("Long(1, 1, strides=[1, 1])", "{-3}"), ("Bool()", "{1}"),
-    ("Double()", "{1e-05}"), ("Float()", "{nan}"), ("ComplexFloat()", "{(1+2j)}"), ("Float(0)", "[ CPUFloatType{0} ]"),
-    ("Float(2, 2)", " 1  2  3  4 [ CPUFloatType{2,2} ]"), ("Float(2)", " 0.2500 -1.5000 [ CPUFloatType{2} ]"),
+    ("Float(requires_grad=0, device=cpu)", "{2}"), ("Long(1, 1, strides=[1, 1])", "{-3}"),
+    ("Bool()", "{1}"),
+    ("Double()", "{1e-05}"), ("Float()", "{nan}"), ("ComplexFloat()", "{(1+2j)}"),
+    ("Float(0)", "[ CPUFloatType{0} ]"),
+    ("Float(2, 2)", " 1  2  3  4 [ CPUFloatType{2,2} ]"),
+    ("Float(2)", " 0.2500 -1.5000 [ CPUFloatType{2} ]"),
     ("Long(3)", " 1  2  3 [ CPULongType{3} ]"), ("Bool(2)", " 1  0 [ CPUBoolType{2} ]"),
     ("Float(2, 2, 2)", "(1,.,.) =   1  2   3  4  (2,.,.) =   5  6   7  8 [ CPUFloatType{2,2,2} ]"),
-    ("Double(2)", "    inf  1.5000 [ CPUDoubleType{2} ]"), ("Double(2)", "nan  2 [ CPUDoubleType{2} ]"),
+    ("Double(2)", "    inf  1.5000 [ CPUDoubleType{2} ]"),
+    ("Double(2)", "nan  2 [ CPUDoubleType{2} ]"),
     ("Double(3)", "       -inf  1.0000e+10  1.0000e+00 [ CPUDoubleType{3} ]"),
-    ("(Float(2), int)", "( 1  1 [ CPUFloatType{2} ], 1)"), ("Float(4, 5, strides=[5, 1])", "<Tensor>"),
+    ("(Float(2), int)", "( 1  1 [ CPUFloatType{2} ], 1)"),
+    ("Float(4, 5, strides=[5, 1])", "<Tensor>"),
 ]  # fmt: skip
 
 
@@ -78,7 +96,9 @@ def test_constants_are_read_back_as_they_were(type: str, value: str) -> None:
 @pytest.mark.parametrize("type, value", TENSORS)
 def test_tensors_are_read_when_asked_for(type: str, value: str) -> None:
     if value != "{(1+2j)}":
-        assert str(parse_ir(constant(type, value), parse_tensor_constants=True)) == constant(type, value)
+        assert str(parse_ir(constant(type, value), parse_tensor_constants=True)) == constant(
+            type, value
+        )
     with pytest.raises(RuntimeError, match="but `parse_tensor_constants` is set to false"):
         parse_ir(constant(type, value))
 
@@ -117,16 +137,22 @@ def test_shorthand() -> None:
 @pytest.mark.parametrize(
     "text, message, line, marked",
     [
-        ("graph(%a : Tensor):\n  %b : Tensor = aten::relu(%zz)\n  return (%b)", "find a variable with name 'zz'", 2, "%zz"),
-        ("graph(%a : Tensor):\n  %b : Tensor = relu(%a)\n  return (%b)", "expected : but found '(' here", 2, "("),
+        ("graph(%a : Tensor):\n  %b : Tensor = aten::relu(%zz)\n  return (%b)",
+         "find a variable with name 'zz'", 2, "%zz"),
+        ("graph(%a : Tensor):\n  %b : Tensor = relu(%a)\n  return (%b)",
+         "expected : but found '(' here", 2, "("),
         ("graph(%a : Foo):\n  return (%a)", "unknown type specifier", 1, "Foo"),
         ("graph(%a : Float(2, foo=3)):\n  return (%a)", "Unexpected specifier 'foo'", 1, "foo"),
         ("def (%a):\n  return (%a)", "expected graph but found 'ident' here", 1, "def"),
-        ("graph(%a : int):\n  return (%a)\njunk", "expected the end of the text but found 'ident' here", 3, "junk"),
-        ("graph():\n  %a : str = prim::Constant[value=\"a]()\n", "expected a valid token but found '\"' here", 2, '"'),
+        ("graph(%a : int):\n  return (%a)\njunk",
+         "expected the end of the text but found 'ident' here", 3, "junk"),
+        ("graph():\n  %a : str = prim::Constant[value=\"a]()\n",
+         "expected a valid token but found '\"' here", 2, '"'),
         ("graph():\n  %a : int = prim::Constant[value=]()\n", "Could not parse literal", 2, "]"),
-        ("graph(%c : bool):\n  %2 : int = prim::If(%c)\n    block0():\n      %q : int = a::b()\n      -> (%q)\n"
-         "    block1():\n      -> (%q)\n  return (%2)", "Cannot find a variable with name 'q'", 7, "%q"),
+        ("graph(%c : bool):\n  %2 : int = prim::If(%c)\n"
+         "    block0():\n      %q : int = a::b()\n      -> (%q)\n"
+         "    block1():\n      -> (%q)\n  return (%2)",
+         "Cannot find a variable with name 'q'", 7, "%q"),
     ],
 )  # fmt: skip
 def test_errors_show_the_place(text: str, message: str, line: int, marked: str) -> None:
@@ -138,7 +164,9 @@ def test_errors_show_the_place(text: str, message: str, line: int, marked: str) 
         pair for pair in zip(shown.split("\n"), shown.split("\n")[1:]) if "<--- HERE" in pair[1]
     )
     start = underlined.index("~")
-    assert source_line[start : start + len(marked)] == marked and underlined.count("~") == len(marked)
+    assert source_line[start : start + len(marked)] == marked and underlined.count("~") == len(
+        marked
+    )
 
 
 @pytest.mark.parametrize("text", ["é", 'a"b', "\\", "\n\t\r\0", "日本", "x" * 100])
@@ -153,7 +181,16 @@ def test_what_real_pytorch_makes_of_letters_beyond_ascii_is_read() -> None:
 
 
 simple_types = st.sampled_from(
-    ["int", "float", "bool", "str", "Tensor", "Float(2, *)", "Long(1, 2, strides=[2, 1])", "NoneType"]
+    [
+        "int",
+        "float",
+        "bool",
+        "str",
+        "Tensor",
+        "Float(2, *)",
+        "Long(1, 2, strides=[2, 1])",
+        "NoneType",
+    ]
 )
 types = st.recursive(
     simple_types,
@@ -173,36 +210,59 @@ def test_types_are_read_back_as_they_were(text: str) -> None:
 
 
 def test_types_of_schemas() -> None:
-    assert parse_type("Dict(str, int[])", in_graph=False) == DictType(StringType.get(), ListType(IntType.get()))
+    assert parse_type("Dict(str, int[])", in_graph=False) == DictType(
+        StringType.get(), ListType(IntType.get())
+    )
     assert parse_type("(Tensor, bool)") == TupleType([TensorType.get(), BoolType.get()])
-    assert parse_type("Tensor(*)").dim() == 1 and parse_type("Tensor(*)", in_graph=False).dim() is None
+    assert (
+        parse_type("Tensor(*)").dim() == 1 and parse_type("Tensor(*)", in_graph=False).dim() is None
+    )
 
 
-numbers = st.one_of(st.integers(-9, 9), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3), st.none())
+numbers = st.one_of(
+    st.integers(-9, 9), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3), st.none()
+)
 constants = st.one_of(
-    numbers, st.lists(st.integers(-9, 9), min_size=1, max_size=3), st.tuples(numbers, st.floats(allow_nan=False))
+    numbers,
+    st.lists(st.integers(-9, 9), min_size=1, max_size=3),
+    st.tuples(numbers, st.floats(allow_nan=False)),
 )
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Random graphs: tensors added and multiplied, constants of every type, Ifs and Loops in each other."""
+    """Random graphs: tensors added and multiplied, constants of every type, Ifs and Loops in each
+    other.
+    """
     g = Graph()
-    tensors = [g.addInput(draw(st.sampled_from(["", "x", "x.1", "self.w"]))) for _ in range(draw(st.integers(1, 3)))]
+    tensors = [
+        g.addInput(draw(st.sampled_from(["", "x", "x.1", "self.w"])))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
 
     def fill(tensors: list, depth: int) -> None:
         for _ in range(draw(st.integers(0, 4))):
-            what = draw(st.sampled_from(["op", "op", "constant", "if", "loop"] if depth < 2 else ["op", "constant"]))
+            what = draw(
+                st.sampled_from(
+                    ["op", "op", "constant", "if", "loop"] if depth < 2 else ["op", "constant"]
+                )
+            )
             if what == "constant":
                 g.insertConstant(draw(constants))
             elif what == "op":
                 a, b = (draw(st.sampled_from(tensors)) for _ in range(2))
-                node = g.insertNode(g.create(draw(st.sampled_from(["aten::matmul", "aten::atan2"])), [a, b]))
+                node = g.insertNode(
+                    g.create(draw(st.sampled_from(["aten::matmul", "aten::atan2"])), [a, b])
+                )
                 node.setScope(draw(st.sampled_from(["", "__module.fc", "__module/__module.fc"])))
-                tensors.append(node.output().setDebugName(draw(st.sampled_from(["", "", "y", "y.3", "_z"]))))
+                tensors.append(
+                    node.output().setDebugName(draw(st.sampled_from(["", "", "y", "y.3", "_z"])))
+                )
             else:
                 condition = g.insertConstant(draw(st.booleans()))
-                inputs = [condition] if what == "if" else [g.insertConstant(3), condition, tensors[0]]
+                inputs = (
+                    [condition] if what == "if" else [g.insertConstant(3), condition, tensors[0]]
+                )
                 node = g.insertNode(g.create(f"prim::{what.title()}", inputs))
                 for _ in range(2 if what == "if" else 1):
                     block = node.addBlock()
@@ -228,7 +288,10 @@ def test_generated_graphs_are_read_back_as_they_were(g: Graph) -> None:
     assert str(parse_ir(str(g.copy()))) == str(g.copy())
 
 
-@pytest.mark.parametrize("text", ["graph():\n  %0 : int = prim::Constant[value=-5](#  return (%0)\n", "graph():\n", "graph"])
+@pytest.mark.parametrize(
+    "text",
+    ["graph():\n  %0 : int = prim::Constant[value=-5](#  return (%0)\n", "graph():\n", "graph"],
+)
 def test_a_text_that_ends_too_early_is_marked_at_its_end(text: str) -> None:
     with pytest.raises(RuntimeError, match="HERE"):
         parse_ir(text)
@@ -242,7 +305,9 @@ def test_as_many_strides_as_sizes() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([LOOP, GROUPS, *(constant(*v) for v in VALUES + TENSORS)]), st.data())
-def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(text: str, data: st.DataObject) -> None:
+def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(
+    text: str, data: st.DataObject
+) -> None:
     at, cut = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 4))
     put = data.draw(st.text("%()[]{}<>=:,.-#\"'\\ \n019aT|!?*+^@é", max_size=2))
     try:

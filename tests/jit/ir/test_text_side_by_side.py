@@ -1,4 +1,6 @@
-"""Graphs as text, side by side: real PyTorch reads ours, and we read those of real PyTorch, to the last byte."""
+"""Graphs as text, side by side: real PyTorch reads ours, and we read those of real PyTorch, to the
+last byte.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.jit.sources import place_free
 
 def assert_all_read(graphs: Callable[[Any], list[Any]]) -> None:
     """Each graph that real PyTorch made is printed by us, once read, as by PyTorch."""
-    for text in answer(lambda torch: [place_free(str(g)) for g in graphs(torch)], family="jit_graphs"):
+    for text in answer(
+        lambda torch: [place_free(str(g)) for g in graphs(torch)], family="jit_graphs"
+    ):
         assert str(parse_ir(text, parse_tensor_constants=True)) == text
 
 
@@ -42,7 +46,10 @@ def modules(torch: Any) -> dict[str, Any]:
     image, row = torch.ones(1, 1, 6, 6), torch.ones(2, 4)
     return {
         "mlp": (nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), row),
-        "conv": (nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.MaxPool2d(2), nn.Flatten()), image),
+        "conv": (
+            nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.MaxPool2d(2), nn.Flatten()),
+            image,
+        ),
         "lstm": (nn.LSTM(4, 3), torch.ones(2, 1, 4)),
         "dropout": (nn.Sequential(nn.Dropout(0.5), nn.LayerNorm(4)), row),
         "embedding": (nn.Embedding(5, 2), torch.tensor([1, 2])),
@@ -51,17 +58,26 @@ def modules(torch: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", ["mlp", "conv", "lstm", "dropout", "embedding", "attention", "softmax"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "conv", "lstm", "dropout", "embedding", "attention", "softmax"]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_modules(name: str) -> None:
     def graphs_of_module(torch: Any) -> list[Any]:
         module, inputs = modules(torch)[name]
         traced = torch.jit.trace(module, inputs, check_trace=False)
-        if name in ("lstm", "attention"):  # those have types that we have not: Union, Optional[PackedSequence]
+        if name in ("lstm", "attention"):
+            # those have types that we have not: Union, Optional[PackedSequence]
             return [traced.graph, traced.inlined_graph]
         scripted = torch.jit.script(module)
         frozen = torch.jit.freeze(scripted.eval())
-        return [traced.graph, traced.inlined_graph, scripted.graph, scripted.inlined_graph, frozen.graph]
+        return [
+            traced.graph,
+            traced.inlined_graph,
+            scripted.graph,
+            scripted.inlined_graph,
+            frozen.graph,
+        ]
 
     assert_all_read(graphs_of_module)
 
@@ -70,7 +86,12 @@ def test_modules(name: str) -> None:
 def test_what_the_executor_makes() -> None:
     def optimised(torch: Any) -> list[Any]:
         f = compiled(torch, "lstm cell")
-        inputs = [torch.ones(2, 4, requires_grad=True), torch.ones(2, 4), torch.ones(4, 4), torch.ones(4)]
+        inputs = [
+            torch.ones(2, 4, requires_grad=True),
+            torch.ones(2, 4),
+            torch.ones(4, 4),
+            torch.ones(4),
+        ]
         for _ in range(3):
             f(*inputs)
         return [f.graph_for(*inputs)]
@@ -99,20 +120,30 @@ def accepted(torch: Any, text: str) -> Any:
 def test_real_pytorch_accepts_ours(g: Graph) -> None:
     torch = oracle()
     text = str(g)
-    if "scope: " in text or " = prim::Constant[value=(" in text or '\\"' in text or r"\2" in text or r"\3" in text:
+    if (
+        "scope: " in text
+        or " = prim::Constant[value=(" in text
+        or '\\"' in text
+        or r"\2" in text
+        or r"\3" in text
+    ):
         return  # which real PyTorch prints as well, but does not read
     theirs = accepted(torch, text)
     ours = parse_ir(str(theirs), True)
     assert [n.kind() for n in ours.nodes()] == [n.kind() for n in g.nodes()]
 
 
-@pytest.mark.parametrize("text", [LOOP.replace(", scope: __module/__module.fc", ""), GROUPS.partition("with")[0]])
+@pytest.mark.parametrize(
+    "text", [LOOP.replace(", scope: __module/__module.fc", ""), GROUPS.partition("with")[0]]
+)
 def test_real_pytorch_accepts_these(text: str) -> None:
     again = answer(lambda torch: str(accepted(torch, text)), about=text, family="jit_graphs")
     assert str(parse_ir(again)) == again
 
 
-@pytest.mark.parametrize("type, value", [v for v in VALUES if "(" not in v[1] and "{" not in v[1] and "j" not in v[1]])
+@pytest.mark.parametrize(
+    "type, value", [v for v in VALUES if "(" not in v[1] and "{" not in v[1] and "j" not in v[1]]
+)
 def test_constants_as_real_pytorch_prints_them(type: str, value: str) -> None:
     if r"\0" in value or r"\3" in value or value.startswith(("[T", "[[")):
         pytest.skip("octal digits, lists of bools and lists of lists are not read by real PyTorch")
@@ -141,7 +172,9 @@ def test_tensors_in_graphs() -> None:
         texts = []
         for a in arrays:
             graph = new_graph()
-            graph.registerOutput(graph.insertConstant(T.tensor(a.tolist(), dtype=getattr(T, str(a.dtype)))))
+            graph.registerOutput(
+                graph.insertConstant(T.tensor(a.tolist(), dtype=getattr(T, str(a.dtype))))
+            )
             texts.append(str(graph))
         return texts
 
@@ -150,7 +183,9 @@ def test_tensors_in_graphs() -> None:
         assert ours == real
 
 
-@pytest.mark.parametrize("type, value", [v for v in TENSORS if v[1].startswith("{") and "strides" in v[0]])
+@pytest.mark.parametrize(
+    "type, value", [v for v in TENSORS if v[1].startswith("{") and "strides" in v[0]]
+)
 def test_single_elements_as_real_pytorch_reads_them(type: str, value: str) -> None:
     text = constant(type, value.replace("-", ""))  # it loses the sign
 
@@ -160,4 +195,6 @@ def test_single_elements_as_real_pytorch_reads_them(type: str, value: str) -> No
 
     theirs = answer(read, about=text, family="jit_graphs")
     ours = parse_ir(text, True).outputs()[0].toIValue()
-    assert ours.tolist() == theirs.tolist() and str(ours.dtype).endswith(str(theirs.dtype).split(".")[1])
+    assert ours.tolist() == theirs.tolist() and str(ours.dtype).endswith(
+        str(theirs.dtype).split(".")[1]
+    )

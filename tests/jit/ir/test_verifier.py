@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from internals.jit.ir import BoolType, ClassType, Graph, IntType, NoneType, StringType, TensorType, TupleType
+from internals.jit.ir import (
+    BoolType,
+    ClassType,
+    Graph,
+    IntType,
+    NoneType,
+    StringType,
+    TensorType,
+    TupleType,
+)
 from internals.jit.ir.parser import parse_ir
 from internals.jit.ir.value import Use
 from internals.jit.ir.verifier import VerificationError, verify
@@ -266,18 +275,23 @@ DAMAGE: dict[str, list[Callable[[Graph], None]]] = {
     "numbers": [same_number, number_too_high],
     "names": [stolen_name, forgotten_name, stale_name, bad_name],
     "order": [swap, undefined_outside, out_of_the_arm],
-    "blocks": [third_arm, arm_without_output, arm_with_input, loop_carries_too_much, call_with_block],
+    "blocks": [third_arm, arm_without_output, arm_with_input, loop_carries_too_much,
+               call_with_block],
     "types": [
-        no_type, arm_of_other_type, int_condition, loop_count_no_int, loop_without_condition, tuple_of_other_type,
-        list_of_other_type, unpacked_no_list, key_of_other_type, attribute_of_no_module, attribute_of_other_type,
+        no_type, arm_of_other_type, int_condition, loop_count_no_int, loop_without_condition,
+        tuple_of_other_type, list_of_other_type, unpacked_no_list, key_of_other_type,
+        attribute_of_no_module, attribute_of_other_type,
     ],
     "schema": [no_overload, no_operator, too_many_outputs, output_of_other_type],
     "structure": [tuple_too_short, dict_without_value, constant_with_input, return_inside],
-    "attributes": [constant_without_value, constant_of_other_kind, attribute_without_name, unknown_attribute],
+    "attributes": [constant_without_value, constant_of_other_kind, attribute_without_name,
+                   unknown_attribute],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule, damage", [(rule, d) for rule, found in DAMAGE.items() for d in found])
+@pytest.mark.parametrize(
+    "rule, damage", [(rule, d) for rule, found in DAMAGE.items() for d in found]
+)
 def test_damage_is_found(rule: str, damage: Callable[[Graph], None]) -> None:
     g = typed_module()
     verify(g)
@@ -291,7 +305,9 @@ def test_damage_is_found(rule: str, damage: Callable[[Graph], None]) -> None:
 def test_the_error_names_the_node() -> None:
     g = typed_module()
     no_overload(g)
-    with pytest.raises(VerificationError, match=r"aten::add: no overload takes \(Tensor, Tensor\)") as raised:
+    with pytest.raises(
+        VerificationError, match=r"aten::add: no overload takes \(Tensor, Tensor\)"
+    ) as raised:
         g.lint()
     assert raised.value.node is find(g, "aten::add")
     assert "in: %y : Tensor = aten::add(%x.1, %w)" in str(raised.value)
@@ -321,7 +337,9 @@ graph(%c : bool):
   return (%r)
 """)
     verify(g)
-    assert value(g, "n").type() == NoneType.get() and isinstance(typed_module().inputs()[0].type(), ClassType)
+    assert value(g, "n").type() == NoneType.get() and isinstance(
+        typed_module().inputs()[0].type(), ClassType
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,4 +1,6 @@
-"""Alias analysis: what may share memory, who writes, and that moves which it allows change nothing."""
+"""Alias analysis: what may share memory, who writes, and that moves which it allows change
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,11 @@ def test_a_view_shares_memory_and_a_write_to_it_is_seen() -> None:
     assert not db.may_alias(v["a"], v["b"])
     assert db.has_writers(v["a"]) and not db.has_writers(v["b"])
     write, read = v["w"].node(), v["v"].node()
-    assert db.has_writers(read) and db.writes_to_alias(write, [v["a"]]) and not db.writes_to_alias(write, [v["b"]])
+    assert (
+        db.has_writers(read)
+        and db.writes_to_alias(write, [v["a"]])
+        and not db.writes_to_alias(write, [v["b"]])
+    )
     assert db.is_mutable(write) and not db.is_mutable(read)
     assert not db.has_untracked_effects(write)
 
@@ -132,7 +138,11 @@ def test_an_if_gives_what_either_arm_gives() -> None:
         %w : Tensor = aten::neg_(%r)
         return (%d)
     """)
-    assert db.may_alias(v["r"], v["a"]) and db.may_alias(v["r"], v["b"]) and not db.may_alias(v["r"], v["d"])
+    assert (
+        db.may_alias(v["r"], v["a"])
+        and db.may_alias(v["r"], v["b"])
+        and not db.may_alias(v["r"], v["d"])
+    )
     assert not db.may_alias(v["a"], v["b"])
     assert db.has_writers(v["a"]) and db.has_writers(v["b"]) and not db.has_writers(v["d"])
 
@@ -171,17 +181,39 @@ def test_what_is_written_in_a_loop_was_carried_around() -> None:
 # A container T of %a, where it is made, and how %e comes out of it again
 CONTAINERS = {
     "list": ("Tensor[]", "prim::ListConstruct(%a)", "%e : Tensor = aten::__getitem__(%o, %zero)"),
-    "unpacked list": ("Tensor[]", "prim::ListConstruct(%a, %a)", "%e : Tensor, %f : Tensor = prim::ListUnpack(%o)"),
-    "tuple": ("(Tensor, int)", "prim::TupleConstruct(%a, %n)", "%e : Tensor = prim::TupleIndex(%o, %zero)"),
-    "unpacked tuple": ("(int, Tensor)", "prim::TupleConstruct(%n, %a)", "%m : int, %e : Tensor = prim::TupleUnpack(%o)"),
-    "dict": ("Dict(int, Tensor)", "prim::DictConstruct(%n, %a)", "%e : Tensor = aten::__getitem__(%o, %n)"),
+    "unpacked list": (
+        "Tensor[]",
+        "prim::ListConstruct(%a, %a)",
+        "%e : Tensor, %f : Tensor = prim::ListUnpack(%o)",
+    ),
+    "tuple": (
+        "(Tensor, int)",
+        "prim::TupleConstruct(%a, %n)",
+        "%e : Tensor = prim::TupleIndex(%o, %zero)",
+    ),
+    "unpacked tuple": (
+        "(int, Tensor)",
+        "prim::TupleConstruct(%n, %a)",
+        "%m : int, %e : Tensor = prim::TupleUnpack(%o)",
+    ),
+    "dict": (
+        "Dict(int, Tensor)",
+        "prim::DictConstruct(%n, %a)",
+        "%e : Tensor = aten::__getitem__(%o, %n)",
+    ),
     **{
         f"list, {call}": (
             "Tensor[]",
             "prim::ListConstruct(%a)",
             f"%l : Tensor[] = aten::{call}\n%e : Tensor = aten::__getitem__(%l, %zero)",
         )
-        for call in ("slice(%o, %zero, %one, %one)", "add(%o, %o)", "mul(%o, %one)", "copy(%o)", "list(%o)")
+        for call in (
+            "slice(%o, %zero, %one, %one)",
+            "add(%o, %o)",
+            "mul(%o, %one)",
+            "copy(%o)",
+            "list(%o)",
+        )
     },
     **{
         f"dict, {call}": ("Dict(int, Tensor)", "prim::DictConstruct(%n, %a)", f"%{call}")
@@ -190,17 +222,27 @@ CONTAINERS = {
             "l : Dict(int, Tensor) = aten::copy(%o)\n%e : Tensor = aten::__getitem__(%l, %n)",
             "e : Tensor = aten::pop(%o, %n)",
             "e : Tensor = aten::get(%o, %n, %y)",
-            "l : (int, Tensor)[] = aten::items(%o)\n%t : (int, Tensor) = aten::__getitem__(%l, %zero)\n"
+            "l : (int, Tensor)[] = aten::items(%o)\n%t : (int, Tensor) = aten::__getitem__(%l, "
+            "%zero)\n"
             "%e : Tensor = prim::TupleIndex(%t, %one)",
         )
     },
 }
 PLACES = {
     "here": "%o : T = make",
-    "if": "%o : T = prim::If(%c)\nblock0():\n%p : T = make\n-> (%p)\nblock1():\n%q : T = make\n-> (%q)",
-    "loop": "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\nblock0(%i : int, %k : T):\n%p : T = make\n-> (%true, %p)",
-    "if in a loop": "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\nblock0(%i : int, %k : T):\n%j : T = prim::If(%c)\n"
-    "block0():\n%p : T = make\n-> (%p)\nblock1():\n-> (%k)\n-> (%true, %j)",
+    "if": (
+        "%o : T = prim::If(%c)\nblock0():\n%p : T = make\n-> (%p)\nblock1():\n%q : T = make\n-> "
+        "(%q)"
+    ),
+    "loop": (
+        "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\nblock0(%i : int, %k : T):\n%p : T = "
+        "make\n-> (%true, %p)"
+    ),
+    "if in a loop": (
+        "%s : T = make\n%o : T = prim::Loop(%n, %true, %s)\n"
+        "block0(%i : int, %k : T):\n%j : T = prim::If(%c)\n"
+        "block0():\n%p : T = make\n-> (%p)\nblock1():\n-> (%k)\n-> (%true, %j)"
+    ),
     "fork": "%h : Future(T) = prim::fork_0(%a, %n)\n%o : T = aten::wait(%h)",
 }
 
@@ -208,9 +250,12 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_what_a_container_lets_out_is_what_went_in(container: str, place: str) -> None:
-    """Wherever it was made: a write to it is a write to what went in, and no pass takes the two sums for one."""
+    """Wherever it was made: a write to it is a write to what went in, and no pass takes the two
+    sums for one.
+    """
     type, make, take = CONTAINERS[container]
-    text = f"""%a : Tensor = aten::neg(%x)
+    text = (
+        f"""%a : Tensor = aten::neg(%x)
         {PLACES[place]}
         {take}
         %before : Tensor = aten::sum(%a, %none)
@@ -220,19 +265,27 @@ def test_what_a_container_lets_out_is_what_went_in(container: str, place: str) -
         return (%change)
         with prim::fork_0 = graph(%a : Tensor, %n : int):
         %o : T = make
-        return (%o)""".replace("T)", f"{type})").replace(" T ", f" {type} ").replace("make", make)
+        return (%o)""".replace("T)", f"{type})")
+        .replace(" T ", f" {type} ")
+        .replace("make", make)
+    )
     graph = graph_of(text if place == "fork" else text.partition("with")[0])
     db, v = AliasDb(graph), values_of(graph.block())
     assert db.may_alias(v["e"], v["a"]) and db.has_writers(v["a"])
     assert db.may_contain_alias(v["o"], v["a"]) and db.writes_to_alias(v["w"].node(), [v["o"]])
     run_pass("cse", graph, verify=True)
-    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4  # from -2 to 2
+    # from -2 to 2
+    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4
 
 
 @pytest.mark.parametrize("container", [None, *CONTAINERS])
 def test_after_a_wait_anything_may_have_been_written_to(container: str | None) -> None:
     """By what was forked: to what it was given, or to what it found in there."""
-    type, make, take = CONTAINERS[container] if container else ("Tensor", "aten::detach(%a)", "%e : Tensor = aten::detach(%o)")
+    type, make, take = (
+        CONTAINERS[container]
+        if container
+        else ("Tensor", "aten::detach(%a)", "%e : Tensor = aten::detach(%o)")
+    )
     graph = graph_of(f"""%a : Tensor = aten::neg(%x)
         %o : {type} = {make}
         %before : Tensor = aten::sum(%a, %none)
@@ -248,7 +301,8 @@ def test_after_a_wait_anything_may_have_been_written_to(container: str | None) -
     db, v = AliasDb(graph), values_of(graph.block())
     assert db.has_writers(v["a"]) and db.writes_to_alias(v["done"].node(), [v["a"]])
     run_pass("cse", graph, verify=True)
-    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4  # from -2 to 2
+    # from -2 to 2
+    assert interpret(graph, [internals.ones(2), internals.ones(2), 1, True]).item() == 4
 
 
 def test_code_that_is_not_here_may_do_anything() -> None:
@@ -272,7 +326,9 @@ def test_pieces_are_views_of_the_whole() -> None:
 
 
 def test_any_may_be_a_tensor() -> None:
-    graph = parse_ir("graph(%a : Any, %x : Tensor):\n  %w : Tensor = aten::neg_(%x)\n  return (%a)\n")
+    graph = parse_ir(
+        "graph(%a : Any, %x : Tensor):\n  %w : Tensor = aten::neg_(%x)\n  return (%a)\n"
+    )
     a, x = graph.inputs()
     assert AliasDb(graph).may_alias(a, x) and AliasDb(graph).has_writers(a)
 
@@ -296,7 +352,10 @@ def test_agrees_with_pytorch_on_these_graphs() -> None:
         graph = torch._C.parse_ir(text)
         return said(graph, graph.alias_db())
 
-    for body in (VIEW, "%a : Tensor = aten::relu(%x)\n%w : Tensor = aten::mul_(%x, %one)\nreturn (%a)"):
+    for body in (
+        VIEW,
+        "%a : Tensor = aten::relu(%x)\n%w : Tensor = aten::mul_(%x, %one)\nreturn (%a)",
+    ):
         graph = graph_of(body)
         text = str(graph)
         theirs = answer(lambda torch, text=text: ask(torch, text), about=text, family="jit")
@@ -361,7 +420,9 @@ def test_prints_and_random_numbers_stay_in_order() -> None:
     """)
     db = AliasDb(graph)
     a, b, first, second = list(graph.nodes())[-4:]
-    assert not db.couldMoveBeforeTopologically(b, a) and not db.couldMoveBeforeTopologically(second, first)
+    assert not db.couldMoveBeforeTopologically(b, a) and not db.couldMoveBeforeTopologically(
+        second, first
+    )
     assert db.couldMoveBeforeTopologically(first, a)
 
 
@@ -407,7 +468,10 @@ STEPS = {
     "append": "%{v} : Tensor[] = aten::append(%{l}, %{t})",
     "item": "%{v} : Tensor = aten::__getitem__(%{l}, %zero)",
     "set": "%{v} : Tensor[] = aten::_set_item(%{l}, %zero, %{t})",
-    "stack": "%{v}s : Tensor = aten::stack(%{l}, %zero)\n%{v} : Tensor = aten::select(%{v}s, %zero, %zero)",
+    "stack": (
+        "%{v}s : Tensor = aten::stack(%{l}, %zero)\n%{v} : Tensor = aten::select(%{v}s, %zero, "
+        "%zero)"
+    ),
     "if": "%{v} : Tensor = prim::If(%c)\n  block0():\n    -> (%{t})\n"
     "  block1():\n    %{v}n : Tensor = aten::neg_(%{u})\n    -> (%{v}n)",
     "loop": "%{v} : Tensor = prim::Loop(%n, %true, %{t})\n  block0(%{v}i : int, %{v}k : Tensor):\n"
@@ -417,7 +481,11 @@ STEPS = {
 
 @st.composite
 def programs(draw: st.DrawFn) -> Graph:
-    tensors, lists, body = ["x", "y"], ["first"], ["%first : Tensor[] = prim::ListConstruct(%x, %y)"]
+    tensors, lists, body = (
+        ["x", "y"],
+        ["first"],
+        ["%first : Tensor[] = prim::ListConstruct(%x, %y)"],
+    )
     for i in range(draw(st.integers(3, 10))):
         step = draw(st.sampled_from(list(STEPS)))
         names = {
@@ -427,7 +495,11 @@ def programs(draw: st.DrawFn) -> Graph:
         }
         body += STEPS[step].format(v=f"v{i}", **names).split("\n")
         (lists if step in ("list", "append", "set") else tensors).append(f"v{i}")
-    text = HEAD + "".join(f"  {line}\n" for line in body) + f"  return ({', '.join('%' + t for t in tensors)})\n"
+    text = (
+        HEAD
+        + "".join(f"  {line}\n" for line in body)
+        + f"  return ({', '.join('%' + t for t in tensors)})\n"
+    )
     return parse_ir(text)
 
 
@@ -447,7 +519,9 @@ def test_a_valid_move_changes_nothing(graph: Graph, data: st.DataObject) -> None
     for _ in range(4):
         nodes = [n for n in graph.nodes() if n.kind() != "prim::Constant"]
         node, target = data.draw(st.sampled_from(nodes)), data.draw(st.sampled_from(nodes))
-        move = data.draw(st.sampled_from([db.moveBeforeTopologicallyValid, db.moveAfterTopologicallyValid]))
+        move = data.draw(
+            st.sampled_from([db.moveBeforeTopologicallyValid, db.moveAfterTopologicallyValid])
+        )
         before = str(graph)
         if move(node, target):
             graph.lint()
@@ -473,7 +547,9 @@ def test_an_operator_with_any_number_of_results_may_give_anything() -> None:
     register_operator("jit_test::parts(Tensor x) -> ...", lambda x: (x, x))
     try:
         graph = graph_of("%a : Tensor = aten::neg(%x)\nreturn (%a)")
-        parts = graph.create("jit_test::parts", [graph.inputs()[0]], 2).insertBefore(graph.return_node())
+        parts = graph.create("jit_test::parts", [graph.inputs()[0]], 2).insertBefore(
+            graph.return_node()
+        )
         db = AliasDb(graph)
         assert all(db.may_alias(part, graph.inputs()[0]) for part in parts.outputs())
     finally:

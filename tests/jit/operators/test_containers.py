@@ -112,7 +112,9 @@ DICTS: list[tuple[str, list[str], list[Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "types", "args", "results"), LISTS + DICTS)
-def test_agrees_with_pytorch(name: str, types: list[str], args: list[Any], results: list[str]) -> None:
+def test_agrees_with_pytorch(
+    name: str, types: list[str], args: list[Any], results: list[str]
+) -> None:
     """The result or the error, and the lists and dicts afterwards."""
     name = f"aten::{name}"
     assert jit_oracle.matched(name.partition(".")[0], types) == name
@@ -136,11 +138,15 @@ def test_lists_of_tensors_are_compared_by_value() -> None:
     one, two = internals.tensor(1.0), internals.tensor(2.0)
     assert call("index.list_Tensor", [one, two], internals.tensor(2.0)) == 1
     assert call("count.Tensor", [one, two, two], internals.tensor(2.0)) == 2
-    assert call("eq.Tensor_list", [one], [internals.tensor(1.0)]) and call("ne.Tensor_list", [one], [two])
+    assert call("eq.Tensor_list", [one], [internals.tensor(1.0)]) and call(
+        "ne.Tensor_list", [one], [two]
+    )
     tensors = [two, one]
     call("sort.Tensor", tensors, False)
     assert tensors[0] is one
-    with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"):
+    with pytest.raises(
+        RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"
+    ):
         call("index.list_Tensor", [internals.ones(2)], internals.ones(2))
 
 

@@ -1,6 +1,8 @@
-"""Every operator in a script and in a trace: a function that calls it gives what it gives when run by Python.
+"""Every operator in a script and in a trace: a function that calls it gives what it gives when run
+by Python.
 
-The calls are those of the random tests (tests/aten/op_arguments.py): tensors are parameters, everything else stands in the text.
+The calls are those of the random tests (tests/aten/op_arguments.py): tensors are parameters,
+everything else stands in the text.
 """
 
 from __future__ import annotations
@@ -31,15 +33,23 @@ pytestmark = pytest.mark.sampled(1 / 2)
 
 CALLS = 6 if full() else 1
 NOT_SCRIPTED: dict[str, str] = {
-    "view.dtype": "a dtype is an int in a script, and view(int) is the reshaping one: in PyTorch, too",
-    "_index_put_impl_": "a list without a None in it is no list of optional tensors, in PyTorch neither",
+    "view.dtype": (
+        "a dtype is an int in a script, and view(int) is the reshaping one: in PyTorch, too"
+    ),
+    "_index_put_impl_": (
+        "a list without a None in it is no list of optional tensors, in PyTorch neither"
+    ),
     **table("NOT_SCRIPTED"),
 }
 
 
 def is_called(f: NativeFunction) -> bool:
     name = f.schema.full_name.removeprefix("aten::")
-    return bool(f.variants) and not f.schema.is_out and not ({name, f.schema.name} & {*NOT_CALLED, *NOT_SCRIPTED, *UNINITIALISED})
+    return (
+        bool(f.variants)
+        and not f.schema.is_out
+        and not ({name, f.schema.name} & {*NOT_CALLED, *NOT_SCRIPTED, *UNINITIALISED})
+    )
 
 
 NAMES = [name.removeprefix("aten::") for name, f in functions().items() if is_called(f)]
@@ -66,7 +76,11 @@ def test_script_and_trace(name: str, tmp_path: Path) -> None:
 
 def test_no_pass_merges_two_calls_that_draw_numbers() -> None:
     """What takes a generator is in the list of the nondeterministic operators."""
-    drawn = {n.partition(".")[0] for n, f in functions().items() if any(a.type.base == "Generator" for a in f.schema.arguments)}
+    drawn = {
+        n.partition(".")[0]
+        for n, f in functions().items()
+        if any(a.type.base == "Generator" for a in f.schema.arguments)
+    }
     assert len(drawn) > 20 and drawn <= NONDETERMINISTIC
 
 
@@ -106,7 +120,9 @@ def text_of(f: NativeFunction, values: dict[str, Any], tensors: list[TensorSpec]
 
 
 def function_of(f: NativeFunction) -> str:
-    """Where Python finds the operator: as a function of a module, if it is the generated one, or else among all operators."""
+    """Where Python finds the operator: as a function of a module, if it is the generated one, or
+    else among all operators.
+    """
     module, text = torch, "torch"
     if f.python_module in NAMESPACES:
         module, text = getattr(torch, f.python_module), f"torch.{f.python_module}"
@@ -149,7 +165,9 @@ def traced(function: Any, tensors: list[TensorSpec], expected: Any) -> Any:
     if not tensors or not results or not all(isinstance(r, TensorImpl) for r in results):
         return None
     torch.manual_seed(0)
-    return torch.jit.trace(function, tuple(build(t, torch).clone() for t in tensors), check_trace=False)
+    return torch.jit.trace(
+        function, tuple(build(t, torch).clone() for t in tensors), check_trace=False
+    )
 
 
 def run(function: Any, tensors: list[TensorSpec]) -> Any:
@@ -167,5 +185,9 @@ def unlike(got: Any, expected: Any) -> str:
     if isinstance(expected, TensorImpl):
         if got.dtype is not expected.dtype or got.shape != expected.shape:
             return f"{got.dtype} {got.shape} against {expected.dtype} {expected.shape}"
-        return "" if np.allclose(array(got), array(expected), 1e-5, 1e-6, equal_nan=True) else f"{got} against {expected}"
+        return (
+            ""
+            if np.allclose(array(got), array(expected), 1e-5, 1e-6, equal_nan=True)
+            else f"{got} against {expected}"
+        )
     return "" if got == expected or got != got else f"{got} against {expected}"

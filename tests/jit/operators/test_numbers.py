@@ -1,4 +1,6 @@
-"""Arithmetic, comparisons and conversions of numbers: every overload against real TorchScript, on values at the edges."""
+"""Arithmetic, comparisons and conversions of numbers: every overload against real TorchScript, on
+values at the edges.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,14 @@ SAMPLES: dict[str, list[Any]] = {
     "str[]": [[], ["b", "a"]],
 }
 SYMBOLS = [
-    *(f"aten::{n}" for n in ("add sub mul div floordiv remainder fmod mathremainder copysign atan2 polar pow log neg round floor "
-      "ceil angle atan asin acos sin cos tan asinh acosh atanh sinh cosh tanh exp sqrt log10 log1p expm1 lgamma gamma erf erfc "
-      "fabs degrees radians eq ne lt gt le ge Int Float Bool Complex __and__ __or__ __xor__ __not__ __lshift__ __rshift__ isnan "
-      "isinf isfinite gcd divmod modf frexp ldexp __round_to_zero_floordiv sum all any __range_length __derive_index").split()),
+    *(f"aten::{n}" for n in (
+        "add sub mul div floordiv remainder fmod mathremainder copysign atan2 polar pow log neg "
+        "round floor ceil angle atan asin acos sin cos tan asinh acosh atanh sinh cosh tanh exp "
+        "sqrt log10 log1p expm1 lgamma gamma erf erfc fabs degrees radians eq ne lt gt le ge Int "
+        "Float Bool Complex __and__ __or__ __xor__ __not__ __lshift__ __rshift__ isnan isinf "
+        "isfinite gcd divmod modf frexp ldexp __round_to_zero_floordiv sum all any __range_length "
+        "__derive_index"
+    ).split()),
     "prim::abs", "prim::max", "prim::min",
 ]  # fmt: skip
 
@@ -42,7 +48,11 @@ def differs_on_purpose(name: str, args: tuple[Any, ...]) -> bool:
         return args[1] < 0
     if name.startswith("aten::Complex"):
         return any(type(a) is int and abs(a) >= 2**31 for a in args)  # its ints go through 32 bits
-    if name.startswith("aten::polar") or "complex" in name and name.startswith(("aten::pow", "aten::log")):
+    if (
+        name.startswith("aten::polar")
+        or "complex" in name
+        and name.startswith(("aten::pow", "aten::log"))
+    ):
         return any(a == 0 or not math.isfinite(abs(a)) or abs(a) > 1e200 for a in args)
     if name.startswith("aten::divmod") and "_" in name:
         return not all(abs(a) < 2**31 for a in args)  # goes through 32 bits as well
@@ -60,7 +70,8 @@ def test_every_overload_agrees_with_pytorch(symbol: str) -> None:
             or operator.name == "aten::pow.int_to_int"
         ):
             continue
-        assert jit_oracle.matched(symbol, types) in (operator.name, "aten::Float.Scalar")  # Float.int comes second
+        # Float.int comes second
+        assert jit_oracle.matched(symbol, types) in (operator.name, "aten::Float.Scalar")
         seen += jit_oracle.compare_with_pytorch(operator, SAMPLES, differs_on_purpose)
     assert seen
 
@@ -69,7 +80,10 @@ def call(name: str, *args: Any) -> Any:
     return find_operator(name).fn(*args)
 
 
-@pytest.mark.parametrize(("power", "expected"), [(1 + 1j, "0j"), (-1 + 1j, "(inf+nanj)"), (1j, "(nan+nanj)"), (0j, "(nan+nanj)")])
+@pytest.mark.parametrize(
+    ("power", "expected"),
+    [(1 + 1j, "0j"), (-1 + 1j, "(inf+nanj)"), (1j, "(nan+nanj)"), (0j, "(nan+nanj)")],
+)
 def test_powers_of_a_complex_zero(power: complex, expected: str) -> None:
     assert str(call("aten::pow.complex", 0j, power)) == expected
 
@@ -80,13 +94,19 @@ def test_ints_wrap_around() -> None:
     assert call("aten::sub.int", -largest, 2) == largest
     assert call("aten::mul.int", 2**62, 4) == 0
     assert call("aten::neg.int", -(2**63)) == -(2**63)
-    assert call("aten::__lshift__.int", 1, 63) == -(2**63) and call("aten::__lshift__.int", 1, 64) == 1
+    assert (
+        call("aten::__lshift__.int", 1, 63) == -(2**63) and call("aten::__lshift__.int", 1, 64) == 1
+    )
     assert call("aten::factorial.int", 5) == 120
 
 
-@pytest.mark.parametrize("number", [2.0**63, 1.5 * 2.0**63, 1e300, -(2.0**63), 2.0**63 - 1024, -1.5 * 2.0**63])
+@pytest.mark.parametrize(
+    "number", [2.0**63, 1.5 * 2.0**63, 1e300, -(2.0**63), 2.0**63 - 1024, -1.5 * 2.0**63]
+)
 def test_a_float_that_no_int_holds_becomes_the_smallest(number: float) -> None:
-    assert call("aten::Int.float", number) == (int(number) if -(2.0**63) <= number < 2.0**63 else -(2**63))
+    assert call("aten::Int.float", number) == (
+        int(number) if -(2.0**63) <= number < 2.0**63 else -(2**63)
+    )
 
 
 def test_division_by_zero() -> None:
@@ -98,14 +118,33 @@ def test_division_by_zero() -> None:
 
 
 def test_rounding() -> None:
-    assert call("aten::floordiv.int", -7, 2) == -4 and call("aten::__round_to_zero_floordiv.int", -7, 2) == -3
+    assert (
+        call("aten::floordiv.int", -7, 2) == -4
+        and call("aten::__round_to_zero_floordiv.int", -7, 2) == -3
+    )
     assert call("aten::remainder.int", -7, 2) == 1 and call("aten::fmod.int", -7, 2) == -1.0
     assert call("aten::round.float", 2.5) == 2.0 and call("aten::ceil.float", 2.5) == 3
     with pytest.raises(RuntimeError, match="Cannot convert float nan to integer"):
         call("aten::ceil.float", NAN)
 
 
-TEXTS = ["1.5", " 1.5", "1.5 ", "", "nan", "-inf", "1_000", "0x10", "1e400", "+2", "12", " 12", "12 ", "1x", "9" * 20]
+TEXTS = [
+    "1.5",
+    " 1.5",
+    "1.5 ",
+    "",
+    "nan",
+    "-inf",
+    "1_000",
+    "0x10",
+    "1e400",
+    "+2",
+    "12",
+    " 12",
+    "12 ",
+    "1x",
+    "9" * 20,
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)

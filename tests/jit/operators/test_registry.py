@@ -1,4 +1,6 @@
-"""The registry: operators by name and by node, those of the dispatcher and of libraries included."""
+"""The registry: operators by name and by node, those of the dispatcher and of libraries
+included.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import internals
 from internals._generated import ops
 from internals.jit.ir import Graph, IntType, ListType, OptionalType, TensorType, Type
 from internals.jit.ir.type_parser import parse_type
-from internals.jit.operators import all_operators, find_operator, find_operators, operator_for, register_operator
+from internals.jit.operators import (
+    all_operators,
+    find_operator,
+    find_operators,
+    operator_for,
+    register_operator,
+)
 from internals.jit.operators.registry import _registry
 from internals.library import Library
 from tests.answers import answer
@@ -27,7 +35,10 @@ def overload(symbol: str, *types: str) -> str | None:
 def test_the_dispatchers_operators_are_there_and_not_wrapped() -> None:
     operator = find_operator("aten::add.Tensor")
     assert operator.fn is ops.add_Tensor
-    assert str(operator.schema) == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    assert (
+        str(operator.schema)
+        == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    )
     assert operator.handle is not None and operator.handle.name == operator.name
     assert find_operator("aten::relu").fn is ops.relu
 
@@ -42,7 +53,8 @@ def test_find() -> None:
     names = [o.name for o in find_operators("aten::add")]
     assert names[:2] == ["aten::add.Tensor", "aten::add.Scalar"] and names[-1] == "aten::add"
     with pytest.raises(
-        RuntimeError, match=r"Could not find schema for aten::add.nope; the overloads are aten::add.Tensor"
+        RuntimeError,
+        match=r"Could not find schema for aten::add.nope; the overloads are aten::add.Tensor",
     ):
         find_operator("aten::add.nope")
     with pytest.raises(RuntimeError, match="Could not find schema for aten::nope$"):
@@ -51,9 +63,18 @@ def test_find() -> None:
 
 def test_order_is_pytorchs() -> None:
     def overloads(torch: Any) -> dict[str, list[str]]:
-        symbols = sorted({s.name for s in torch._C._jit_get_all_schemas() if s.name.startswith(("aten::", "prim::"))})
+        symbols = sorted(
+            {
+                s.name
+                for s in torch._C._jit_get_all_schemas()
+                if s.name.startswith(("aten::", "prim::"))
+            }
+        )
         found = {symbol: torch._C._jit_get_schemas_for_operator(symbol) for symbol in symbols}
-        return {k: [s.name + ("." * bool(s.overload_name)) + s.overload_name for s in v] for k, v in found.items()}
+        return {
+            k: [s.name + ("." * bool(s.overload_name)) + s.overload_name for s in v]
+            for k, v in found.items()
+        }
 
     theirs = answer(overloads, family="jit")
     symbols = {o.schema.name for o in all_operators()} & set(theirs)
@@ -88,7 +109,9 @@ def test_order_is_pytorchs() -> None:
         ("prim::If", ["bool"], None),
     ],
 )
-def test_the_overload_follows_from_the_types(symbol: str, types: list[str], expected: str | None) -> None:
+def test_the_overload_follows_from_the_types(
+    symbol: str, types: list[str], expected: str | None
+) -> None:
     assert overload(symbol, *types) == expected
 
 
@@ -115,7 +138,9 @@ def test_numbers_become_objects_at_the_door() -> None:
     x = internals.ones(2, dtype=internals.float32)
     assert find_operator("aten::to.dtype").fn(x, 7, False, False, None).dtype is internals.float64
     made = find_operator("aten::empty.memory_format").fn([1, 2, 3, 4], 3, 0, None, None, 2)
-    assert made.dtype is internals.int32 and made.is_contiguous(memory_format=internals.channels_last)
+    assert made.dtype is internals.int32 and made.is_contiguous(
+        memory_format=internals.channels_last
+    )
     assert find_operator("aten::sum").fn(x, None).item() == 2
 
 
@@ -170,13 +195,18 @@ def test_properties() -> None:
     assert graph.create("aten::dropout", [x, p, on]).isNondeterministic()
     assert not graph.create("aten::dropout", [x, p, off]).isNondeterministic()
     assert not graph.create("aten::relu", [x]).isNondeterministic()
-    assert graph.create("prim::Print", [x], 0).hasSideEffects() and not graph.create("aten::relu", [x]).hasSideEffects()
+    assert (
+        graph.create("prim::Print", [x], 0).hasSideEffects()
+        and not graph.create("aten::relu", [x]).hasSideEffects()
+    )
     assert graph.create("aten::relu_", [x]).schema().is_mutable  # type: ignore[union-attr]
 
 
 def test_nondeterminism_is_pytorchs() -> None:
     """By the tag of the operators there."""
-    names = sorted(o.name for o in all_operators() if o.handle is not None and o.name.startswith("aten::"))
+    names = sorted(
+        o.name for o in all_operators() if o.handle is not None and o.name.startswith("aten::")
+    )
 
     def is_nondeterministic(torch: Any, operator: str) -> bool | None:
         name, _, overload_name = operator.removeprefix("aten::").partition(".")
@@ -185,7 +215,11 @@ def test_nondeterminism_is_pytorchs() -> None:
             return None
         return torch.Tag.nondeterministic_seeded in getattr(packet, overload_name or "default").tags
 
-    theirs = answer(lambda torch: [is_nondeterministic(torch, name) for name in names], about=names, family="jit")
+    theirs = answer(
+        lambda torch: [is_nondeterministic(torch, name) for name in names],
+        about=names,
+        family="jit",
+    )
     for name, real in zip(names, theirs, strict=True):
         node = Graph().create(name.partition(".")[0], [])
         assert real is None or node.isNondeterministic() == real, name

@@ -1,4 +1,6 @@
-"""Strings: methods, formatting and hashes against real TorchScript. ASCII only: bytes count there, characters here."""
+"""Strings: methods, formatting and hashes against real TorchScript. ASCII only: bytes count there,
+characters here.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,14 @@ from tests.jit import oracle as jit_oracle
 
 TEXTS = ["", "a", "B c", "abab", "ab\n cd", "  x ", "A_1", "hello World"]
 SAMPLES: dict[str, list[Any]] = {
-    "str": TEXTS, "int": [-3, -1, 0, 1, 9], "int?": [None, -2, 0, 1, 7], "bool": [True, False], "str?": [None, "a", " "],
-    "str[]": [[], ["a"], ["b", "", "a"]],
+    "str": TEXTS, "int": [-3, -1, 0, 1, 9], "int?": [None, -2, 0, 1, 7], "bool": [True, False],
+    "str?": [None, "a", " "], "str[]": [[], ["a"], ["b", "", "a"]],
 }  # fmt: skip
 METHODS = (
-    "lower upper swapcase capitalize title isspace isalpha isnumeric islower istitle isupper isalnum isdigit isdecimal "
-    "isprintable expandtabs zfill strip lstrip rstrip join partition rpartition replace rsplit split add len list ord chr "
-    "bin oct hex slice find rfind index rindex count startswith endswith splitlines center ljust rjust __getitem__"
+    "lower upper swapcase capitalize title isspace isalpha isnumeric islower istitle isupper "
+    "isalnum isdigit isdecimal isprintable expandtabs zfill strip lstrip rstrip join partition "
+    "rpartition replace rsplit split add len list ord chr bin oct hex slice find rfind index "
+    "rindex count startswith endswith splitlines center ljust rjust __getitem__"
 )
 
 
@@ -46,7 +49,9 @@ def test_methods_agree_with_pytorch(method: str) -> None:
     seen = 0
     for operator in find_operators(f"aten::{method}"):
         types = [str(a.type) for a in operator.schema.arguments]
-        if operator.handle is not None or "str" not in "".join(types) + str(operator.schema.returns[0].type):
+        if operator.handle is not None or "str" not in "".join(types) + str(
+            operator.schema.returns[0].type
+        ):
             continue
         if not all(t in SAMPLES for t in types) or types[0] == "str[]":
             continue
@@ -71,9 +76,10 @@ def test_errors_name_what_is_wrong() -> None:
 
 
 VALUES = [
-    ("int", 3), ("float", 1.0), ("float", 0.1), ("float", 1e20), ("float", float("inf")), ("bool", True), ("str", "a'b"),
-    ("complex", 1 - 2j), ("NoneType", None), ("(int, (float, str))", (1, (2.5, "q"))), ("(int)", (1,)), ("()", ()),
-    ("int[]", [1, 2]), ("str[]", ["a", "b"]), ("float[][]", [[1.0], [2.5, 3.0]]), ("Dict(str, int)", {"a": 1, "b": 2}),
+    ("int", 3), ("float", 1.0), ("float", 0.1), ("float", 1e20), ("float", float("inf")),
+    ("bool", True), ("str", "a'b"), ("complex", 1 - 2j), ("NoneType", None),
+    ("(int, (float, str))", (1, (2.5, "q"))), ("(int)", (1,)), ("()", ()), ("int[]", [1, 2]),
+    ("str[]", ["a", "b"]), ("float[][]", [[1.0], [2.5, 3.0]]), ("Dict(str, int)", {"a": 1, "b": 2}),
 ]  # fmt: skip
 
 
@@ -88,10 +94,11 @@ def test_str_format_and_hash_of_any_value(type: str, value: Any) -> None:
 
 
 PERCENT = [
-    ("%d", "int", 1), ("%d", "float", 1.5), ("%i|%s", "(int, str)", (1, "q")), ("%s", "int[]", [1, 2]), ("%c", "int", 65),
-    ("%f %e %F %E", "(float, float, int, float)", (1.5, 2.5, 3, 4.5)), ("%c", "str", "z"), ("%c", "str", "zz"),
-    ("%d", "str", "a"), ("100%% %s", "float", 1.5), ("%x", "int", 255), ("%5d", "int", 2), ("%", "int", 1), ("none", "int", 1),
-    ("%s %s", "int", 1),
+    ("%d", "int", 1), ("%d", "float", 1.5), ("%i|%s", "(int, str)", (1, "q")),
+    ("%s", "int[]", [1, 2]), ("%c", "int", 65),
+    ("%f %e %F %E", "(float, float, int, float)", (1.5, 2.5, 3, 4.5)), ("%c", "str", "z"),
+    ("%c", "str", "zz"), ("%d", "str", "a"), ("100%% %s", "float", 1.5), ("%x", "int", 255),
+    ("%5d", "int", 2), ("%", "int", 1), ("none", "int", 1), ("%s %s", "int", 1),
 ]  # fmt: skip
 
 

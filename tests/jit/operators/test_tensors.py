@@ -1,4 +1,6 @@
-"""Questions about tensors, conversions, tensors out of lists, and what is left: optionals, printing, gradients, settings."""
+"""Questions about tensors, conversions, tensors out of lists, and what is left: optionals,
+printing, gradients, settings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def call(name: str, *args: Any) -> Any:
 
 
 def t(value: Any, dtype: str | None = None, requires_grad: bool = False) -> Any:
-    return internals.tensor(value, dtype=getattr(internals, dtype) if dtype else None, requires_grad=requires_grad)
+    return internals.tensor(
+        value, dtype=getattr(internals, dtype) if dtype else None, requires_grad=requires_grad
+    )
 
 
 X = internals.arange(6.0).view(2, 3)
@@ -38,14 +42,21 @@ TENSORS = [
     t([1.5, -2.0], "float64"),
 ]
 QUESTIONS = {
-    "aten::size": "int[]", "aten::stride": "int[]", "aten::dim": "int", "aten::numel": "int", "aten::element_size": "int",
-    "aten::storage_offset": "int", "aten::is_contiguous": "bool", "aten::is_floating_point": "bool", "aten::is_complex": "bool",
-    "aten::is_signed": "bool", "aten::get_device": "int", "aten::len.Tensor": "int", "prim::dtype": "int",
-    "prim::device": "Device", "prim::layout": "int", "prim::requires_grad": "bool", "prim::itemsize": "int",
-    "prim::nbytes": "int", "prim::is_cpu": "bool", "prim::is_cuda": "bool", "prim::is_meta": "bool", "prim::is_sparse": "bool",
+    "aten::size": "int[]", "aten::stride": "int[]", "aten::dim": "int", "aten::numel": "int",
+    "aten::element_size": "int",
+    "aten::storage_offset": "int", "aten::is_contiguous": "bool", "aten::is_floating_point": "bool",
+    "aten::is_complex": "bool",
+    "aten::is_signed": "bool", "aten::get_device": "int", "aten::len.Tensor": "int",
+    "prim::dtype": "int",
+    "prim::device": "Device", "prim::layout": "int", "prim::requires_grad": "bool",
+    "prim::itemsize": "int",
+    "prim::nbytes": "int", "prim::is_cpu": "bool", "prim::is_cuda": "bool", "prim::is_meta": "bool",
+    "prim::is_sparse": "bool",
     "prim::is_quantized": "bool", "prim::name": "str?",
-    "aten::Int.Tensor": "int", "aten::Float.Tensor": "float", "aten::Bool.Tensor": "bool", "aten::IntImplicit": "int",
-    "aten::FloatImplicit": "float", "aten::ScalarImplicit": "Scalar", "aten::ComplexImplicit": "complex", "aten::item": "Scalar",
+    "aten::Int.Tensor": "int", "aten::Float.Tensor": "float", "aten::Bool.Tensor": "bool",
+    "aten::IntImplicit": "int",
+    "aten::FloatImplicit": "float", "aten::ScalarImplicit": "Scalar",
+    "aten::ComplexImplicit": "complex", "aten::item": "Scalar",
     "aten::str": "str", "prim::data": "Tensor",
 }  # fmt: skip
 
@@ -54,13 +65,17 @@ QUESTIONS = {
 def test_questions_agree_with_pytorch(name: str) -> None:
     assert jit_oracle.matched(name.partition(".")[0], ["Tensor"]) == name
     for x in [*TENSORS, X, internals.zeros(0, 2), t(1.5, requires_grad=True)]:
-        if x.numel() or name != "aten::stride":  # numpy, on the way to PyTorch, has its own strides of nothing
+        if x.numel() or name != "aten::stride":
+            # numpy, on the way to PyTorch, has its own strides of nothing
             jit_oracle.compare(name, ["Tensor"], [x], QUESTIONS[name])
 
 
 def test_implicit_conversions_say_why_not() -> None:
     for value, message in (
-        (t(1.5, requires_grad=True), "Cannot input a tensor that requires grad as a scalar argument"),
+        (
+            t(1.5, requires_grad=True),
+            "Cannot input a tensor that requires grad as a scalar argument",
+        ),
         (t([1]), "Cannot input a tensor of dimension other than 0 as a scalar argument"),
         (t(1.5), "Cannot input a tensor of type Float as an integral argument"),
         (t(True), "Cannot input a tensor of type Bool as an integral argument"),
@@ -71,8 +86,8 @@ def test_implicit_conversions_say_why_not() -> None:
 
 @pytest.mark.parametrize(
     ("type", "data"),
-    [("int[]", [1, 2]), ("float[]", [1.0, 2.5]), ("bool[]", [True]), ("int[][]", [[1, 2], [3, 4]]), ("int", 3), ("float", 1.5),
-     ("bool", True)],
+    [("int[]", [1, 2]), ("float[]", [1.0, 2.5]), ("bool[]", [True]), ("int[][]", [[1, 2], [3, 4]]),
+     ("int", 3), ("float", 1.5), ("bool", True)],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [None, 6, 7, 4])
 def test_tensor_and_as_tensor(type: str, data: Any, dtype: int | None) -> None:
@@ -94,9 +109,15 @@ def test_moving() -> None:
     assert call("to.prim_dtype", X, 7, False, False).dtype is internals.float64
     assert call("to.prim_dtype", X, None, False, False) is X
     assert call("to.prim_other", X, False, True) is not X
-    assert call("to.prim_Device", X, internals.device("meta"), 4, False, False).dtype is internals.int64
+    assert (
+        call("to.prim_Device", X, internals.device("meta"), 4, False, False).dtype
+        is internals.int64
+    )
     assert call("cpu", X) is X
-    assert [p.tolist() for p in call("split", X, [1, 1], 0)] == [[[0.0, 1.0, 2.0]], [[3.0, 4.0, 5.0]]]
+    assert [p.tolist() for p in call("split", X, [1, 1], 0)] == [
+        [[0.0, 1.0, 2.0]],
+        [[3.0, 4.0, 5.0]],
+    ]
     assert call("index.Tensor_hacked_twin", X, [t([1])]).tolist() == [[3.0, 4.0, 5.0]]
     assert call("copy_.float", internals.zeros(2), 1.5).tolist() == [1.5, 1.5]
 
@@ -116,7 +137,10 @@ def test_identity() -> None:
 
 def test_print_is_cpps(capsys: pytest.CaptureFixture[str]) -> None:
     call("prim::Print", 1, 0.1, "a", [1.0], (1,), None, internals.tensor([1.0, 2.5]))
-    assert capsys.readouterr().out == "1 0.10000000000000001 a [1.] (1,) None  1.0000\n 2.5000\n[ CPUFloatType{2} ]\n"
+    assert (
+        capsys.readouterr().out
+        == "1 0.10000000000000001 a [1.] (1,) None  1.0000\n 2.5000\n[ CPUFloatType{2} ]\n"
+    )
 
 
 def test_raise_and_warn() -> None:
@@ -129,12 +153,15 @@ def test_raise_and_warn() -> None:
 
 def test_gradients_that_are_not_there() -> None:
     assert call("prim::AutogradAdd", None, X) is X and call("prim::AutogradAdd", X, None) is X
-    assert call("prim::AutogradAdd", X, X).tolist() == (X + X).tolist() and call("prim::AutogradZero") is None
+    assert (
+        call("prim::AutogradAdd", X, X).tolist() == (X + X).tolist()
+        and call("prim::AutogradZero") is None
+    )
     assert call("prim::AutogradAnyNonZero", None, X) and not call("prim::AutogradAnyNonZero", None)
     assert call("prim::AutogradAllNonZero", X) and call("prim::AutogradAllZero", None, None)
-    assert call("_grad_sum_to_size", X, None) is X and call("_grad_sum_to_size", X, [1, 3]).tolist() == [
-        [3.0, 5.0, 7.0]
-    ]
+    assert call("_grad_sum_to_size", X, None) is X and call(
+        "_grad_sum_to_size", X, [1, 3]
+    ).tolist() == [[3.0, 5.0, 7.0]]
     assert call("prim::ReductionSizes", [2, 3, 4], [-1, 0], False) == [3]
     assert call("prim::ReductionSizes", [2, 3, 4], [1], True) == [2, 1, 4]
 
@@ -164,7 +191,9 @@ def test_backward_and_grad() -> None:
 
 
 def test_what_shares_memory_says_so() -> None:
-    """Every operator of one tensor and defaults: if the result is the argument's memory, alias analysis knows."""
+    """Every operator of one tensor and defaults: if the result is the argument's memory, alias
+    analysis knows.
+    """
     checked = 0
     for operator in all_operators():
         formals = operator.schema.arguments
@@ -175,12 +204,23 @@ def test_what_shares_memory_says_so() -> None:
             or operator.schema.is_mutable
         ):
             continue
-        for x in (internals.ones(2, 2), internals.ones(1), internals.ones(2, 2, dtype=internals.int64)):
+        for x in (
+            internals.ones(2, 2),
+            internals.ones(1),
+            internals.ones(2, 2, dtype=internals.int64),
+        ):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     result = operator.fn(x, *(a.default_value for a in formals[1:]))
-            except (RuntimeError, TypeError, IndexError, NotImplementedError, ValueError, AttributeError):
+            except (
+                RuntimeError,
+                TypeError,
+                IndexError,
+                NotImplementedError,
+                ValueError,
+                AttributeError,
+            ):
                 continue
             except AssertionError as error:
                 assert "CUDA" in str(error)
@@ -200,7 +240,9 @@ def call_in_a_graph(kind: str, rest: list[Any], operator: Any) -> Any:
     fresh = graph.insert("aten::neg", [graph.addInput("x")])
     values: list[Value] = [fresh]
     for argument, value in zip(operator.schema.arguments[1:], rest):
-        constant = graph.insertConstant(value, None if value is not None else parse_type("NoneType"))
+        constant = graph.insertConstant(
+            value, None if value is not None else parse_type("NoneType")
+        )
         values.append(constant.setType(argument.type) if isinstance(value, list) else constant)
     node = graph.insertNode(graph.create(kind, values))
     assert node.operator() is not None

@@ -1,4 +1,6 @@
-"""What the tests of passes share: graphs compared by their text, with values numbered in order, and real PyTorch's own passes."""
+"""What the tests of passes share: graphs compared by their text, with values numbered in order, and
+real PyTorch's own passes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def parsed(text: str) -> Graph:
 
 
 def canonical(graph: Graph) -> str:
-    """The text without names and places. What real PyTorch made of a graph need not pass our verifier."""
+    """The text without names and places. What real PyTorch made of a graph need not pass our
+    verifier.
+    """
     with verify_after_every_pass(False):
         return canonicalized(graph, keep_unique_names=False).str(False)
 
@@ -32,7 +36,9 @@ def after(name: str, text: str) -> Graph:
 
 
 def check(name: str, before: str, expected: str) -> None:
-    """The pass makes `expected` of `before`, says whether it changed anything, and has nothing left to do the second time."""
+    """The pass makes `expected` of `before`, says whether it changed anything, and has nothing left
+    to do the second time.
+    """
     graph = parsed(before)
     record = run_pass(name, graph, verify=True)
     assert canonical(graph) == canonical(parsed(expected))

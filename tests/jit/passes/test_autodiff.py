@@ -1,4 +1,6 @@
-"""Every symbolic gradient against numbers: once for the gradient, once more for the gradient of the gradient."""
+"""Every symbolic gradient against numbers: once for the gradient, once more for the gradient of the
+gradient.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from internals.jit.passes.symbolic_gradients import (
 )
 from internals.jit.runtime.graph_executor import ExecutionPlan
 
-# What follows the operator's tensors: the constants of a call, by overload. The tensors' sizes and range come first.
+# What follows the operator's tensors: the constants of a call, by overload. The tensors' sizes and
+# range come first.
 PLAIN, POSITIVE, INSIDE, BETWEEN_STEPS = (-2.0, 2.0), (0.3, 2.0), (-0.8, 0.8), (0.1, 0.4)
 ONE: Any = ((3, 4),)
 TWO: Any = ((3, 4), (3, 4))
@@ -99,15 +102,25 @@ def takes_one(key: str) -> bool:
 WITHOUT_LINES = set(
     "mish sgn angle logit frexp.Tensor log_sigmoid_forward special_i1 special_i1e".split()
 )
-OF_ONE = {f"aten::{key}" for key in (*DERIVATIVES, *EXCEPTIONS) if key in POINTWISE and takes_one(key)}
-COMPARISONS = {f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") for o in ("Tensor", "Scalar")}
+OF_ONE = {
+    f"aten::{key}" for key in (*DERIVATIVES, *EXCEPTIONS) if key in POINTWISE and takes_one(key)
+}
+COMPARISONS = {
+    f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") for o in ("Tensor", "Scalar")
+}
 
 
 def case(key: str) -> tuple[Any, tuple[float, float], tuple[Any, ...]]:
     if key in CASES:
         return CASES[key]
     chosen = (
-        POSITIVE if key in POSITIVE_ONLY else INSIDE if key in INSIDE_ONLY else BETWEEN_STEPS if key in STEPS else PLAIN
+        POSITIVE
+        if key in POSITIVE_ONLY
+        else INSIDE
+        if key in INSIDE_ONLY
+        else BETWEEN_STEPS
+        if key in STEPS
+        else PLAIN
     )
     schema = find_operator(key).schema
     return ONE, chosen, tuple(a.default_value for a in schema.arguments[1:])
@@ -161,7 +174,9 @@ def test_formula(key: str) -> None:
 def test_comparisons_have_no_gradient(key: str) -> None:
     kind, _, overload = key.partition(".")
     x, y = make((3,), *PLAIN), make((3,), *PLAIN)
-    graph = call_graph(kind, [x, y] if overload == "Tensor" else [x], () if overload == "Tensor" else (0.5,))
+    graph = call_graph(
+        kind, [x, y] if overload == "Tensor" else [x], () if overload == "Tensor" else (0.5,)
+    )
     assert not differentiated(graph)(*([x, y] if overload == "Tensor" else [x])).requires_grad
 
 
@@ -178,12 +193,18 @@ def test_choices_with_a_number() -> None:
     internals.manual_seed(0)
     condition = internals.tensor([[True], [False], [True]])
     x, s = make((4,), *PLAIN), 0.5
-    for kind, order in (("aten::where", "cxs"), ("aten::where", "csx"), ("aten::masked_fill", "xcs")):
+    for kind, order in (
+        ("aten::where", "cxs"),
+        ("aten::where", "csx"),
+        ("aten::masked_fill", "xcs"),
+    ):
         graph = Graph()
         values = {"c": graph.addInput(), "x": graph.addInput(), "s": graph.insertConstant(s)}
         values["c"].inferTypeFrom(condition)
         values["x"].inferTypeFrom(x)
-        graph.registerOutput(graph.insert(kind, [values[name] for name in order]).setType(TensorType.get()))
+        graph.registerOutput(
+            graph.insert(kind, [values[name] for name in order]).setType(TensorType.get())
+        )
         f = differentiated(graph)
         assert gradcheck(lambda a: f(condition, a), [x])  # noqa: B023
         assert gradgradcheck(lambda a: f(condition, a), [x])  # noqa: B023
@@ -192,7 +213,8 @@ def test_choices_with_a_number() -> None:
 def test_sum_to_size() -> None:
     x = make((2, 3, 4), *PLAIN)
     graph = parse_ir(
-        "graph(%x : Double(2, 3, 4, device=cpu), %s : int[]):\n  %y : Tensor = prim::SumToSize(%x, %s)\n  return (%y)"
+        "graph(%x : Double(2, 3, 4, device=cpu), %s : int[]):\n  %y : Tensor = prim::SumToSize(%x, "
+        "%s)\n  return (%y)"
     )
     f = differentiated(graph)
     for size in ([2, 3, 4], [1, 3, 1], [3, 1], [4], []):
@@ -205,7 +227,8 @@ def test_sum_to_size() -> None:
 def test_chunk_with_pieces_nobody_uses(used: tuple[int, ...]) -> None:
     x = make((2, 5), *PLAIN)
     graph = parse_ir(
-        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=3, dim=1](%x)\n"
+        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = "
+        "prim::ConstantChunk[chunks=3, dim=1](%x)\n"
         "  return (%a, %b, %c)"
     )
     f = differentiated(graph)
@@ -249,11 +272,14 @@ def test_clamp_at_its_bounds(low: Any, high: Any) -> None:
 
 def test_conditions_hold_a_formula_back() -> None:
     assert all(lines_of(key) for key in CONDITIONS)
-    graph = parse_ir("graph(%x : Tensor, %s : int[]):\n  %y : Tensor = aten::view(%x, %s)\n  return (%y)")
+    graph = parse_ir(
+        "graph(%x : Tensor, %s : int[]):\n  %y : Tensor = aten::view(%x, %s)\n  return (%y)"
+    )
     assert not is_differentiable(next(graph.nodes()))
     node = next(graph.nodes())
     with pytest.raises(
-        RuntimeError, match="differentiation of aten::view is not supported, or it is missing necessary type"
+        RuntimeError,
+        match="differentiation of aten::view is not supported, or it is missing necessary type",
     ):
         from internals.jit.passes.symbolic_gradients import gradient_of
 
@@ -287,10 +313,15 @@ def test_inputs_are_detached_and_nothing_is_recorded_without_grad_mode() -> None
 
 
 def test_writing_to_what_a_group_returns() -> None:
-    """A view of what exists only inside the group can be written to like any tensor; one of an input cannot."""
+    """A view of what exists only inside the group can be written to like any tensor; one of an
+    input cannot.
+    """
     x = make((2, 3), *PLAIN)
     same = x.detach().requires_grad_()
-    inner = parse_ir("graph(%x : Tensor):\n  %a : Tensor = aten::sin(%x)\n  %b : Tensor = aten::t(%a)\n  return (%b)")
+    inner = parse_ir(
+        "graph(%x : Tensor):\n  %a : Tensor = aten::sin(%x)\n  %b : Tensor = aten::t(%a)\n  return "
+        "(%b)"
+    )
     graph = inner.copy()
     group = create_singleton(list(graph.nodes())[-1], GROUP)
     merge_into(list(graph.nodes())[0], group)
@@ -309,7 +340,10 @@ def test_writing_to_what_a_group_returns() -> None:
 
 def test_a_view_that_a_group_returns_has_the_version_of_what_backward_needs() -> None:
     x = make((2, 3), *PLAIN)
-    inner = parse_ir("graph(%x : Tensor):\n  %a : Tensor = aten::sigmoid(%x)\n  %b : Tensor = aten::t(%a)\n  return (%b)")
+    inner = parse_ir(
+        "graph(%x : Tensor):\n  %a : Tensor = aten::sigmoid(%x)\n  %b : Tensor = aten::t(%a)\n  "
+        "return (%b)"
+    )
     group = create_singleton(list(inner.nodes())[-1], GROUP)
     merge_into(list(inner.nodes())[0], group)
     pack_gradient(differentiate(subgraph_of(group)), group)

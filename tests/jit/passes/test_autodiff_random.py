@@ -1,4 +1,6 @@
-"""Gradients of random programs, run by the executor with its groups and backward graphs, are those of autograd, twice over."""
+"""Gradients of random programs, run by the executor with its groups and backward graphs, are those
+of autograd, twice over.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SHAPES = ((3, 4), (4,), (3, 1), (4, 4))
 
 
 def program(seed: int, size: int = 14) -> tuple[Graph, list[Any]]:
-    """A graph of differentiable operators, with broadcasting, products and chunks, and arguments for it: doubles in (-1, 1)."""
+    """A graph of differentiable operators, with broadcasting, products and chunks, and arguments
+    for it: doubles in (-1, 1).
+    """
     stream = random.Random(seed)
     graph = Graph()
     shapes: dict[Value, tuple[int, ...]] = {}
@@ -48,11 +52,19 @@ def statement(
     a = stream.choice(list(shapes)[-6:])
     kind = stream.random()
     if kind < 0.35:
-        return graph.insert(f"aten::{stream.choice(UNARY)}", [graph.insert("aten::tanh", [a])]), shapes[a]
+        return graph.insert(
+            f"aten::{stream.choice(UNARY)}", [graph.insert("aten::tanh", [a])]
+        ), shapes[a]
     if kind < 0.45:
-        name, extra = stream.choice((("add", [0.5, 1]), ("mul", [2]), ("clamp", [-0.6, 0.7]), ("pow", [2])))
+        name, extra = stream.choice(
+            (("add", [0.5, 1]), ("mul", [2]), ("clamp", [-0.6, 0.7]), ("pow", [2]))
+        )
         return graph.insert(f"aten::{name}", [a, *extra]), shapes[a]
-    fitting = [v for v in shapes if len(shapes[v]) == 2 and len(shapes[a]) == 2 and shapes[v][0] == shapes[a][1]]
+    fitting = [
+        v
+        for v in shapes
+        if len(shapes[v]) == 2 and len(shapes[a]) == 2 and shapes[v][0] == shapes[a][1]
+    ]
     if kind < 0.6 and fitting:
         b = stream.choice(fitting)
         product = graph.insert("aten::mm", [a, b])
@@ -80,7 +92,11 @@ def derivatives(run: Callable[..., Any], arguments: list[Any]) -> list[Any]:
     """Outputs, gradients, and gradients of a function of the gradients."""
     leaves = [a for a in arguments if isinstance(a, TensorImpl) and a.requires_grad]
     results = run(*arguments)
-    outputs = [t for t in (results if isinstance(results, tuple) else [results]) if isinstance(t, TensorImpl)]
+    outputs = [
+        t
+        for t in (results if isinstance(results, tuple) else [results])
+        if isinstance(t, TensorImpl)
+    ]
     recorded = [t for t in outputs if t.requires_grad]
     if not recorded:
         return [outputs, [None] * len(leaves), [None] * len(leaves)]
@@ -121,15 +137,31 @@ def test_they_do_have_groups() -> None:
     grouped = 0
     for seed in range(20):
         graph, arguments = program(seed)
-        grouped += GraphExecutor(graph).graph_for(*arguments).findNode("prim::DifferentiableGraph") is not None
+        grouped += (
+            GraphExecutor(graph).graph_for(*arguments).findNode("prim::DifferentiableGraph")
+            is not None
+        )
     assert grouped >= 10
 
 
 @pytest.mark.parametrize("seed", seeds(8))
 def test_programs_of_all_sorts(seed: int) -> None:
-    """With branches, loops, writes, views, lists: what is not differentiable stays between the groups."""
+    """With branches, loops, writes, views, lists: what is not differentiable stays between the
+    groups.
+    """
     p = any_program(
-        seed, features=("views", "writes", "lists", "tuples", "branches", "loops", "numbers", "optionals"), typed=False
+        seed,
+        features=(
+            "views",
+            "writes",
+            "lists",
+            "tuples",
+            "branches",
+            "loops",
+            "numbers",
+            "optionals",
+        ),
+        typed=False,
     )
 
     def arguments() -> list[Any]:
@@ -137,7 +169,8 @@ def test_programs_of_all_sorts(seed: int) -> None:
 
     def run(function: Callable[..., Any]) -> list[Any]:
         leaves = [a.requires_grad_() if isinstance(a, TensorImpl) else a for a in arguments()]
-        copies = [a * 1 if isinstance(a, TensorImpl) else a for a in leaves]  # they may be written to
+        # they may be written to
+        copies = [a * 1 if isinstance(a, TensorImpl) else a for a in leaves]
         return derivatives(lambda *_: function(*copies), leaves)
 
     try:

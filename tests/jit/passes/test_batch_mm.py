@@ -1,4 +1,6 @@
-"""Batched products: trees and common sides are found, their results are those of the single products, guards hold."""
+"""Batched products: trees and common sides are found, their results are those of the single
+products, guards hold.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def test_products_that_need_each_other_are_not_batched() -> None:
 
 
 def test_a_factor_that_is_written_to_stays() -> None:
-    text = str(side(8, left=True)).replace("%p3 : Tensor", "%z : Tensor = aten::zero_(%w)\n  %p3 : Tensor")
+    text = str(side(8, left=True)).replace(
+        "%p3 : Tensor", "%z : Tensor = aten::zero_(%w)\n  %p3 : Tensor"
+    )
     graph = parse_ir(text)
     assert not run_pass("batch_mm", graph, verify=True).changed
 

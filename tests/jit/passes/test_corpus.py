@@ -1,7 +1,8 @@
-"""Every pass of the table, alone, on the programs of the corpus: the graph is well formed afterwards and computes the same.
+"""Every pass of the table, alone, on the programs of the corpus: the graph is well formed
+afterwards and computes the same.
 
-A pass sees each graph in three states: with no types known; with dtypes and ranks, as the executor prepares it; with sizes, as in
-a trace. `make test` takes a sample, the long version all of it.
+A pass sees each graph in three states: with no types known; with dtypes and ranks, as the executor
+prepares it; with sizes, as in a trace. `make test` takes a sample, the long version all of it.
 """
 
 from __future__ import annotations
@@ -101,16 +102,22 @@ def cases(seed: str) -> list[tuple[Program, int]]:
 
 def check(name: str, state: str, program: Program, which: int) -> None:
     unit = compiled(program.name)
-    expected = outcome(internals, unit.function, program.arguments(internals, which), unit.parameters)
+    expected = outcome(
+        internals, unit.function, program.arguments(internals, which), unit.parameters
+    )
     graph = unit.with_types(state, program.arguments(internals, which))
-    if name == "lower_all_tuples" and any(tuple_in_a_container(v.type()) for v in values_in(graph.block())):
+    if name == "lower_all_tuples" and any(
+        tuple_in_a_container(v.type()) for v in values_in(graph.block())
+    ):
         with pytest.raises(RuntimeError, match="tuple"):
             run_pass(name, graph, keep_text=False)
         return
     for earlier in ONLY_AFTER.get(name, ()):
         run_pass(earlier, graph, verify=True, keep_text=False)
     run_pass(name, graph, verify=True, keep_text=False)
-    got = outcome(internals, unit.runner(graph), program.arguments(internals, which), unit.parameters)
+    got = outcome(
+        internals, unit.runner(graph), program.arguments(internals, which), unit.parameters
+    )
     if name == "lower_all_tuples":
         got, expected = ({**o, "result": list(flat(o["result"]))} for o in (got, expected))
     assert_same(got, expected)

@@ -33,7 +33,12 @@ def test_what_nobody_uses_goes_with_all_it_needed() -> None:
         "%v : Tensor = aten::t(%x)\n  %a : Tensor = aten::relu_(%v)",
         "%l : Tensor[] = aten::append(%list, %x)",
     ],
-    ids=["print", "write to an argument", "write to a view of an argument", "append to an argument"],
+    ids=[
+        "print",
+        "write to an argument",
+        "write to a view of an argument",
+        "append to an argument",
+    ],
 )
 def test_what_the_caller_sees_stays(line: str) -> None:
     check_unchanged("dce", f"graph(%x : Tensor, %list : Tensor[]):\n  {line}\n  return (%list)\n")
@@ -54,7 +59,9 @@ def test_a_write_to_a_live_value_through_a_view_stays() -> None:
 
 
 def test_an_operator_that_may_return_its_argument_is_not_believed() -> None:
-    """The schema of `type_as` promises a new tensor; of a tensor that has that type already, it returns the tensor."""
+    """The schema of `type_as` promises a new tensor; of a tensor that has that type already, it
+    returns the tensor.
+    """
     text = """graph(%x : Tensor):
   %y : Tensor = aten::relu(%x)
   %z : Tensor = aten::type_as(%y, %x)

@@ -81,7 +81,8 @@ def test_not_across_a_write() -> None:
 def test_not_if_both_are_returned() -> None:
     check_unchanged(
         "cse",
-        "graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x)\n  %b : Tensor = aten::relu(%x)\n  return (%a, %b)\n",
+        "graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x)\n  %b : Tensor = aten::relu(%x)\n  "
+        "return (%a, %b)\n",
     )
 
 
@@ -186,7 +187,11 @@ def test_a_loop_of_no_rounds_is_skipped() -> None:
   %z : Tensor = aten::tanh(%y)
   return (%z)
 """
-    check("constant_propagation", text, "graph(%x : Tensor):\n  %z : Tensor = aten::tanh(%x)\n  return (%z)\n")
+    check(
+        "constant_propagation",
+        text,
+        "graph(%x : Tensor):\n  %z : Tensor = aten::tanh(%x)\n  return (%z)\n",
+    )
 
 
 def test_a_value_that_a_loop_never_changes_is_not_carried() -> None:
@@ -262,17 +267,24 @@ def test_a_tensor_for_the_caller_is_made_anew_each_time() -> None:
     first = interpret(graph, [])
     first.fill_(7)
     assert interpret(graph, []).tolist() == [0, 0]
-    assert by_torch("constant_propagation", ZEROS).count("aten::zeros") == 0, "PyTorch returns one tensor to all"
+    assert by_torch("constant_propagation", ZEROS).count("aten::zeros") == 0, (
+        "PyTorch returns one tensor to all"
+    )
 
 
 def test_a_tensor_that_stays_inside_is_folded() -> None:
-    graph = after("constant_propagation", ZEROS.replace("return (%z)", "%y : Tensor = aten::exp(%z)\n  return (%y)"))
+    graph = after(
+        "constant_propagation",
+        ZEROS.replace("return (%z)", "%y : Tensor = aten::exp(%z)\n  return (%y)"),
+    )
     assert [n.kind() for n in graph.nodes()] == ["prim::Constant", "aten::exp"]
     assert interpret(graph, []).tolist() == [1, 1]
 
 
 def test_a_tensor_that_is_written_to_is_not() -> None:
-    text = ZEROS.replace("return (%z)", "%w : Tensor = aten::neg_(%z)\n  %y : Tensor = aten::exp(%z)\n  return (%y)")
+    text = ZEROS.replace(
+        "return (%z)", "%w : Tensor = aten::neg_(%z)\n  %y : Tensor = aten::exp(%z)\n  return (%y)"
+    )
     assert len(after("constant_propagation", text).findAllNodes("aten::zeros")) == 1
 
 
@@ -313,7 +325,9 @@ def test_equal_constants_are_one_and_stand_at_the_top() -> None:
   return (%z)
 """
     assert (
-        canonical(after("constant_pooling", text)) == canonical(parsed(expected)) == by_torch("constant_pooling", text)
+        canonical(after("constant_pooling", text))
+        == canonical(parsed(expected))
+        == by_torch("constant_pooling", text)
     )
 
 
@@ -326,7 +340,9 @@ def test_zeros_of_both_signs_are_two_constants() -> None:
   return (%a, %b, %one, %i)
 """
     assert len(after("constant_pooling", text).findAllNodes("prim::Constant")) == 4
-    assert by_torch("constant_pooling", text).count("prim::Constant") == 3, "PyTorch takes -0.0 for 0.0"
+    assert by_torch("constant_pooling", text).count("prim::Constant") == 3, (
+        "PyTorch takes -0.0 for 0.0"
+    )
 
 
 def test_one_tensor_in_two_constants_is_pooled_two_that_are_returned_are_not() -> None:
@@ -342,9 +358,10 @@ def test_one_tensor_in_two_constants_is_pooled_two_that_are_returned_are_not() -
 @pytest.mark.parametrize(
     ("value", "may"),
     [
-        ("a" * 4096, True), ("a" * 4097, False), ([0] * 4096, True), ([0] * 4097, False), (([0] * 4094,), True),
-        (([0] * 4096,), False), ({"a": 1}, False), ([{"a": 1}], False), (None, True), (internals.device("cpu"), True),
-        (internals.Generator(), False), ([internals.Generator()], False), (object(), False),
+        ("a" * 4096, True), ("a" * 4097, False), ([0] * 4096, True), ([0] * 4097, False),
+        (([0] * 4094,), True), (([0] * 4096,), False), ({"a": 1}, False), ([{"a": 1}], False),
+        (None, True), (internals.device("cpu"), True), (internals.Generator(), False),
+        ([internals.Generator()], False), (object(), False),
     ],
     ids=range(13),
 )  # fmt: skip

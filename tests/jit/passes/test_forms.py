@@ -1,4 +1,6 @@
-"""Passes that bring a graph into another form: tuples, inlining, canonical operators, types, gradients, writes."""
+"""Passes that bring a graph into another form: tuples, inlining, canonical operators, types,
+gradients, writes.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,12 @@ def test_a_loop_that_carries_a_tuple() -> None:
     assert "Tuple" not in str(graph)
     arguments = [internals.tensor([1.0, 2.0]), 3]
     assert interpret(graph, arguments).tolist() == interpret(parsed(text), arguments).tolist()
-    untyped = [re.sub(r" : \w+", "", t) for t in (canonical(graph), by_torch("lower_all_tuples", text))]
-    assert untyped[0] == untyped[1], "types aside: PyTorch forgets that of a number that a Loop carries"
+    untyped = [
+        re.sub(r" : \w+", "", t) for t in (canonical(graph), by_torch("lower_all_tuples", text))
+    ]
+    assert untyped[0] == untyped[1], (
+        "types aside: PyTorch forgets that of a number that a Loop carries"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,8 @@ def test_a_loop_that_carries_a_tuple() -> None:
     [
         ("%r : (Tensor, Tensor) = aten::max(%x, %n, %c)", "tuple appears in op outputs"),
         (
-            "%p : (Tensor, Tensor) = prim::TupleConstruct(%x, %x)\n  %r : Tensor = prim::TupleIndex(%p, %n)",
+            "%p : (Tensor, Tensor) = prim::TupleConstruct(%x, %x)\n  %r : Tensor = "
+            "prim::TupleIndex(%p, %n)",
             "non-constant index",
         ),
     ],
@@ -131,21 +138,32 @@ def calling(function: Any, twice: bool = False) -> Graph:
     callee = graph.create("prim::Constant").s_("name", function.name)
     graph.insertNode(callee).output().setType(FunctionType(function))
     for name in ("y", "z")[: 1 + twice]:
-        x = graph.insertNode(graph.create("prim::CallFunction", [callee.output(), x])).output().setDebugName(name)
+        x = (
+            graph.insertNode(graph.create("prim::CallFunction", [callee.output(), x]))
+            .output()
+            .setDebugName(name)
+        )
     graph.registerOutput(x)
     return graph
 
 
 def test_a_call_becomes_the_body() -> None:
-    inner = Function("inner", "graph(%a : Tensor):\n  %b : Tensor = aten::relu(%a)\n  return (%b)\n")
+    inner = Function(
+        "inner", "graph(%a : Tensor):\n  %b : Tensor = aten::relu(%a)\n  return (%b)\n"
+    )
     outer = Function("outer", "graph(%x : Tensor):\n  return (%x)\n")
     outer.graph = calling(inner)
     graph = calling(outer, twice=True)
     assert run_pass("inline", graph).changed and not run_pass("inline", graph).changed
     run_pass("dce", graph, verify=True)
-    expected = "graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  %z : Tensor = aten::relu(%y)\n  return (%z)\n"
+    expected = (
+        "graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  %z : Tensor = aten::relu(%y)\n  "
+        "return (%z)\n"
+    )
     assert canonical(graph) == canonical(parsed(expected))
-    assert graph.outputs()[0].debugName() == "z" and len(inner.graph.findAllNodes("aten::relu")) == 1
+    assert (
+        graph.outputs()[0].debugName() == "z" and len(inner.graph.findAllNodes("aten::relu")) == 1
+    )
 
 
 def test_a_function_that_calls_itself_has_no_end() -> None:
@@ -179,9 +197,10 @@ def test_values_are_numbered_in_order() -> None:
         "  return (%3)\n"
     )
     graph = after("canonicalize", text)
-    assert [v.unique() for n in graph.nodes() for v in n.outputs()] == [2, 3] and "%4 : Tensor = aten::relu(%2)" in str(
-        graph
-    )
+    assert [v.unique() for n in graph.nodes() for v in n.outputs()] == [
+        2,
+        3,
+    ] and "%4 : Tensor = aten::relu(%2)" in str(graph)
     assert not run_pass("canonicalize", graph).changed
     assert canonicalized(graph, keep_unique_names=False).inputs()[0].debugName() == "0"
 
@@ -241,7 +260,8 @@ def test_numbers_become_tensors() -> None:
 
 # Types
 
-SHAPES = """graph(%x : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu), %l : Tensor[], %c : bool):
+SHAPES = """graph(%x : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu),
+      %l : Tensor[], %c : bool):
   %y : Float(2, 3) = aten::relu(%x)
   %q : Float(2, 3) = prim::If(%c)
     block0():
@@ -256,7 +276,9 @@ SHAPES = """graph(%x : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu),
 
 def test_shapes_are_forgotten() -> None:
     graph = after("erase_shape_information", SHAPES)
-    assert "Float" not in str(graph) and canonical(graph) == by_torch("erase_shape_information", SHAPES)
+    assert "Float" not in str(graph) and canonical(graph) == by_torch(
+        "erase_shape_information", SHAPES
+    )
     assert not run_pass("erase_shape_information", graph).changed
 
 
@@ -298,7 +320,8 @@ MISSING, THERE = "Tensor[AutogradZero]", "Float(2, device=cpu)"
     [
         (THERE, MISSING, "  %m : Tensor = aten::mul(%dy, %b)\n  return (%m)\n"),
         (MISSING, THERE, "  %u : Tensor = prim::Undefined()\n  return (%dz)\n"),
-        (THERE, THERE, "  %m : Tensor = aten::mul(%dy, %b)\n  %one : int = prim::Constant[value=1]()\n"
+        (THERE, THERE, "  %m : Tensor = aten::mul(%dy, %b)\n"
+                       "  %one : int = prim::Constant[value=1]()\n"
                        "  %s : Tensor = aten::add(%m, %dz, %one)\n  return (%s)\n"),
         (MISSING, MISSING, "  %u : Tensor = prim::Undefined()\n  return (%dz)\n"),
     ],
@@ -388,7 +411,10 @@ def test_what_is_refused_in_place_does_not_count_where_the_dtype_is_unknown(
     check("remove_inplace", text, text.replace(f"{name}_(", f"{name}(") if new else text)
 
 
-@pytest.mark.parametrize("dtype, number, new", [("Long", "int", True), ("Long", "float", False), ("Float", "float", True)])
+@pytest.mark.parametrize(
+    "dtype, number, new",
+    [("Long", "int", True), ("Long", "float", False), ("Float", "float", True)],
+)
 def test_a_number_of_a_higher_kind_stays_a_write(dtype: str, number: str, new: bool) -> None:
     """Out of place the result would have the number's kind."""
     text = f"""graph(%x : {dtype}(2, device=cpu), %s : {number}, %one : int):
@@ -412,10 +438,12 @@ def test_a_number_of_a_higher_kind_stays_a_write(dtype: str, number: str, new: b
   %l : Tensor[] = prim::ListConstruct(%y)
   %w : Tensor = aten::relu_(%y)
   %r : Tensor = aten::__getitem__(%l, %n)""",
-        "%y : Tensor = aten::tanh(%x)\n  %w : Tensor = aten::add_(%y, %x, %n)",  # who knows the dtypes
+        # who knows the dtypes
+        "%y : Tensor = aten::tanh(%x)\n  %w : Tensor = aten::add_(%y, %x, %n)",
     ],
 )
 def test_a_write_that_somebody_sees_stays(lines: str) -> None:
     check_unchanged(
-        "remove_inplace", f"graph(%x : Tensor, %n : int):\n  {lines}\n  return (%{'r' if '%r' in lines else 'w'})\n"
+        "remove_inplace",
+        f"graph(%x : Tensor, %n : int):\n  {lines}\n  return (%{'r' if '%r' in lines else 'w'})\n",
     )

@@ -1,4 +1,6 @@
-"""Freezing: what becomes a constant, what stays an attribute, and that the frozen module computes what the module did."""
+"""Freezing: what becomes a constant, what stays an attribute, and that the frozen module computes
+what the module did.
+"""
 
 from __future__ import annotations
 
@@ -92,8 +94,15 @@ def test_everything_becomes_a_constant() -> None:
     m = layers()
     frozen = freeze(jit.script(m))
     frozen.graph.lint()
-    assert not list(frozen.parameters()) and not list(frozen.buffers()) and not list(frozen.children())
-    assert not kinds(frozen.graph) & {"prim::GetAttr", "aten::batch_norm", "aten::dropout", "prim::CallMethod"}
+    assert (
+        not list(frozen.parameters()) and not list(frozen.buffers()) and not list(frozen.children())
+    )
+    assert not kinds(frozen.graph) & {
+        "prim::GetAttr",
+        "aten::batch_norm",
+        "aten::dropout",
+        "prim::CallMethod",
+    }
     assert torch.allclose(frozen(image()), m(image()), atol=1e-5)
     assert not hasattr(frozen, "training") and not hasattr(frozen, "conv")
 
@@ -147,7 +156,10 @@ def test_preserved_parts_of_submodules() -> None:
     m = Nested().eval()
     scripted = jit.script(m)
     frozen = freeze(scripted, preserved_attrs=["first.scale", "second.lin"])
-    assert sorted(n for n, _ in frozen.named_parameters()) == ["second.lin.bias", "second.lin.weight"]
+    assert sorted(n for n, _ in frozen.named_parameters()) == [
+        "second.lin.bias",
+        "second.lin.weight",
+    ]
     assert torch.allclose(frozen(image()), m(image()), atol=1e-5)
     frozen.first.scale = 0
     frozen.second.lin.weight.data.zero_()
@@ -174,10 +186,14 @@ def test_what_shares_memory_with_it_stays_as_well() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: freeze(layers()), "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace"),
-        (lambda: freeze(jit.script(Layers())), "Freezing is currently only implemented for modules in eval mode."),
+        (lambda: freeze(layers()),
+         "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
+         "torch.jit.trace"),
+        (lambda: freeze(jit.script(Layers())),
+         "Freezing is currently only implemented for modules in eval mode."),
         (lambda: freeze(jit.script(layers()), preserved_attrs=["nope"]), "Unknown name: nope"),
-        (lambda: optimize_for_inference(layers()), "optimize_for_inference expects a ScriptModule as input."),
+        (lambda: optimize_for_inference(layers()),
+         "optimize_for_inference expects a ScriptModule as input."),
     ],
 )  # fmt: skip
 def test_errors(make: Any, message: str) -> None:

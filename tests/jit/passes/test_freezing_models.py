@@ -1,4 +1,6 @@
-"""Freezing whole models: what they compute stays, their weights become constants, their batch norms go into convolutions."""
+"""Freezing whole models: what they compute stays, their weights become constants, their batch norms
+go into convolutions.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,12 @@ def test_nothing_is_left_of_the_module(frozen: Any) -> None:
     f.graph.lint()
     assert not list(f.parameters()) and not list(f.buffers()) and not list(f.children())
     assert not {"prim::GetAttr", "prim::CallMethod", "prim::CallFunction"} & set(kinds(f.graph))
-    for check in f.graph.findAllNodes("prim::If"):  # of the number of dimensions: all that is left of a batch norm
-        assert not check.outputs() and check.blocks()[0].return_node().prev().kind() == "prim::RaiseException"
+    for check in f.graph.findAllNodes("prim::If"):
+        # of the number of dimensions: all that is left of a batch norm
+        assert (
+            not check.outputs()
+            and check.blocks()[0].return_node().prev().kind() == "prim::RaiseException"
+        )
 
 
 @pytest.mark.sampled(1 / 4)
@@ -82,6 +88,8 @@ def test_without_numerics_to_the_bit(name: str) -> None:
 def test_a_traced_model() -> None:
     m = model("resnet18")
     f = jit.freeze(jit.trace(m, image(), check_trace=False))
-    assert not list(f.parameters()) and not {"prim::GetAttr", "aten::batch_norm"} & set(kinds(f.graph))
+    assert not list(f.parameters()) and not {"prim::GetAttr", "aten::batch_norm"} & set(
+        kinds(f.graph)
+    )
     with torch.no_grad():
         assert torch.allclose(f(image()), m(image()), rtol=1e-4, atol=1e-4)

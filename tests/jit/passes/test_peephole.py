@@ -1,5 +1,5 @@
-"""Peephole rules, one example each that fires and one for each guard; every rule with operands of all types in every place; and
-real PyTorch on the same text.
+"""Peephole rules, one example each that fires and one for each guard; every rule with operands of
+all types in every place; and real PyTorch on the same text.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ HEAD = f"""graph(%x : Tensor, %f : {F}, %l : Long(2, device=cpu), %b : Bool(2, d
 
 def body(lines: str, result: str = "%r") -> str:
     """A graph of these lines, separated by semicolons. `one zero none true false` are constants."""
-    names = {"one": "int = prim::Constant[value=1]", "zero": "int = prim::Constant[value=0]", "none": "NoneType = prim::Constant",
-             "two": "int = prim::Constant[value=2]", "true": "bool = prim::Constant[value=1]",
+    names = {"one": "int = prim::Constant[value=1]", "zero": "int = prim::Constant[value=0]",
+             "none": "NoneType = prim::Constant", "two": "int = prim::Constant[value=2]",
+             "true": "bool = prim::Constant[value=1]",
              "false": "bool = prim::Constant[value=0]"}  # fmt: skip
     text = "".join(f"  %{n} : {v}()\n" for n, v in names.items() if f"%{n}" in lines + result)
     text += "".join(f"  {line.strip()}\n" for line in lines.split(";") if line.strip())
@@ -53,7 +54,8 @@ FIRES = [
     ("%r : int = aten::sub(%i, %zero)", "%i"),
     ("%r : int = aten::mul(%one, %i)", "%i"),
     ("%r : int = aten::floordiv(%i, %one)", "%i"),
-    ("%a : int = aten::add(%i, %one); %r : int = aten::add(%a, %one)", "%r : int = aten::add(%i, %two)"),
+    ("%a : int = aten::add(%i, %one); %r : int = aten::add(%a, %one)",
+     "%r : int = aten::add(%i, %two)"),
     ("%t : Tensor = prim::NumToTensor(%i); %r : int = aten::Int(%t)", "%i"),
     ("%t : Tensor = prim::NumToTensor(%s); %r : float = aten::Float(%t)", "%s"),
     ("%r : int = aten::Int(%i)", "%i"),
@@ -72,8 +74,10 @@ FIRES = [
     ("%r : bool = aten::is_complex(%f)", "%false"),
     ("%r : bool = prim::is_cuda(%f)", "%false"),
     ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : int = aten::len(%a)", "%two"),
-    ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %one)", "%f"),
-    ("%a : Tensor[] = prim::ListConstruct(%f); %p : Tensor = prim::ListUnpack(%a); %r : Tensor = aten::exp(%p)",
+    ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %one)",
+     "%f"),
+    ("%a : Tensor[] = prim::ListConstruct(%f); %p : Tensor = prim::ListUnpack(%a); "
+     "%r : Tensor = aten::exp(%p)",
      "%r : Tensor = aten::exp(%f)"),
 ]  # fmt: skip
 
@@ -102,7 +106,8 @@ HOLDS = [
     "%r : int = aten::dim(%x)",
     "%w : Tensor = aten::t_(%f); %r : int = aten::size(%f, %zero)",
     "%r : int[] = aten::size(%f)",  # a list for the caller
-    "%a : Tensor[] = prim::ListConstruct(%x, %f); %w : Tensor[] = aten::append(%a, %x); %r : int = aten::len(%a)",
+    "%a : Tensor[] = prim::ListConstruct(%x, %f); %w : Tensor[] = aten::append(%a, %x); %r : int = "
+    "aten::len(%a)",
     "%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %two)",
 ]
 
@@ -114,13 +119,18 @@ def test_a_guard_holds(lines: str) -> None:
 
 def test_lists_are_joined_and_cut() -> None:
     text = body("""%a : Tensor[] = prim::ListConstruct(%x, %f); %j : Tensor[] = aten::add(%a, %a);
-                   %p : Tensor[] = aten::slice(%j, %one, %none, %one); %r : Tensor = aten::cat(%p, %zero)""")
-    expected = body("%p : Tensor[] = prim::ListConstruct(%f, %x, %f); %r : Tensor = aten::cat(%p, %zero)")
+                   %p : Tensor[] = aten::slice(%j, %one, %none, %one);
+                   %r : Tensor = aten::cat(%p, %zero)""")
+    expected = body(
+        "%p : Tensor[] = prim::ListConstruct(%f, %x, %f); %r : Tensor = aten::cat(%p, %zero)"
+    )
     assert canonical(after("peephole", text)) == canonical(parsed(expected))
 
 
 def test_sizes_that_stay_inside_are_a_constant() -> None:
-    graph = after("peephole", body("%a : int[] = aten::size(%f); %r : Tensor = aten::expand(%f, %a, %false)"))
+    graph = after(
+        "peephole", body("%a : int[] = aten::size(%f); %r : Tensor = aten::expand(%f, %a, %false)")
+    )
     assert [n.kind() for n in graph.nodes()] == []
 
 
@@ -138,7 +148,9 @@ def test_true_if_c_else_false_is_c() -> None:
 """
     )
     assert canonical(after("peephole", text)) == canonical(parsed(body("", "%c")))
-    swapped = text.replace("(%true)", "(%q)").replace("(%false)", "(%true)").replace("(%q)", "(%false)")
+    swapped = (
+        text.replace("(%true)", "(%q)").replace("(%false)", "(%true)").replace("(%q)", "(%false)")
+    )
     assert len(after("peephole", swapped).findAllNodes("prim::If")) == 1
 
 
@@ -158,10 +170,12 @@ def test_the_table_can_be_read() -> None:
     assert any(line.startswith("t(t(x)) ") and line.endswith("->  x") for line in text.splitlines())
 
 
-# Operands of every type in every place: each of these values goes wherever a node that a rule looks at takes it
+# Operands of every type in every place: each of these values goes wherever a node that a rule looks
+# at takes it
 
 POOL = f"""graph(%i : int, %s : float, %b : bool, %w : str, %o : int?, %f : {F},
-      %l : Long(2, 3, strides=[3, 1], requires_grad=0, device=cpu), %t : Bool(3, strides=[1], requires_grad=0, device=cpu)):
+      %l : Long(2, 3, strides=[3, 1], requires_grad=0, device=cpu),
+      %t : Bool(3, strides=[1], requires_grad=0, device=cpu)):
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
   %two : int = prim::Constant[value=2]()
@@ -187,10 +201,12 @@ POOL = f"""graph(%i : int, %s : float, %b : bool, %w : str, %o : int?, %f : {F},
   %pair : int[] = prim::ListConstruct(%one, %i)
   %tensors : Tensor[] = prim::ListConstruct(%f, %l)
 """
-CONSTANTS = {"false", "one", "two", "minus", "none", "unit"}  # the third operand and those behind it
+# the third operand and those behind it
+CONSTANTS = {"false", "one", "two", "minus", "none", "unit"}
 ARGUMENTS = ((-7, float("nan"), True, "a", None), (0, -0.0, False, "", 3), (3, 2.5, True, "ab", 0))
 NAMES = {internals.Tensor: "Tensor", type(None): "NoneType", internals.device: "Device"}
-# What has several results, or results that have to stay inside, is tested above; no operator takes a bool to a bool.
+# What has several results, or results that have to stay inside, is tested above; no operator takes
+# a bool to a bool.
 ELSEWHERE = {"bool(b)", "size(x)", "len(size(x))", "x, y = [a, b]", "True if c else False"}
 
 Pool = dict[str, tuple[Type, Any]]  # type and content of a value, by its name
@@ -206,7 +222,9 @@ def calls(kind: str, pool: Pool) -> Iterator[tuple[tuple[str, ...], Any]]:
         for types in product(*({pool[n][0] for n in names} for names in places)):
             if not accepts(operator.schema, types):
                 continue
-            for names in product(*([n for n in names if pool[n][0] == t] for names, t in zip(places, types))):
+            for names in product(
+                *([n for n in names if pool[n][0] == t] for names, t in zip(places, types))
+            ):
                 result, error = outcome(lambda: operator.fn(*(pool[n][1] for n in names)))  # noqa: B023
                 if error is None and result is not None:
                     yield names, result
@@ -231,17 +249,32 @@ def noting(rule: Rule, found: set[str]) -> Rule:
 def told(call: str, value: Any) -> str:
     """A text, which tells -0.0 from 0.0; but x + 0 is taken for x, in PyTorch too."""
     text = repr(frozen(value))
-    return re.sub(r"-(?=0\.[],])|\s", "", text) if re.search(r": Tensor = aten::(add|sub)\(", call) else text
+    return (
+        re.sub(r"-(?=0\.[],])|\s", "", text)
+        if re.search(r": Tensor = aten::(add|sub)\(", call)
+        else text
+    )
 
 
 @pytest.mark.sampled(1 / 4)
 @pytest.mark.parametrize("numbers", ARGUMENTS, ids=str)
-def test_no_operand_is_taken_for_another(numbers: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result is what the operator by itself makes of these operands, whichever rules have looked at the node."""
+def test_no_operand_is_taken_for_another(
+    numbers: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result is what the operator by itself makes of these operands, whichever rules have looked
+    at the node.
+    """
     found: set[str] = set()
-    monkeypatch.setattr("internals.jit.passes.peephole.RULES", [noting(rule, found) for rule in RULES])
+    monkeypatch.setattr(
+        "internals.jit.passes.peephole.RULES", [noting(rule, found) for rule in RULES]
+    )
     floats = internals.arange(6.0).view(2, 3) * numbers[1]
-    arguments = [*numbers, floats, internals.arange(6).view(2, 3), internals.tensor([True, False, True])]
+    arguments = [
+        *numbers,
+        floats,
+        internals.arange(6).view(2, 3),
+        internals.tensor([True, False, True]),
+    ]
     head = parsed(f"{POOL}  return ()\n")
     values = [*head.inputs(), *(v for node in head.nodes() for v in node.outputs())]
     all_of_them = ", ".join(f"%{v.debugName()}" for v in values)
@@ -253,20 +286,38 @@ def test_no_operand_is_taken_for_another(numbers: tuple[Any, ...], monkeypatch: 
     while some := list(islice(everything, 100)):
         text, expected = POOL, {}
         for i, (kind, names, result) in enumerate(some):
-            call = f"%r{i} : {type_name(result, (pool[n][0] for n in names))} = {kind}({', '.join('%' + n for n in names)})"
+            call = (
+                f"%r{i} : {type_name(result, (pool[n][0] for n in names))} = "
+                f"{kind}({', '.join('%' + n for n in names)})"
+            )
             text += f"  {call}\n"
-            if isinstance(result, internals.Tensor):  # of which the caller gets a copy, or it could tell which are one
+            if isinstance(result, internals.Tensor):
+                # of which the caller gets a copy, or it could tell which are one
                 text += f"  %c{i} : Tensor = aten::clone(%r{i}, %none)\n"
-            expected[f"%{'c' if isinstance(result, internals.Tensor) else 'r'}{i}"] = call, told(call, result)
+            expected[f"%{'c' if isinstance(result, internals.Tensor) else 'r'}{i}"] = (
+                call,
+                told(call, result),
+            )
         graph = parsed(f"{text}  return ({', '.join(expected)})\n")
         run_pass("peephole", graph, verify=True)
-        for (call, wanted), ours in zip(expected.values(), interpret(graph, arguments), strict=True):
+        for (call, wanted), ours in zip(
+            expected.values(), interpret(graph, arguments), strict=True
+        ):
             assert told(call, ours) == wanted, call
     assert {rule.pattern for rule in RULES} - found == ELSEWHERE
 
 
 # Where PyTorch has the same rule, it makes the same of it
-OURS = ("%f, %one", "%l, %one", "%f, %zero", "Float(%s)", "%zero, %i", "%one, %i", "len(%a)", "(%none, %none)")
+OURS = (
+    "%f, %one",
+    "%l, %one",
+    "%f, %zero",
+    "Float(%s)",
+    "%zero, %i",
+    "%one, %i",
+    "len(%a)",
+    "(%none, %none)",
+)
 SAME = [lines for lines, _ in FIRES if not any(k in lines for k in OURS)]
 
 

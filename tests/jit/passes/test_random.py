@@ -1,4 +1,6 @@
-"""No pass can be noticed from outside: on random programs, everything a caller sees is the same before and after."""
+"""No pass can be noticed from outside: on random programs, everything a caller sees is the same
+before and after.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from tests.support import outcome
 
 load_passes()
 ALONE = (
-    "inline", "dce", "cse", "constant_propagation", "constant_pooling", "peephole", "lower_simple_tuples", "lower_all_tuples",
-    "canonicalize", "canonicalize_ops", "erase_shape_information", "remove_inplace", "remove_expands", "specialize_undef",
+    "inline", "dce", "cse", "constant_propagation", "constant_pooling", "peephole",
+    "lower_simple_tuples", "lower_all_tuples", "canonicalize", "canonicalize_ops",
+    "erase_shape_information", "remove_inplace", "remove_expands", "specialize_undef",
     "lower_grad_of", "check_inplace",
 )  # fmt: skip
 TOGETHER = (
@@ -41,10 +44,21 @@ def test_all_of_them_twice(seed: int) -> None:
 
 
 def test_every_pass_finds_something_to_do() -> None:
-    """What is checked above would prove little if the programs left the passes nothing to change."""
-    idle = {"canonicalize", "inline", "remove_expands", "specialize_undef", "lower_grad_of", "check_inplace"}
+    """What is checked above would prove little if the programs left the passes nothing to
+    change.
+    """
+    idle = {
+        "canonicalize",
+        "inline",
+        "remove_expands",
+        "specialize_undef",
+        "lower_grad_of",
+        "check_inplace",
+    }
     for name in set(ALONE) - idle:
-        assert any(run_pass(name, program(s).graph(), keep_text=False).changed for s in range(40)), name
+        assert any(
+            run_pass(name, program(s).graph(), keep_text=False).changed for s in range(40)
+        ), name
 
 
 def test_passes_of_this_file_are_in_the_table() -> None:
@@ -63,4 +77,6 @@ def _check(seed: int, names: tuple[str, ...]) -> None:
     try:
         assert_same_observation(observe(graph, p), before)
     except AssertionError as error:
-        raise AssertionError(f"{names} changed program {seed}:\n{p.text}\ninto\n{graph}\n{error}") from error
+        raise AssertionError(
+            f"{names} changed program {seed}:\n{p.text}\ninto\n{graph}\n{error}"
+        ) from error

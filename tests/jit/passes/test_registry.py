@@ -1,4 +1,6 @@
-"""The table of passes: entering one, running it, noticing what it did, verifying it; passes for the executor to run."""
+"""The table of passes: entering one, running it, noticing what it did, verifying it; passes for the
+executor to run.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,10 @@ def test_a_pass_that_returns_nothing_is_watched() -> None:
 
 
 def test_a_broken_graph_is_noticed_when_asked() -> None:
-    with pytest.raises(RuntimeError, match="the pass 'breaks_the_graph' left a graph that is not well formed: .*order"):
+    with pytest.raises(
+        RuntimeError,
+        match="the pass 'breaks_the_graph' left a graph that is not well formed: .*order",
+    ):
         run_pass(breaks_the_graph, parsed(TWICE), verify=True)
     with verify_after_every_pass(), pytest.raises(RuntimeError, match="not well formed"):
         run_pass(breaks_the_graph, parsed(TWICE))

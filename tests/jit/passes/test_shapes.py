@@ -1,4 +1,6 @@
-"""Shape propagation: what a type says of a tensor is so when the program runs, and it says enough to be of use."""
+"""Shape propagation: what a type says of a tensor is so when the program runs, and it says enough
+to be of use.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ PARTS = ("complete", "sizes", "rank")
 def told(t: Any, how_much: str) -> TensorType:
     """The type of a tensor that tells all, or no strides, or only dtype and rank."""
     full = TensorType.create_from_tensor(t)
-    return {"complete": full, "sizes": full.with_(strides=None), "rank": full.dimensionedOnly()}[how_much]
+    return {"complete": full, "sizes": full.with_(strides=None), "rank": full.dimensionedOnly()}[
+        how_much
+    ]
 
 
 def propagated(graph: Graph, arguments: list[Any], how_much: str) -> Graph:
@@ -97,7 +101,8 @@ def test_types_are_true_on_random_programs(seed: int, how_much: str) -> None:
     Evaluator(graph, arguments)
 
 
-# operator, sizes of its tensors, the other arguments: what is known from ranks alone, and from sizes
+# operator, sizes of its tensors, the other arguments: what is known from ranks alone, and from
+# sizes
 RULES: list[tuple[str, tuple[tuple[int, ...], ...], tuple[Any, ...], str, str]] = [
     ("aten::relu", ((2, 3),), (), "Float(*, *)", "Float(2, 3)"),
     ("aten::add", ((2, 1), (3,)), (1,), "Float(*, *)", "Float(2, 3)"),
@@ -124,8 +129,10 @@ RULES: list[tuple[str, tuple[tuple[int, ...], ...], tuple[Any, ...], str, str]] 
     ("aten::slice", ((5, 3),), (0, 1, 3, 1), "Float(*, *)", "Float(2, 3)"),
     ("aten::softmax", ((2, 3),), (1, None), "Float(*, *)", "Float(2, 3)"),
     ("aten::clamp", ((2, 3),), (0.0, None), "Float(*, *)", "Float(2, 3)"),
-    ("aten::conv2d", ((1, 3, 8, 8), (4, 3, 3, 3)), (None, [2, 2], [1, 1], [1, 1], 1), "Float(*, *, *, *)", "Float(1, 4, 4, 4)"),
-    ("aten::max_pool2d", ((1, 3, 8, 8),), ([2, 2], [2, 2], [0, 0], [1, 1], False), "Float(*, *, *, *)", "Float(1, 3, 4, 4)"),
+    ("aten::conv2d", ((1, 3, 8, 8), (4, 3, 3, 3)), (None, [2, 2], [1, 1], [1, 1], 1),
+     "Float(*, *, *, *)", "Float(1, 4, 4, 4)"),
+    ("aten::max_pool2d", ((1, 3, 8, 8),), ([2, 2], [2, 2], [0, 0], [1, 1], False),
+     "Float(*, *, *, *)", "Float(1, 3, 4, 4)"),
     ("aten::zeros_like", ((2, 3),), (None, None, None, None, None), "Float(*, *)", "Float(2, 3)"),
 ]  # fmt: skip
 
@@ -150,7 +157,9 @@ def test_rules_keep_what_they_can(rule: Any) -> None:
             found[how_much] = graph.outputs()[0].type().repr_str()
         if how_much == "complete":
             actual = function_of(graph.outputs()[0].node())(*arguments, *others)
-            assert graph.outputs()[0].type() == TensorType.create_from_tensor(actual).with_(requires_grad=None)
+            assert graph.outputs()[0].type() == TensorType.create_from_tensor(actual).with_(
+                requires_grad=None
+            )
     assert found["rank"] in (from_ranks, from_ranks.replace("()", ""))
     assert found["sizes"] in (from_sizes, from_sizes.replace("()", ""))
 
@@ -158,8 +167,9 @@ def test_rules_keep_what_they_can(rule: Any) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "name"),
     [
-        ("int64", "float32", "add"), ("float32", "float64", "mul"), ("int64", "int64", "div"), ("bool", "bool", "add"),
-        ("int64", "bool", "sub"), ("float16", "float32", "mul"), ("int32", "float16", "add"),
+        ("int64", "float32", "add"), ("float32", "float64", "mul"), ("int64", "int64", "div"),
+        ("bool", "bool", "add"), ("int64", "bool", "sub"), ("float16", "float32", "mul"),
+        ("int32", "float16", "add"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ranks", [(1, 1), (1, 0), (0, 1), (0, 0)])
@@ -169,7 +179,9 @@ def test_promotion(a: str, b: str, name: str, ranks: tuple[int, int]) -> None:
     arguments = [torch.ones((2,) * r, dtype=getattr(torch, d)) for d, r in zip((a, b), ranks)]
     graph = Graph()
     values = [graph.addInput() for _ in arguments]
-    graph.registerOutput(graph.insert(f"aten::{name}", [*values, *([1] if name in ("add", "sub") else [])]))
+    graph.registerOutput(
+        graph.insert(f"aten::{name}", [*values, *([1] if name in ("add", "sub") else [])])
+    )
     propagated(graph, arguments, "rank")
     Evaluator(graph, arguments)
     assert graph.outputs()[0].type().dtype() is not None  # type: ignore[attr-defined]
@@ -178,7 +190,8 @@ def test_promotion(a: str, b: str, name: str, ranks: tuple[int, int]) -> None:
 def test_arms_agree_and_loops_settle() -> None:
     graph = after(
         "propagate_input_shapes",
-        """graph(%x : Float(2, 3, strides=[3, 1], device=cpu), %y : Float(2, 4, strides=[4, 1], device=cpu), %b : bool, %n : int):
+        """graph(%x : Float(2, 3, strides=[3, 1], device=cpu),
+      %y : Float(2, 4, strides=[4, 1], device=cpu), %b : bool, %n : int):
   %zero : int = prim::Constant[value=0]()
   %yes : bool = prim::Constant[value=1]()
   %none : NoneType = prim::Constant()
@@ -211,7 +224,9 @@ def test_what_may_change_its_shape_is_not_known() -> None:
 
 
 def test_a_node_that_would_fail_is_left_alone() -> None:
-    """1.0.1 stopped with "operation failed shape propagation"; but it may be in an arm that is never taken."""
+    """1.0.1 stopped with "operation failed shape propagation"; but it may be in an arm that is
+    never taken.
+    """
     graph = after(
         "propagate_input_shapes",
         """graph(%x : Float(2, 3, strides=[3, 1], device=cpu), %b : bool):
@@ -228,11 +243,15 @@ def test_a_node_that_would_fail_is_left_alone() -> None:
 
 @pytest.mark.parametrize("seed", seeds(10))
 def test_requires_grad_is_never_denied_wrongly(seed: int) -> None:
-    """A type may say that a tensor requires a gradient which does not; the other way round gradients would be lost."""
+    """A type may say that a tensor requires a gradient which does not; the other way round
+    gradients would be lost.
+    """
     p = program(seed, typed=False)
     arguments = [a * 1 if isinstance(a, TensorImpl) else a for a in p.arguments()]
     leaf = torch.ones((), requires_grad=True)
-    arguments = [a * leaf if isinstance(a, TensorImpl) and i % 2 == 0 else a for i, a in enumerate(arguments)]
+    arguments = [
+        a * leaf if isinstance(a, TensorImpl) and i % 2 == 0 else a for i, a in enumerate(arguments)
+    ]
     graph = p.graph()
     for v, a in zip(graph.inputs(), arguments):
         if isinstance(a, TensorImpl):
@@ -250,7 +269,8 @@ def test_requires_grad_is_never_denied_wrongly(seed: int) -> None:
 
 def test_requires_grad_through_control_flow() -> None:
     graph = parse_ir(
-        """graph(%x : Float(*, requires_grad=1, device=cpu), %y : Float(*, requires_grad=0, device=cpu), %n : int, %b : bool):
+        """graph(%x : Float(*, requires_grad=1, device=cpu),
+      %y : Float(*, requires_grad=0, device=cpu), %n : int, %b : bool):
   %yes : bool = prim::Constant[value=1]()
   %p : Tensor = prim::Loop(%n, %yes, %y)
     block0(%i : int, %c : Tensor):

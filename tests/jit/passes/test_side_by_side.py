@@ -1,7 +1,7 @@
 """The same random graphs through our passes and through real PyTorch's: the texts agree.
 
-Programs are kept to what both decide alike. Elsewhere ours do more (dead values of loops, writes after the last read) or, where
-PyTorch would be wrong, less; the tests of each pass have examples.
+Programs are kept to what both decide alike. Elsewhere ours do more (dead values of loops, writes
+after the last read) or, where PyTorch would be wrong, less; the tests of each pass have examples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ CASES = {
     "constant_propagation": ("constant_propagation", SCALARS),
     "erase_shape_information": ("erase_shape_information", FEATURES),
     "canonicalize": ("canonicalize", FEATURES),
-    "lower_all_tuples": ("lower_all_tuples", FEATURES - {"lists", "optionals", "loops", "writes", "casts"}),
+    "lower_all_tuples": (
+        "lower_all_tuples",
+        FEATURES - {"lists", "optionals", "loops", "writes", "casts"},
+    ),
 }
 
 

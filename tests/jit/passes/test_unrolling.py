@@ -1,4 +1,6 @@
-"""Unrolling: every number of rounds gives what the loop gave, and what must stay a loop stays one."""
+"""Unrolling: every number of rounds gives what the loop gave, and what must stay a loop stays
+one.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ FROM_INPUT = "  %rounds : int = aten::mul(%n, %one)"
 
 
 def loop(rounds: int | None = None, extra: int = 0) -> Graph:
-    """A loop with a counter and two carried values; a constant number of rounds, or as many as the third input says."""
+    """A loop with a counter and two carried values; a constant number of rounds, or as many as the
+    third input says.
+    """
     count = FROM_INPUT if rounds is None else f"  %rounds : int = prim::Constant[value={rounds}]()"
     more = "".join(f"      %u{i} : Tensor = aten::add_(%a, %one, %one)\n" for i in range(extra))
     return parse_ir(CARRIED.format(count=count, extra=more))
@@ -76,7 +80,9 @@ def test_main_loop_and_remainder() -> None:
     assert len(main.blocks()[0].findAllNodes("aten::mul")) == UNROLL_FACTOR
     assert len(rest.blocks()[0].findAllNodes("aten::mul")) == 1
     assert main.input(0).node().kind() == "aten::__round_to_zero_floordiv"
-    assert [v.node() for v in rest.inputs()[2:]] == [main] * 3, "the remainder goes on where the main loop stopped"
+    assert [v.node() for v in rest.inputs()[2:]] == [main] * 3, (
+        "the remainder goes on where the main loop stopped"
+    )
 
 
 @pytest.mark.parametrize(("rounds", "loops"), [(MAX_BODY_REPEATS - 1, 0), (MAX_BODY_REPEATS, 2)])
@@ -144,7 +150,9 @@ def test_gradients_flow_through_both_loops() -> None:
 
     scripted: Any = jit.script(f)
     for n in (0, 3, 8, 19):
-        a, b = (torch.tensor([0.3, -0.2], dtype=torch.float64, requires_grad=True) for _ in range(2))
+        a, b = (
+            torch.tensor([0.3, -0.2], dtype=torch.float64, requires_grad=True) for _ in range(2)
+        )
         scripted(a, n).sum().backward()
         f(b, n).sum().backward()
         assert torch.allclose(a.grad, b.grad)

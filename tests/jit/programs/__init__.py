@@ -1,6 +1,7 @@
 """Small programs for the script compiler: source, with `f` the function, and arguments for it.
 
-The source is the same for us and for PyTorch: only the first line, which says what `torch` is, differs.
+The source is the same for us and for PyTorch: only the first line, which says what `torch` is,
+differs.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def arguments(module: ModuleType, text: str) -> tuple[Any, ...]:
 
 
 def normalized(graph: str) -> str:
-    """The text of a graph with values numbered in the order in which they appear, and places without the file's path."""
+    """The text of a graph with values numbered in the order in which they appear, and places
+    without the file's path.
+    """
     numbers: dict[str, str] = {}
     renamed = re.sub(r"%[\w.]+", lambda m: numbers.setdefault(m.group(), f"%{len(numbers)}"), graph)
     return re.sub(r"# \S*?([\w<>]+(?:\.py)?):(\d+:\d+)", r"# \2", renamed).strip()
@@ -78,5 +81,7 @@ def normalized(graph: str) -> str:
 def place_free(message: str) -> str:
     """An error's text without the directories of files."""
     return re.sub(
-        r"program_\d+", "program", re.sub(r'File "[^"]*?(?:program_\d+\.py|<string>)"', 'File "f.py"', message)
+        r"program_\d+",
+        "program",
+        re.sub(r'File "[^"]*?(?:program_\d+\.py|<string>)"', 'File "f.py"', message),
     ).strip()

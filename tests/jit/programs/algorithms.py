@@ -1,4 +1,6 @@
-"""Programs for the script compiler: algorithms, the way somebody would write them who had never read what is supported."""
+"""Programs for the script compiler: algorithms, the way somebody would write them who had never
+read what is supported.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def f(a: torch.Tensor, b: torch.Tensor):
     inter = wh[..., 0] * wh[..., 1]
     area_a, area_b = (a[:, 2:] - a[:, :2]).prod(1), (b[:, 2:] - b[:, :2]).prod(1)
     return inter / (area_a[:, None] + area_b - inter)
->>> torch.arange(20).mul(0.7).sin().reshape(5, 4).abs(), torch.arange(12).mul(0.7).sin().reshape(3, 4).abs()
+>>> torch.arange(20).mul(0.7).sin().reshape(5, 4).abs(), \
+torch.arange(12).mul(0.7).sin().reshape(3, 4).abs()
 ### LSTM with early stop
 def w(*sizes):
     return (torch.ones(sizes).cumsum(0) * 0.7 + torch.ones(sizes).cumsum(-1)).sin()
@@ -191,7 +194,8 @@ def f(a, b, w: int):
     D[0, 0] = 0.
     for i in range(1, 6):
         for j in range(max(1, i - w), min(6, i + w + 1)):
-            D[i, j] = (a[i - 1] - b[j - 1]).abs() + torch.min(torch.stack([D[i - 1, j], D[i, j - 1], D[i - 1, j - 1]]))
+            D[i, j] = (a[i - 1] - b[j - 1]).abs() + \
+torch.min(torch.stack([D[i - 1, j], D[i, j - 1], D[i - 1, j - 1]]))
     return D[5, 5].item(), D
 >>> torch.arange(5).mul(0.7).sin().reshape(5), torch.arange(5).mul(0.7).sin().reshape(5), 3
 ### non-maximum suppression

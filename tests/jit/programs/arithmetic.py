@@ -99,7 +99,8 @@ def f(x):
 >>> torch.ones(1, 1, 4, 4)
 ### factories
 def f(n: int):
-    return torch.zeros(n, 2), torch.ones([n]), torch.full([2], 3.0), torch.arange(n), torch.zeros(2, dtype=torch.int64)
+    return torch.zeros(n, 2), torch.ones([n]), torch.full([2], 3.0), torch.arange(n), \
+torch.zeros(2, dtype=torch.int64)
 >>> 3
 ### dtype
 def f(x):

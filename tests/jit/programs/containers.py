@@ -237,7 +237,8 @@ def f(s: str):
 >>> "abc"
 ### string methods
 def f(s: str):
-    return s.upper(), s.lower(), s.strip(), s.split(","), s.replace("a", "b"), s.startswith("a"), s.find("b")
+    return s.upper(), s.lower(), s.strip(), s.split(","), s.replace("a", "b"), \
+s.startswith("a"), s.find("b")
 >>> "a,b"
 ### string join
 def f(xs: List[str]):

@@ -1,4 +1,6 @@
-"""More programs that do not compile: values used as what they are not, statements that are refused."""
+"""More programs that do not compile: values used as what they are not, statements that are
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Random programs in the IR: numbers, tensors, views of them, writes to them, lists, tuples, branches and loops.
+"""Random programs in the IR: numbers, tensors, views of them, writes to them, lists, tuples,
+branches and loops.
 
-`program(seed)` writes the text of a graph and knows arguments for it. The writer (`jit_program_writer.py`) follows shapes and
-dtypes, so that every line can run; what is written to, and what shares memory with what, is left to chance. What a pass does to
-a program must not be noticed:
+`program(seed)` writes the text of a graph and knows arguments for it. The writer
+(`jit_program_writer.py`) follows shapes and dtypes, so that every line can run; what is written to,
+and what shares memory with what, is left to chance. What a pass does to a program must not be
+noticed:
 
     p = program(17)
     graph = p.graph()
@@ -10,8 +12,9 @@ a program must not be noticed:
     constant_propagation(graph)
     assert_same_observation(observe(graph, p), before)
 
-An observation is everything a caller can see: the outputs, what became of the arguments, which of all these share memory, and the
-same once more after the caller has written to the outputs. Texts are in PyTorch's dialect; real PyTorch parses and runs them too.
+An observation is everything a caller can see: the outputs, what became of the arguments, which of
+all these share memory, and the same once more after the caller has written to the outputs. Texts
+are in PyTorch's dialect; real PyTorch parses and runs them too.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ class Program:
     @staticmethod
     def _argument(v: Var, stream: np.random.Generator, library: Any) -> Any:
         if v.kind == "tensor":
-            return library.tensor(np.round(stream.standard_normal(v.shape), 2).tolist(), dtype=library.float32)
+            return library.tensor(
+                np.round(stream.standard_normal(v.shape), 2).tolist(), dtype=library.float32
+            )
         return {
             "int": int(stream.integers(-3, 6)),
             "float": float(np.round(stream.normal(), 1)),
@@ -59,11 +64,13 @@ class Program:
         }[v.kind]
 
 
-def program(seed: int, size: int = 14, features: Iterable[str] = FEATURES, typed: bool | None = None) -> Program:
+def program(
+    seed: int, size: int = 14, features: Iterable[str] = FEATURES, typed: bool | None = None
+) -> Program:
     """A random program of about `size` statements at the top level.
 
-    features: which sorts of statements it may have (`FEATURES`). typed: whether the types of tensors tell dtype and sizes (None:
-    by chance).
+    features: which sorts of statements it may have (`FEATURES`). typed: whether the types of
+    tensors tell dtype and sizes (None: by chance).
     """
     stream = random.Random(seed)
     writer = Writer(stream, frozenset(features), stream.random() < 0.4 if typed is None else typed)
@@ -75,15 +82,21 @@ def program(seed: int, size: int = 14, features: Iterable[str] = FEATURES, typed
 
 @dataclass(frozen=True)
 class Observation:
-    """Values of the outputs and, afterwards, of the arguments; which of them share memory; the same for a second call."""
+    """Values of the outputs and, afterwards, of the arguments; which of them share memory; the same
+    for a second call.
+    """
 
     values: tuple[Any, ...]
     shared: tuple[tuple[int, ...], ...]
     error: str = ""
 
 
-def observe(graph: Graph, p: Program, run: Callable[[Graph, list[Any]], Any] | None = None) -> Observation:
-    """Run the graph twice on new arguments, writing to its outputs between; by the interpreter, or `run(graph, arguments)`."""
+def observe(
+    graph: Graph, p: Program, run: Callable[[Graph, list[Any]], Any] | None = None
+) -> Observation:
+    """Run the graph twice on new arguments, writing to its outputs between; by the interpreter, or
+    `run(graph, arguments)`.
+    """
     run = run or interpret
     values: list[Any] = []
     shared: list[tuple[int, ...]] = []

@@ -1,4 +1,6 @@
-"""Parts of the writer of random graphs: what it knows of a value (`Var`), how it names things, its statements on tensors."""
+"""Parts of the writer of random graphs: what it knows of a value (`Var`), how it names things, its
+statements on tensors.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,27 @@ from typing import Any
 
 Shape = tuple[int, ...]
 FEATURES = frozenset(
-    {"views", "writes", "lists", "tuples", "branches", "loops", "numbers", "casts", "optionals", "factories"}
+    {
+        "views",
+        "writes",
+        "lists",
+        "tuples",
+        "branches",
+        "loops",
+        "numbers",
+        "casts",
+        "optionals",
+        "factories",
+    }
 )
 DTYPE_NAMES = {"float": "Float", "float64": "Double", "int": "Long", "bool": "Bool"}
 
 
 @dataclass(frozen=True)
 class Var:
-    """A value of the program. For tensors and lists of tensors: dtype, shape, and whether writing to it is defined."""
+    """A value of the program. For tensors and lists of tensors: dtype, shape, and whether writing
+    to it is defined.
+    """
 
     name: str
     kind: str  # "tensor" "int" "float" "bool" "int[]" "Tensor[]" "Tensor?" "tuple"
@@ -90,18 +105,23 @@ class Lines:
         """A new constant; its text as an argument."""
         name = self.fresh()
         kind = "NoneType" if value is None else type(value).__name__
-        shown = {bool: lambda v: int(v), int: str, float: repr, type(None): lambda v: ""}[type(value)](value)
+        shown = {bool: lambda v: int(v), int: str, float: repr, type(None): lambda v: ""}[
+            type(value)
+        ](value)
         if kind == "float" and value == int(value):
             shown = f"{int(value)}."
         self.lines.append(
-            f"{self.indent}%{name} : {kind} = prim::Constant{f'[value={shown}]' if value is not None else ''}()"
+            f"{self.indent}%{name} : {kind} = "
+            f"prim::Constant{f'[value={shown}]' if value is not None else ''}()"
         )
         return f"%{name}"
 
     def number(self, *values: Any) -> str:
         return self.constant(self.stream.choice(values))
 
-    def tensor(self, expression: str, shape: Shape, dtype: str = "float", writable: bool = True) -> Var:
+    def tensor(
+        self, expression: str, shape: Shape, dtype: str = "float", writable: bool = True
+    ) -> Var:
         return self.emit(expression, "tensor", dtype=dtype, shape=shape, writable=writable)
 
 
@@ -114,7 +134,9 @@ class TensorStatements(Lines):
         if op == "clone_":
             return self.tensor(f"aten::clone(%{a.name}, {self.constant(None)})", a.shape)
         if op == "exp2":
-            return self.tensor(f"aten::exp(%{self.tensor(f'aten::sigmoid(%{a.name})', a.shape).name})", a.shape)
+            return self.tensor(
+                f"aten::exp(%{self.tensor(f'aten::sigmoid(%{a.name})', a.shape).name})", a.shape
+            )
         return self.tensor(f"aten::{op}(%{a.name})", a.shape)
 
     def binary(self) -> Var:
@@ -145,11 +167,18 @@ class TensorStatements(Lines):
         last = [v for v in self.scope if v.kind == "tensor" and not any(v is i for i in INPUTS)]
         v = self.stream.choice(last) if last else None
         line = next(
-            (t for t in reversed(self.lines) if v and t.lstrip().startswith(f"%{v.name} : ") and " = aten::" in t), None
+            (
+                t
+                for t in reversed(self.lines)
+                if v and t.lstrip().startswith(f"%{v.name} : ") and " = aten::" in t
+            ),
+            None,
         )
         if v is None or line is None or "_(" in line:
             return None
-        return self.emit(line.split(" = ", 1)[1], "tensor", dtype=v.dtype, shape=v.shape, writable=v.writable)
+        return self.emit(
+            line.split(" = ", 1)[1], "tensor", dtype=v.dtype, shape=v.shape, writable=v.writable
+        )
 
     def factory(self) -> Var:
         sizes = self.stream.choice([(2, 3), (3,), (2, 2)])
@@ -173,12 +202,18 @@ class TensorStatements(Lines):
 
     def _row(self, a: Var) -> Var:
         return self.tensor(
-            f"aten::select(%{a.name}, {self.constant(0)}, {self.number(0, -1)})", a.shape[1:], a.dtype, a.writable
+            f"aten::select(%{a.name}, {self.constant(0)}, {self.number(0, -1)})",
+            a.shape[1:],
+            a.dtype,
+            a.writable,
         )
 
     def _sliced(self, a: Var) -> Var:
         begin = self.constant(self.stream.choice([0, 1]))
-        text = f"aten::slice(%{a.name}, {self.constant(0)}, {begin}, {self.constant(9)}, {self.constant(1)})"
+        text = (
+            f"aten::slice(%{a.name}, {self.constant(0)}, {begin}, {self.constant(9)}, "
+            f"{self.constant(1)})"
+        )
         n = a.shape[0] - int(self._value(begin))
         return self.tensor(text, (max(n, 0), *a.shape[1:]), a.dtype, a.writable)
 
@@ -194,7 +229,12 @@ class TensorStatements(Lines):
         values = [self.constant(n) for n in sizes]
         listed = self.emit(f"prim::ListConstruct({', '.join(values)})", "int[]", length=len(sizes))
         writable = a.writable and sizes == a.shape
-        return self.tensor(f"aten::expand(%{a.name}, %{listed.name}, {self.constant(False)})", sizes, a.dtype, writable)
+        return self.tensor(
+            f"aten::expand(%{a.name}, %{listed.name}, {self.constant(False)})",
+            sizes,
+            a.dtype,
+            writable,
+        )
 
     def _value(self, text: str) -> str:
         line = next(t for t in self.lines if t.lstrip().startswith(f"{text} : "))
@@ -216,11 +256,17 @@ class TensorStatements(Lines):
             return self.tensor(f"aten::{self.stream.choice(WRITES)}(%{a.name})", a.shape)
         if choice == 1:
             op = self.stream.choice(["add_", "sub_"])
-            return self.tensor(f"aten::{op}(%{a.name}, {self.number(1, 0, 2)}, {self.constant(1)})", a.shape)
+            return self.tensor(
+                f"aten::{op}(%{a.name}, {self.number(1, 0, 2)}, {self.constant(1)})", a.shape
+            )
         if choice == 2:
             return self.tensor(f"aten::mul_(%{a.name}, {self.number(0.5, 1.0, -1.0)})", a.shape)
         other = self.tensor(f"aten::tanh(%{self.like(a).name})", a.shape)
         op, last = self.stream.choice(
-            [("add_", f", {self.constant(1)}"), ("mul_", ""), ("copy_", f", {self.constant(False)}")]
+            [
+                ("add_", f", {self.constant(1)}"),
+                ("mul_", ""),
+                ("copy_", f", {self.constant(False)}"),
+            ]
         )
         return self.tensor(f"aten::{op}(%{a.name}, %{other.name}{last})", a.shape)

@@ -1,7 +1,9 @@
-"""The writer behind `jit_graph_programs.program`: a method for each sort of statement, those on tensors in `jit_program_parts`.
+"""The writer behind `jit_graph_programs.program`: a method for each sort of statement, those on
+tensors in `jit_program_parts`.
 
-It keeps what is known of every value: the dtype and shape of a tensor, so that every line can run, and whether writing to it is
-defined (not to an expanded tensor, where one number in memory stands for several).
+It keeps what is known of every value: the dtype and shape of a tensor, so that every line can run,
+and whether writing to it is defined (not to an expanded tensor, where one number in memory stands
+for several).
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ class Writer(TensorStatements):
         parts = tuple(dict.fromkeys(v for v in outputs if v.kind != "tuple"))
         header = ",\n      ".join(f"%{v.name} : {v.type(self.typed)}" for v in INPUTS)
         names = ", ".join(f"%{v.name}" for v in parts)
-        result = self.emit(f"prim::TupleConstruct({names})", "tuple", parts=parts) if len(parts) > 1 else parts[0]
+        result = (
+            self.emit(f"prim::TupleConstruct({names})", "tuple", parts=parts)
+            if len(parts) > 1
+            else parts[0]
+        )
         return f"graph({header}):\n" + "\n".join(self.lines) + f"\n  return (%{result.name})\n"
 
     def block(self, size: int) -> None:
@@ -41,7 +47,14 @@ class Writer(TensorStatements):
         table = {
             "views": [self.view, self.view, self.transposed_twice, self.view],
             "writes": [self.write, self.write, self.write],
-            "lists": [self.tensor_list, self.list_item, self.append, self.int_list, self.list_length, self.pieces],
+            "lists": [
+                self.tensor_list,
+                self.list_item,
+                self.append,
+                self.int_list,
+                self.list_length,
+                self.pieces,
+            ],
             "tuples": [self.make_tuple, self.take_from_tuple],
             "numbers": [
                 self.int_arithmetic,
@@ -70,12 +83,17 @@ class Writer(TensorStatements):
         )
         if op == "floordiv":
             b = self.number(1, 2)
-        operands = (b, f"%{a.name}") if op in ("add", "mul") and self.stream.random() < 0.3 else (f"%{a.name}", b)
+        operands = (
+            (b, f"%{a.name}")
+            if op in ("add", "mul") and self.stream.random() < 0.3
+            else (f"%{a.name}", b)
+        )
         return self.emit(f"aten::{op}({', '.join(operands)})", "int")
 
     def float_arithmetic(self) -> Var:
         return self.emit(
-            f"aten::{self.stream.choice(['add', 'mul'])}(%{self.any('float').name}, {self.number(0.5, 1.0, 2.0)})",
+            f"aten::{self.stream.choice(['add', 'mul'])}(%{self.any('float').name}, "
+            f"{self.number(0.5, 1.0, 2.0)})",
             "float",
         )
 
@@ -94,12 +112,16 @@ class Writer(TensorStatements):
         if self.stream.random() < 0.5:
             return self.emit(f"aten::__not__(%{a.name})", "bool")
         other = self.constant(self.stream.random() < 0.5)
-        return self.emit(f"aten::{self.stream.choice(['__and__', '__or__'])}(%{a.name}, {other})", "bool")
+        return self.emit(
+            f"aten::{self.stream.choice(['__and__', '__or__'])}(%{a.name}, {other})", "bool"
+        )
 
     def there_and_back(self) -> Var:
         """A number into a tensor and out again."""
         kind = self.stream.choice(["int", "float"])
-        t = self.tensor(f"prim::NumToTensor(%{self.any(kind).name})", (), "int" if kind == "int" else "float64")
+        t = self.tensor(
+            f"prim::NumToTensor(%{self.any(kind).name})", (), "int" if kind == "int" else "float64"
+        )
         if "casts" in self.features and self.stream.random() < 0.5:
             kind = "int" if kind == "float" else "float"
         return self.emit(f"aten::{kind.capitalize()}(%{t.name})", kind)
@@ -135,19 +157,31 @@ class Writer(TensorStatements):
         if v is None:
             return None
         if self.stream.random() < 0.4 and len(v.shape) == 1 and v.length is not None:
-            return self.tensor(f"aten::cat(%{v.name}, {self.constant(0)})", (v.shape[0] * v.length,))
-        return self.tensor(f"aten::__getitem__(%{v.name}, {self.number(0, 1, -1)})", v.shape, v.dtype, v.writable)
+            return self.tensor(
+                f"aten::cat(%{v.name}, {self.constant(0)})", (v.shape[0] * v.length,)
+            )
+        return self.tensor(
+            f"aten::__getitem__(%{v.name}, {self.number(0, 1, -1)})", v.shape, v.dtype, v.writable
+        )
 
     def append(self) -> Var | None:
         v = self.maybe("Tensor[]")
-        fitting = [t for t in self.scope if v and t.kind == "tensor" and (t.dtype, t.shape) == (v.dtype, v.shape)]
+        fitting = [
+            t
+            for t in self.scope
+            if v and t.kind == "tensor" and (t.dtype, t.shape) == (v.dtype, v.shape)
+        ]
         if v is None or not fitting or self.depth:
             return None
         t = self.stream.choice(fitting)
-        fresh = self.emit(f"aten::append(%{v.name}, %{t.name})", "Tensor[]", dtype=v.dtype, shape=v.shape)
+        fresh = self.emit(
+            f"aten::append(%{v.name}, %{t.name})", "Tensor[]", dtype=v.dtype, shape=v.shape
+        )
         known = replace(v, length=None, writable=v.writable and t.writable)
         self.scope = [
-            replace(s, length=None, writable=False) if s.kind == "Tensor[]" and s.likeness == v.likeness else s
+            replace(s, length=None, writable=False)
+            if s.kind == "Tensor[]" and s.likeness == v.likeness
+            else s
             for s in self.scope
         ]
         return known if fresh else None
@@ -156,7 +190,9 @@ class Writer(TensorStatements):
         if self.stream.random() < 0.3:
             a = self.any("tensor")
             return self.emit(f"aten::size(%{a.name})", "int[]", length=len(a.shape))
-        return self.emit(f"prim::ListConstruct(%{self.any('int').name}, {self.number(0, 3)})", "int[]", length=2)
+        return self.emit(
+            f"prim::ListConstruct(%{self.any('int').name}, {self.number(0, 3)})", "int[]", length=2
+        )
 
     def list_length(self) -> Var | None:
         v = self.maybe("int[]") if self.stream.random() < 0.5 else self.maybe("Tensor[]")
@@ -180,15 +216,22 @@ class Writer(TensorStatements):
             writable=False,
             length=2,
         )
-        first, second = (Var(self.fresh(), "tensor", a.dtype, (1, *a.shape[1:]), writable=a.writable) for _ in range(2))
+        first, second = (
+            Var(self.fresh(), "tensor", a.dtype, (1, *a.shape[1:]), writable=a.writable)
+            for _ in range(2)
+        )
         names = ", ".join(f"%{v.name} : {v.type(self.typed)}" for v in (first, second))
         self.lines.append(f"{self.indent}{names} = prim::ListUnpack(%{c.name})")
         self.scope += [first, second]
         return first
 
     def make_tuple(self) -> Var:
-        parts = tuple(self.stream.choice([v for v in self.scope if v.kind != "tuple"]) for _ in range(2))
-        return self.emit(f"prim::TupleConstruct({', '.join(f'%{p.name}' for p in parts)})", "tuple", parts=parts)
+        parts = tuple(
+            self.stream.choice([v for v in self.scope if v.kind != "tuple"]) for _ in range(2)
+        )
+        return self.emit(
+            f"prim::TupleConstruct({', '.join(f'%{p.name}' for p in parts)})", "tuple", parts=parts
+        )
 
     def take_from_tuple(self) -> Var | None:
         v = self.maybe("tuple")
@@ -199,7 +242,10 @@ class Writer(TensorStatements):
             part = v.parts[i]
             index = self.constant(i - len(v.parts) if self.stream.random() < 0.3 else i)
             return self._copy_of(part, f"prim::TupleIndex(%{v.name}, {index})")
-        copies = [replace(p, name=self.fresh(), length=None, writable=self._still_writable(p)) for p in v.parts]
+        copies = [
+            replace(p, name=self.fresh(), length=None, writable=self._still_writable(p))
+            for p in v.parts
+        ]
         names = ", ".join(f"%{c.name} : {c.type(self.typed)}" for c in copies)
         self.lines.append(f"{self.indent}{names} = prim::TupleUnpack(%{v.name})")
         self.scope += copies
@@ -238,7 +284,9 @@ class Writer(TensorStatements):
 
     @contextmanager
     def inside(self, header: str) -> Iterator[None]:
-        """Statements of a block; what they define is not seen outside, but what they did to lists is remembered."""
+        """Statements of a block; what they define is not seen outside, but what they did to lists
+        is remembered.
+        """
         scope, indent = list(self.scope), self.indent
         self.lines.append(f"{indent}  {header}:")
         self.indent, self.depth = indent + "    ", self.depth + 1
@@ -248,10 +296,13 @@ class Writer(TensorStatements):
 
     def branch(self) -> None:
         condition = (
-            self.constant(self.stream.random() < 0.5) if self.stream.random() < 0.2 else f"%{self.any('bool').name}"
+            self.constant(self.stream.random() < 0.5)
+            if self.stream.random() < 0.2
+            else f"%{self.any('bool').name}"
         )
         kept = [
-            self.stream.choice([v for v in self.scope if v.kind in CARRIED]) for _ in range(self.stream.randint(0, 2))
+            self.stream.choice([v for v in self.scope if v.kind in CARRIED])
+            for _ in range(self.stream.randint(0, 2))
         ]
         start = len(self.lines)
         self.lines.append("")
@@ -265,10 +316,15 @@ class Writer(TensorStatements):
         self.finish(start, f"prim::If({condition})", results)
 
     def loop(self) -> None:
-        trips = self.number(0, 1, 2, 3) if self.stream.random() < 0.6 else f"%{self.small_int().name}"
-        condition = self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+        trips = (
+            self.number(0, 1, 2, 3) if self.stream.random() < 0.6 else f"%{self.small_int().name}"
+        )
+        condition = (
+            self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+        )
         given = [
-            self.stream.choice([v for v in self.scope if v.kind in CARRIED]) for _ in range(self.stream.randint(0, 3))
+            self.stream.choice([v for v in self.scope if v.kind in CARRIED])
+            for _ in range(self.stream.randint(0, 3))
         ]
         start = len(self.lines)
         self.lines.append("")
@@ -278,11 +334,19 @@ class Writer(TensorStatements):
         with self.inside(f"block0({inputs})"):
             self.scope += [counter, *carried]
             self.block(self.stream.randint(1, 4))
-            again = self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+            again = (
+                self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+            )
             results = [self.bounded(self.like(v)) for v in carried]
-            self.lines.append(f"{self.indent}-> ({', '.join([again, *(f'%{v.name}' for v in results)])})")
+            self.lines.append(
+                f"{self.indent}-> ({', '.join([again, *(f'%{v.name}' for v in results)])})"
+            )
         after = [replace(v, name=self.fresh(), writable=False) for v in carried]
-        self.finish(start, f"prim::Loop({', '.join([trips, condition, *(f'%{v.name}' for v in given)])})", after)
+        self.finish(
+            start,
+            f"prim::Loop({', '.join([trips, condition, *(f'%{v.name}' for v in given)])})",
+            after,
+        )
 
     def finish(self, start: int, expression: str, results: list[Var]) -> None:
         names = ", ".join(f"%{v.name} : {v.type(self.typed)}" for v in results)

@@ -1,4 +1,6 @@
-"""A node's handle: the same for its copies and for what passes put in its place, so that it can be followed to what runs."""
+"""A node's handle: the same for its copies and for what passes put in its place, so that it can be
+followed to what runs.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,11 @@ def test_the_executor_keeps_them_down_to_the_bytecode() -> None:
     names = [r.name for r, same in steps if r is not None and same is graph]
     assert names == [r.name for r in scripted.phases(x, 3)]
     code = compile_graph(graph, "both")
-    operators = [n for n in code.source if n.kind() in ("aten::mul", "aten::tanh") and n.sourceRange() is not None]
+    operators = [
+        n
+        for n in code.source
+        if n.kind() in ("aten::mul", "aten::tanh") and n.sourceRange() is not None
+    ]
     assert operators and {n.debug_handle for n in operators} <= written
 
 

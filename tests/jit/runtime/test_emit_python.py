@@ -1,4 +1,6 @@
-"""Python emitted from graphs: what it looks like, that it does what the interpreter does, and what it keeps in memory."""
+"""Python emitted from graphs: what it looks like, that it does what the interpreter does, and what
+it keeps in memory.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def loop(body: str, carried: str, start: str, out: str, limit: str = "%n") -> st
     return (
         "graph(%x : Tensor, %n : int):\n  %true : bool = prim::Constant[value=1]()\n"
         "  %1 : int = prim::Constant[value=1]()\n  %0 : int = prim::Constant[value=0]()\n"
-        f"  {out} = prim::Loop({limit}, %true, {start})\n    block0(%i : int, {carried}):\n{body}  return (%out)\n"
+        f"  {out} = prim::Loop({limit}, %true, {start})\n    block0(%i : int, {carried}):\n{body}  "
+        "return (%out)\n"
     )
 
 
@@ -41,14 +44,16 @@ def loop(body: str, carried: str, start: str, out: str, limit: str = "%n") -> st
 
 def test_a_loop_with_a_branch_reads_like_python() -> None:
     assert emitted(LOOP).source == (
-        "def f(x, n):\n    y = x\n    for i in range(n):\n        if (i % 2) == 0:\n            y = y + x\n        else:\n"
+        "def f(x, n):\n    y = x\n    for i in range(n):\n        if (i % 2) == 0:\n            y "
+        "= y + x\n        else:\n"
         "            y = y * 2\n    return y\n"
     )
 
 
 def test_one_line_for_each_node_and_del_with_the_last_use() -> None:
     text = (
-        "graph(%x : Tensor, %w : Tensor):\n  %a : Tensor = aten::mm(%x, %w)\n  %b : Tensor = aten::relu(%a)\n"
+        "graph(%x : Tensor, %w : Tensor):\n  %a : Tensor = aten::mm(%x, %w)\n  %b : Tensor = "
+        "aten::relu(%a)\n"
         "  %l : Tensor[] = prim::ListConstruct(%b, %w)\n  %0 : int = prim::Constant[value=0]()\n"
         "  %c : Tensor = aten::cat(%l, %0)\n  return (%c)\n"
     )
@@ -177,9 +182,18 @@ def test_a_long_sum_of_ints() -> None:
 
 OVERFLOW = [
     "      %s : int = aten::add(%a, %n)\n      -> (%true, %s)\n",
-    "      %s : int = aten::mul(%a, %n)\n      %t : int = aten::add(%s, %1)\n      -> (%true, %t)\n",
-    "      %s : int = aten::add(%a, %a)\n      %t : int = aten::add(%s, %1)\n      -> (%true, %t)\n",
-    "      %s : int = aten::mul(%i, %i)\n      %t : int = aten::sub(%a, %s)\n      -> (%true, %t)\n",
+    (
+        "      %s : int = aten::mul(%a, %n)\n      %t : int = aten::add(%s, %1)\n"
+        "      -> (%true, %t)\n"
+    ),
+    (
+        "      %s : int = aten::add(%a, %a)\n      %t : int = aten::add(%s, %1)\n"
+        "      -> (%true, %t)\n"
+    ),
+    (
+        "      %s : int = aten::mul(%i, %i)\n      %t : int = aten::sub(%a, %s)\n"
+        "      -> (%true, %t)\n"
+    ),
 ]
 
 
@@ -194,8 +208,15 @@ def test_ints_wrap_around_as_in_the_interpreter(body: str, n: int) -> None:
 
 
 def test_a_sum_that_leaves_the_64_bits_comes_back() -> None:
-    text = loop("      %s : int = aten::add(%a, %big)\n      -> (%true, %s)\n", "%a : int", "%0", "%out : int")
-    text = text.replace("  %out", "  %big : int = prim::Constant[value=9223372036854775807]()\n  %out", 1)
+    text = loop(
+        "      %s : int = aten::add(%a, %big)\n      -> (%true, %s)\n",
+        "%a : int",
+        "%0",
+        "%out : int",
+    )
+    text = text.replace(
+        "  %out", "  %big : int = prim::Constant[value=9223372036854775807]()\n  %out", 1
+    )
     assert emitted(text)(internals.ones(1), 2) == -2
     assert run_code(compile_graph(parse_ir(text)), (internals.ones(1), 2)) == -2
 
@@ -218,7 +239,9 @@ def test_a_tensor_is_freed_after_its_last_use() -> None:
         assert seen[0]() is None
         return b
 
-    for node, function in zip([n for n in graph.nodes() if n.kind().startswith("^")], (look, again)):
+    for node, function in zip(
+        [n for n in graph.nodes() if n.kind().startswith("^")], (look, again)
+    ):
         node.pyobj = function
     emit(graph, "f")(internals.ones(3))
     assert len(seen) == 1
@@ -234,11 +257,16 @@ def test_a_loop_keeps_one_tensor_not_all() -> None:
     del result
 
 
-ADD = "graph(%x : Tensor, %y : Tensor):\n  %two : int = prim::Constant[value=2]()\n{}  return (%r)\n"
+ADD = (
+    "graph(%x : Tensor, %y : Tensor):\n  %two : int = prim::Constant[value=2]()\n{}  return (%r)\n"
+)
 
 
 def test_a_sum_is_written_over_what_nobody_needs() -> None:
-    chain = "  %a : Tensor = aten::mul(%x, %two)\n  %1 : int = prim::Constant[value=1]()\n  %r : Tensor = aten::add(%a, %y, %1)\n"
+    chain = (
+        "  %a : Tensor = aten::mul(%x, %two)\n  %1 : int = prim::Constant[value=1]()\n  %r : "
+        "Tensor = aten::add(%a, %y, %1)\n"
+    )
     f = emitted(ADD.format(chain))
     assert "add_over(a, y)" in f.source
     empty = internals.cpu.memory_stats()["allocated_bytes.all.current"]
@@ -256,9 +284,17 @@ def test_a_sum_is_written_over_what_nobody_needs() -> None:
 SHARED = {
     "an element of a list": "  %l : Tensor[] = prim::ListConstruct(%a)\n{add}"
     "  %r : (Tensor, Tensor[]) = prim::TupleConstruct(%s, %l)\n",
-    "seen through a view": "  %v : Tensor = aten::t(%a)\n{add}  %r : (Tensor, Tensor) = prim::TupleConstruct(%s, %v)\n",
-    "used twice": "{add}  %s2 : Tensor = aten::mul(%a, %two)\n  %r : (Tensor, Tensor) = prim::TupleConstruct(%s, %s2)\n",
-    "detached": "  %v : Tensor = aten::detach(%a)\n{add}  %r : (Tensor, Tensor) = prim::TupleConstruct(%s, %v)\n",
+    "seen through a view": (
+        "  %v : Tensor = aten::t(%a)\n{add}  %r : (Tensor, Tensor) = prim::TupleConstruct(%s, %v)\n"
+    ),
+    "used twice": (
+        "{add}  %s2 : Tensor = aten::mul(%a, %two)\n  %r : (Tensor, Tensor) = "
+        "prim::TupleConstruct(%s, %s2)\n"
+    ),
+    "detached": (
+        "  %v : Tensor = aten::detach(%a)\n{add}  %r : (Tensor, Tensor) = prim::TupleConstruct(%s, "
+        "%v)\n"
+    ),
 }
 
 
@@ -279,17 +315,24 @@ def test_nor_over_arguments_nor_over_numpy_s_memory() -> None:
 
     from internals.jit.runtime.reuse import INTO_FIRST
 
-    f = emitted("graph(%x : Tensor, %y : Tensor):\n  %r : Tensor = aten::mul(%x, %y)\n  return (%r)\n")
+    f = emitted(
+        "graph(%x : Tensor, %y : Tensor):\n  %r : Tensor = aten::mul(%x, %y)\n  return (%r)\n"
+    )
     x = internals.full((2,), 3.0)
     assert f(x, internals.full((2,), 2.0)).tolist() == [6.0, 6.0] and x.tolist() == [3.0, 3.0]
     memory, two = np.full(4, 3, np.float32), internals.full((4,), 2.0)
-    assert INTO_FIRST["*"](internals.from_numpy(memory), two).tolist() == [6.0] * 4 and memory.tolist() == [3.0] * 4
+    assert (
+        INTO_FIRST["*"](internals.from_numpy(memory), two).tolist() == [6.0] * 4
+        and memory.tolist() == [3.0] * 4
+    )
     with hot.paused():
         assert INTO_FIRST["*"](internals.full((4,), 3.0), two).tolist() == [6.0] * 4
 
 
 def test_gradients_are_recorded_where_sums_could_be_reused() -> None:
-    f = emitted(ADD.format("  %a : Tensor = aten::mul(%x, %two)\n  %r : Tensor = aten::mul(%a, %y)\n"))
+    f = emitted(
+        ADD.format("  %a : Tensor = aten::mul(%x, %two)\n  %r : Tensor = aten::mul(%a, %y)\n")
+    )
     assert "mul_over" in f.source
     x = internals.ones(3, requires_grad=True)
     f(x, x).sum().backward()
@@ -305,7 +348,9 @@ def test_an_error_names_the_node_and_the_traceback_shows_the_line() -> None:
     with pytest.raises(RuntimeError) as raised:
         f(internals.ones(2, 2), internals.ones(3, 3))
     assert type(raised.value) is RuntimeError
-    assert str(raised.value).startswith("The following operation failed in the TorchScript interpreter.\nTraceback of ")
+    assert str(raised.value).startswith(
+        "The following operation failed in the TorchScript interpreter.\nTraceback of "
+    )
     assert "mat1 and mat2 shapes cannot be multiplied" in str(raised.value)
     shown = "".join(traceback.format_exception(raised.value))
     assert "b = aten_mm(a, y)" in shown

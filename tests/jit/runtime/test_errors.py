@@ -1,4 +1,6 @@
-"""What a failing script says, calls between scripts, and forks: the same with every executor, and as PyTorch says it."""
+"""What a failing script says, calls between scripts, and forks: the same with every executor, and
+as PyTorch says it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def scripted() -> tuple[Any, Any]:
 @pytest.mark.parametrize("optimize", [True, False])
 def test_an_error_in_a_called_function_shows_both_places(name: str, optimize: bool) -> None:
     f, _ = scripted()
-    with jit.executor(name), jit.optimized_execution(optimize), pytest.raises(RuntimeError) as raised:
+    with (
+        jit.executor(name),
+        jit.optimized_execution(optimize),
+        pytest.raises(RuntimeError) as raised,
+    ):
         f(internals.ones(2), internals.ones(3))
     lines = str(raised.value).splitlines()
     assert lines[:2] == [
@@ -46,12 +52,14 @@ def test_an_error_in_a_called_function_shows_both_places(name: str, optimize: bo
     heads = [line.rpartition(", ")[2] for line in lines if line.startswith('  File "')]
     assert heads == ["in f", "in g"]
     marked = [
-        lines[i - 1][line.index("~") : line.rindex("~") + 1] for i, line in enumerate(lines) if "<--- HERE" in line
+        lines[i - 1][line.index("~") : line.rindex("~") + 1]
+        for i, line in enumerate(lines)
+        if "<--- HERE" in line
     ]
     assert marked == ["g", "x + y"]
-    assert (
-        lines[-1]
-        == "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0"
+    assert lines[-1] == (
+        "RuntimeError: The size of tensor a (2) must match the size of tensor b (3) at "
+        "non-singleton dimension 0"
     )
 
 
@@ -76,13 +84,17 @@ def test_a_call_that_is_not_inlined_shows_both_places_as_well() -> None:
 
 
 PROGRAMS = {
-    "raise": ("def f(x, n: int):\n    if n > 0:\n        raise ValueError('bad n')\n    return x\n", (2,)),
+    "raise": (
+        "def f(x, n: int):\n    if n > 0:\n        raise ValueError('bad n')\n    return x\n",
+        (2,),
+    ),
     "assert": ("def f(x, n: int):\n    assert n < 0, 'n must be small'\n    return x\n", (2,)),
     "list": ("def f(x, n: int):\n    l = [1, 2]\n    return l[n]\n", (5,)),
     "division": ("def f(x, n: int):\n    return 1 // n\n", (0,)),
     "item": ("def f(x, n: int):\n    return int(x)\n", (0,)),
     "loop": (
-        "def f(x, n: int):\n    while True:\n        n = n + 1\n        if n > 3:\n            raise IndexError('idx')\n"
+        "def f(x, n: int):\n    while True:\n        n = n + 1\n        if n > 3:\n            "
+        "raise IndexError('idx')\n"
         "    return n\n",
         (0,),
     ),
@@ -115,7 +127,9 @@ def test_an_error_in_python_code_a_script_calls() -> None:
     next(graph.nodes()).pyobj = g
     with pytest.raises(RuntimeError) as raised:
         GraphExecutor(graph, "f")(internals.ones(1))
-    assert "RuntimeError: KeyError: 'from python'\n\nAt:\n" in str(raised.value) and "): g\n" in str(raised.value)
+    assert "RuntimeError: KeyError: 'from python'\n\nAt:\n" in str(
+        raised.value
+    ) and "): g\n" in str(raised.value)
 
 
 def test_forks_run_and_join() -> None:
@@ -148,13 +162,17 @@ with prim::fork_0 = graph(%x : Tensor):
 @pytest.mark.parametrize("name", ["emitted", "interpreter"])
 def test_a_fork_in_a_graph(name: str) -> None:
     with jit.executor(name):
-        assert GraphExecutor(parse_ir(FORK), "f")(internals.tensor([1.0, -2.0])).tolist() == [0.0, 2.0]
+        assert GraphExecutor(parse_ir(FORK), "f")(internals.tensor([1.0, -2.0])).tolist() == [
+            0.0,
+            2.0,
+        ]
 
 
 def test_a_question_about_a_constant_is_asked_without_a_warning() -> None:
     graph = parse_ir(
         "graph():\n  %1 : int = prim::Constant[value=1]()\n  %none : NoneType = prim::Constant()\n"
-        "  %b : bool = aten::__is__(%1, %none)\n  %c : bool = aten::__isnot__(%none, %none)\n  return (%b, %c)\n"
+        "  %b : bool = aten::__is__(%1, %none)\n  %c : bool = aten::__isnot__(%none, %none)\n  "
+        "return (%b, %c)\n"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -38,7 +38,9 @@ def test_a_plan_serves_all_sizes_of_a_rank() -> None:
     ex(internals.ones(3), internals.ones(1))
     assert len(ex.plans) == 1
     (plan,) = ex.plans.values()
-    assert [v.type().repr_str() for v in plan.graph.inputs()] == ["Float(*, requires_grad=0, device=cpu)"] * 2
+    assert [v.type().repr_str() for v in plan.graph.inputs()] == [
+        "Float(*, requires_grad=0, device=cpu)"
+    ] * 2
     assert ex.graph_for(internals.ones(7), internals.ones(7)) is plan.graph
 
 
@@ -104,14 +106,23 @@ def test_optional_tensors_and_tuples() -> None:
 def test_equal_keys_mean_equal_specs(text: str) -> None:
     graph = parse_ir(text)
     key = key_maker(graph.inputs())
-    tensors = [internals.ones(2), internals.ones(3), internals.ones(2, 2), internals.ones(2, requires_grad=True)]
+    tensors = [
+        internals.ones(2),
+        internals.ones(3),
+        internals.ones(2, 2),
+        internals.ones(2, requires_grad=True),
+    ]
     tensors += [internals.ones(2, dtype=internals.int64), internals.ones(2, 2).t()]
     calls: list[Any] = [
-        (a, (b, 1)) if text == OPTIONAL else (a, 3 if text == LOOP else b) for a in tensors for b in tensors
+        (a, (b, 1)) if text == OPTIONAL else (a, 3 if text == LOOP else b)
+        for a in tensors
+        for b in tensors
     ]
     specs: dict[Any, Any] = {}
     for args in calls:
-        assert specs.setdefault(key(args), argument_spec(graph, args, True)) == argument_spec(graph, args, True)
+        assert specs.setdefault(key(args), argument_spec(graph, args, True)) == argument_spec(
+            graph, args, True
+        )
 
 
 def test_a_wrong_number_of_arguments() -> None:
@@ -136,23 +147,36 @@ def test_phases_in_order() -> None:
         "inline", "lower_simple_tuples",
         "specialize_undef", "lower_grad_of", "remove_expands", "canonicalize_ops", "dce",
         "constant_propagation", "propagate_input_shapes", "propagate_requires_grad",
-        "dce", "cse", "constant_pooling", "peephole", "loop_unrolling", "cse", "batch_mm", "check_inplace",
+        "dce", "cse", "constant_pooling", "peephole", "loop_unrolling", "cse", "batch_mm",
+        "check_inplace",
         "graph_fuser", "dce",
     ]  # fmt: skip
     assert all(r.changed for r in records if r.before != r.after)
     assert all(a.after == b.before for a, b in zip(records, records[1:]))
     assert "loop_unrolling" in [r.name for r in records if r.changed]
     ex = executor(LOOP)
-    assert [r.name for r in ex.phases(x, 3, hide_unchanged=True)] == [r.name for r in records if r.changed]
+    assert [r.name for r in ex.phases(x, 3, hide_unchanged=True)] == [
+        r.name for r in records if r.changed
+    ]
     assert not ex.plans, "looking at the phases makes no plan"
     assert records[-1].after == str(ex.graph_for(x, 3))
 
 
 def test_phases_for_gradients() -> None:
-    names = [r.name for r in executor().phases(internals.ones(2, requires_grad=True), internals.ones(2))]
-    assert names[-4:] == ["create_autodiff_subgraphs", "differentiate_subgraphs", "inline_autodiff_subgraphs", "dce"]
+    names = [
+        r.name for r in executor().phases(internals.ones(2, requires_grad=True), internals.ones(2))
+    ]
+    assert names[-4:] == [
+        "create_autodiff_subgraphs",
+        "differentiate_subgraphs",
+        "inline_autodiff_subgraphs",
+        "dce",
+    ]
     with internals.no_grad():
-        names = [r.name for r in executor().phases(internals.ones(2, requires_grad=True), internals.ones(2))]
+        names = [
+            r.name
+            for r in executor().phases(internals.ones(2, requires_grad=True), internals.ones(2))
+        ]
     assert names[-2:] == ["graph_fuser", "dce"]
 
 
@@ -196,9 +220,13 @@ def test_optimised_random_programs(seed: int) -> None:
     """Neither the passes nor the choice of the executor can be noticed."""
     p = program(seed)
     expected = observe(p.graph(), p)
-    assert_same_observation(observe(p.graph(), p, lambda g, args: GraphExecutor(g, "f")(*args)), expected)
+    assert_same_observation(
+        observe(p.graph(), p, lambda g, args: GraphExecutor(g, "f")(*args)), expected
+    )
     with jit.executor("interpreter"):
-        assert_same_observation(observe(p.graph(), p, lambda g, args: GraphExecutor(g, "f")(*args)), expected)
+        assert_same_observation(
+            observe(p.graph(), p, lambda g, args: GraphExecutor(g, "f")(*args)), expected
+        )
 
 
 def test_the_switch_is_the_thread_s() -> None:
@@ -219,7 +247,10 @@ def test_the_switch_is_the_thread_s() -> None:
 def test_threads_share_plans() -> None:
     ex = executor(LOOP)
     results: list[float] = []
-    threads = [threading.Thread(target=lambda: results.append(ex(internals.ones(1), 20).item())) for _ in range(6)]
+    threads = [
+        threading.Thread(target=lambda: results.append(ex(internals.ones(1), 20).item()))
+        for _ in range(6)
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -248,7 +279,10 @@ def eager_cell(x: Any, w: Any, b: Any) -> Any:
 
 def leaves() -> list[Any]:
     internals.manual_seed(0)
-    return [internals.randn(*s, dtype=internals.float64, requires_grad=True) for s in ((3, 4), (4, 2), (2,))]
+    return [
+        internals.randn(*s, dtype=internals.float64, requires_grad=True)
+        for s in ((3, 4), (4, 2), (2,))
+    ]
 
 
 @pytest.mark.parametrize("name", ["emitted", "interpreter"])
@@ -279,5 +313,7 @@ def test_only_some_inputs_require_grad() -> None:
     expected = leaves()
     eager_cell(*expected).sum().backward()
     assert (
-        x.grad is None and internals.allclose(w.grad, expected[1].grad) and internals.allclose(b.grad, expected[2].grad)
+        x.grad is None
+        and internals.allclose(w.grad, expected[1].grad)
+        and internals.allclose(b.grad, expected[2].grad)
     )

@@ -1,4 +1,6 @@
-"""What stressing the runtime found: Python code in scripts, interruptions, big and deep graphs, several threads."""
+"""What stressing the runtime found: Python code in scripts, interruptions, big and deep graphs,
+several threads.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def _no_calls() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("executor", ["emitted", "interpreter"])
-def test_python_code_with_constant_arguments_runs_in_every_call_and_not_before(executor: str) -> None:
+def test_python_code_with_constant_arguments_runs_in_every_call_and_not_before(
+    executor: str,
+) -> None:
     @jit.script
     def f(x):  # type: ignore[no-untyped-def]
         note("first")
@@ -50,7 +54,11 @@ def test_python_code_with_constant_arguments_runs_in_every_call_and_not_before(e
         return x + n
 
     assert calls == []
-    assert [n.kind() for n in f.graph.nodes() if n.kind().startswith("^")] == ["^note", "^next_number", "^note"]
+    assert [n.kind() for n in f.graph.nodes() if n.kind().startswith("^")] == [
+        "^note",
+        "^next_number",
+        "^note",
+    ]
     with jit.executor(executor):
         for _ in range(2):
             calls.clear()
@@ -88,7 +96,8 @@ def test_a_script_interrupted_inside_no_grad_leaves_the_grad_mode_as_it_was(exec
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt), jit.executor(executor):
-            signal.setitimer(signal.ITIMER_REAL, 0.1, 0.05)  # again, if the first one comes up where it is ignored
+            # again, if the first one comes up where it is ignored
+            signal.setitimer(signal.ITIMER_REAL, 0.1, 0.05)
             try:
                 f(internals.ones(1), 10**12)
             finally:
@@ -112,7 +121,14 @@ def test_one_executor_in_several_threads_at_once(seed: int) -> None:
     def work(number: int) -> None:
         begin.wait()
         for turn in range(2):
-            found.append(outcome(shared, p, ("emitted", "interpreter")[(number + turn) % 2], bool(turn or number % 2)))
+            found.append(
+                outcome(
+                    shared,
+                    p,
+                    ("emitted", "interpreter")[(number + turn) % 2],
+                    bool(turn or number % 2),
+                )
+            )
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
     for t in threads:
@@ -163,7 +179,10 @@ def test_more_loops_inside_each_other_than_python_has_room_for(executor: str) ->
     lines = ["graph(%n : int, %k0 : int):\n  %one : int = prim::Constant[value=1]()\n"]
     lines.append("  %true : bool = prim::Constant[value=1]()\n")
     for d in range(depth):
-        lines.append(f"  %r{d} : int = prim::Loop(%n, %true, %k{d})\n    block0(%i{d} : int, %k{d + 1} : int):\n")
+        lines.append(
+            f"  %r{d} : int = prim::Loop(%n, %true, %k{d})\n    block0(%i{d} : int, %k{d + 1} : "
+            "int):\n"
+        )
     lines.append(f"  %s{depth} : int = aten::add(%k{depth}, %one)\n  -> (%true, %s{depth})\n")
     lines += [f"  -> (%true, %r{d})\n" for d in range(depth - 1, 0, -1)]
     lines.append("  return (%r0)\n")
@@ -188,7 +207,8 @@ def test_a_merge_of_two_values_is_told_to_the_analysis_of_memory() -> None:
     jit.run_pass("peephole", graph, verify=True)
     left = [n for n in graph.nodes() if n.kind() == "aten::add"]
     assert len(left) == 1, (
-        "the first sum may become %a; then the caller has that, and must get another object for the second"
+        "the first sum may become %a; then the caller has that, and must get another object for "
+        "the second"
     )
     b, c = GraphExecutor(graph)(internals.ones(2))
     b.zero_()
@@ -197,7 +217,8 @@ def test_a_merge_of_two_values_is_told_to_the_analysis_of_memory() -> None:
 
 def test_positions_of_nodes_stay_right_while_nodes_come_and_go() -> None:
     graph = jit.parse_ir(
-        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %z : Tensor = aten::sin(%a)\n  return (%z)\n"
+        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %z : Tensor = aten::sin(%a)\n  "
+        "return (%z)\n"
     )
     first, last = graph.nodes()
     order = [first, last]
@@ -228,7 +249,10 @@ def test_ints_are_compared_with_floats_as_floats() -> None:
 def chain(turns: int) -> GraphExecutor:
     lines = ["graph(%x0 : Tensor, %k : int):\n  %one : int = prim::Constant[value=1]()\n"]
     for i in range(turns):
-        lines.append(f"  %y{i} : Tensor = aten::mul(%x{i}, %k)\n  %x{i + 1} : Tensor = aten::add(%y{i}, %x0, %one)\n")
+        lines.append(
+            f"  %y{i} : Tensor = aten::mul(%x{i}, %k)\n  %x{i + 1} : Tensor = aten::add(%y{i}, "
+            "%x0, %one)\n"
+        )
     return GraphExecutor(jit.parse_ir("".join([*lines, f"  return (%x{turns})\n"])), "long")
 
 

@@ -1,4 +1,6 @@
-"""Bytecode, the interpreter that is stepped, and the one that runs: they agree with each other and with PyTorch."""
+"""Bytecode, the interpreter that is stepped, and the one that runs: they agree with each other and
+with PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,13 @@ def both(code: Code, *args: Any) -> Any:
 
 
 def test_a_listing() -> None:
-    code = code_of("graph(%x : Tensor, %y : Tensor):\n  %z : Tensor = aten::mul(%x, %y)\n  return (%z)\n")
-    assert code.listing() == "0 STOREN 1 2\n1 MOVE 1\n2 MOVE 2\n3 OP 0 # %z : Tensor = aten::mul(%x, %y)\n4 RET\n"
+    code = code_of(
+        "graph(%x : Tensor, %y : Tensor):\n  %z : Tensor = aten::mul(%x, %y)\n  return (%z)\n"
+    )
+    assert (
+        code.listing()
+        == "0 STOREN 1 2\n1 MOVE 1\n2 MOVE 2\n3 OP 0 # %z : Tensor = aten::mul(%x, %y)\n4 RET\n"
+    )
     assert str(code) == f"{code.graph}\n{code.listing()}"
     assert code.register_names[:2] == ["x", "y"]
 
@@ -80,19 +87,36 @@ def test_every_instruction_is_in_the_table() -> None:
 
 # Without operators that have default arguments: the mobile format leaves those out.
 SOURCES = {
-    "loop": "def forward(self, x, n: int):\n    y = x\n    for i in range(n):\n        if i % 2 == 0:\n            y = y * x\n"
-    "        else:\n            y = y * 2\n    return y\n",
+    "loop": (
+        "def forward(self, x, n: int):\n    y = x\n    for i in range(n):\n"
+        "        if i % 2 == 0:\n            y = y * x\n"
+        "        else:\n            y = y * 2\n    return y\n"
+    ),
     "tree": "def forward(self, a, b, c):\n    return (a * b * (c * a)).relu() * b\n",
     "unused": "def forward(self, a, b):\n    c = a.exp_()\n    return b\n",
-    "while": "def forward(self, n: int):\n    k = 0\n    while k < n and k != 7:\n        k += 2\n    return k\n",
-    "nested": "def forward(self, x, n: int):\n    for i in range(n):\n        for j in range(i):\n            x = x * j\n"
-    "    return x, n\n",
-    "containers": "def forward(self, x, n: int):\n    l = [x, x]\n    a, b = l\n    t = (a, n)\n    d = {'k': x}\n"
-    "    return l[0] * d['k'], t[1], (n, n)[0]\n",
-    "if without else": "def forward(self, x, n: int):\n    if n > 2:\n        x = x * 2\n    return x\n",
-    "optional": "from typing import Optional\ndef forward(self, x, y: Optional[int] = None):\n    if y is None:\n"
-    "        return x\n    return x * y\n",
-    "raise": "def forward(self, x, n: int):\n    if n > 2:\n        raise ValueError('no')\n    return x.dim()\n",
+    "while": (
+        "def forward(self, n: int):\n    k = 0\n    while k < n and k != 7:\n        k += 2\n"
+        "    return k\n"
+    ),
+    "nested": (
+        "def forward(self, x, n: int):\n    for i in range(n):\n        for j in range(i):\n"
+        "            x = x * j\n    return x, n\n"
+    ),
+    "containers": (
+        "def forward(self, x, n: int):\n    l = [x, x]\n    a, b = l\n    t = (a, n)\n"
+        "    d = {'k': x}\n    return l[0] * d['k'], t[1], (n, n)[0]\n"
+    ),
+    "if without else": (
+        "def forward(self, x, n: int):\n    if n > 2:\n        x = x * 2\n    return x\n"
+    ),
+    "optional": (
+        "from typing import Optional\ndef forward(self, x, y: Optional[int] = None):\n"
+        "    if y is None:\n        return x\n    return x * y\n"
+    ),
+    "raise": (
+        "def forward(self, x, n: int):\n    if n > 2:\n        raise ValueError('no')\n"
+        "    return x.dim()\n"
+    ),
     "format": "def forward(self, n: int):\n    return '{} and {}'.format(n, n + 1)\n",
 }
 
@@ -102,9 +126,13 @@ def test_the_instructions_are_those_of_pytorch(name: str, tmp_path: Any) -> None
     path = tmp_path / "m.py"
     source = SOURCES[name].replace("\n", "\n    ").rstrip()
     head, _, body = (
-        source.rpartition("def forward") if name == "optional" else ("", "", source.removeprefix("def forward"))
+        source.rpartition("def forward")
+        if name == "optional"
+        else ("", "", source.removeprefix("def forward"))
     )
-    path.write_text(f"import torch\n{head.strip()}\nclass M(torch.nn.Module):\n    def forward{body}\n")
+    path.write_text(
+        f"import torch\n{head.strip()}\nclass M(torch.nn.Module):\n    def forward{body}\n"
+    )
 
     def ask(torch: Any) -> tuple[list[Any], str]:
         namespace: dict[str, Any] = {"__name__": "m"}
@@ -115,7 +143,9 @@ def test_the_instructions_are_those_of_pytorch(name: str, tmp_path: Any) -> None
     theirs, text = answer(ask, about=source, family="jit")
     text = text.replace("%self : __torch__.M", "%self : Tensor")
     ours = [(i.op, i.X, i.N) for i in code_of(text).instructions]
-    assert [o[: 1 + len(OPCODES[o[0]][0])] for o in ours] == [t[: 1 + len(OPCODES[t[0]][0])] for t in theirs]
+    assert [o[: 1 + len(OPCODES[o[0]][0])] for o in ours] == [
+        t[: 1 + len(OPCODES[t[0]][0])] for t in theirs
+    ]
 
 
 def mobile_instructions(module: Any) -> list[tuple[str, int, int]]:
@@ -141,7 +171,9 @@ def test_loop_and_branch() -> None:
 def test_random_programs_run_as_they_are_stepped(seed: int) -> None:
     p = program(seed)
     expected = observe(p.graph(), p)
-    assert_same_observation(observe(p.graph(), p, lambda g, args: run_code(compile_graph(g), args)), expected)
+    assert_same_observation(
+        observe(p.graph(), p, lambda g, args: run_code(compile_graph(g), args)), expected
+    )
     assert_same_observation(observe(p.graph(), p, evaluate), expected)
 
 
@@ -237,10 +269,13 @@ def test_ints_have_64_bits() -> None:
 # Memory
 
 
-@pytest.mark.parametrize("run", [lambda code, *args: Interpreter(code, *args).run(), lambda c, *a: run_code(c, a)])
+@pytest.mark.parametrize(
+    "run", [lambda code, *args: Interpreter(code, *args).run(), lambda c, *a: run_code(c, a)]
+)
 def test_a_tensor_is_freed_when_it_was_read_last(run: Any) -> None:
     graph = parse_ir(
-        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = ^look()(%a)\n  %c : Tensor = ^again()(%b)\n"
+        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = ^look()(%a)\n  %c : "
+        "Tensor = ^again()(%b)\n"
         "  return (%c)\n"
     )
     seen: list[Any] = []
@@ -253,7 +288,9 @@ def test_a_tensor_is_freed_when_it_was_read_last(run: Any) -> None:
         assert seen[0]() is None, "the register still holds the tensor that nobody needs"
         return b
 
-    for node, function in zip([n for n in graph.nodes() if n.kind().startswith("^")], (look, again)):
+    for node, function in zip(
+        [n for n in graph.nodes() if n.kind().startswith("^")], (look, again)
+    ):
         node.pyobj = function
     run(compile_graph(graph), internals.ones(3))
     assert len(seen) == 1
@@ -356,7 +393,11 @@ def test_one_code_runs_in_several_threads() -> None:
     code = code_of(LOOP)
     results: list[Any] = []
     threads = [
-        threading.Thread(target=lambda n=n: results.append((n, run_code(code, (internals.ones(2), n)).tolist()[0])))
+        threading.Thread(
+            target=lambda n=n: results.append(
+                (n, run_code(code, (internals.ones(2), n)).tolist()[0])
+            )
+        )
         for n in range(8)
     ]
     for t in threads:

@@ -14,21 +14,41 @@ from tests.jit.traces import agree, caught, load, normalised, tensors
 
 CHECKED: dict[str, tuple[str, Any, Any]] = {
     "passes": ("def f(x): return x + 1", (2,), None),
-    "a branch, checked on its own input": ("def f(x):\n if x.mean() > 1.0: return x * 2\n return x + 1", (2, 2), None),
-    "a branch, checked on others": ("def f(x):\n if x.mean() > 1.0: return x * 2\n return x + 1", (2, 2), [1.0, 3.0]),
-    "a loop, checked on another size": ("def f(x):\n for i in range(x.size(0)): x = x + i\n return x", (3,), "size"),
+    "a branch, checked on its own input": (
+        "def f(x):\n if x.mean() > 1.0: return x * 2\n return x + 1",
+        (2, 2),
+        None,
+    ),
+    "a branch, checked on others": (
+        "def f(x):\n if x.mean() > 1.0: return x * 2\n return x + 1",
+        (2, 2),
+        [1.0, 3.0],
+    ),
+    "a loop, checked on another size": (
+        "def f(x):\n for i in range(x.size(0)): x = x + i\n return x",
+        (3,),
+        "size",
+    ),
     "a constant that changes": (
         "cnt = [0.0]\ndef f(x):\n cnt[0] += 1\n return x + torch.tensor([cnt[0], 1.0])",
         (2,),
         None,
     ),
-    "an integer constant that changes": ("cnt = [0]\ndef f(x):\n cnt[0] += 1\n return x * cnt[0]", (2,), None),
+    "an integer constant that changes": (
+        "cnt = [0]\ndef f(x):\n cnt[0] += 1\n return x * cnt[0]",
+        (2,),
+        None,
+    ),
     "the graph grows": (
         "cnt = [0]\ndef f(x):\n cnt[0] += 1\n for _ in range(cnt[0]): x = x.tanh()\n return x",
         (2,),
         None,
     ),
-    "an error on other inputs": ("def f(x): return x.view(2, -1) if x.numel() == 4 else x.missing", (4,), "size"),
+    "an error on other inputs": (
+        "def f(x): return x.view(2, -1) if x.numel() == 4 else x.missing",
+        (4,),
+        "size",
+    ),
 }
 
 
@@ -40,9 +60,16 @@ def outcome(lib: Any, source: str, shapes: Any, check: Any) -> tuple[Any, str]:
     elif check == "size":
         check = [lib.ones(inputs.numel() + 1)]
     given, result = caught(lambda: lib.jit.trace(f, inputs, check_inputs=check))
-    text = f"{type(result).__name__}: {result}" if isinstance(result, Exception) else normalised(result.graph)
-    ours_only = r"^\s*[^<\s]\S*\(\d+\): \S+$\n?"  # below the program's own frames the stacks are not the same
-    return given, re.sub(ours_only, "", text.replace("internals", "torch"), flags=re.MULTILINE).rstrip()
+    text = (
+        f"{type(result).__name__}: {result}"
+        if isinstance(result, Exception)
+        else normalised(result.graph)
+    )
+    # below the program's own frames the stacks are not the same
+    ours_only = r"^\s*[^<\s]\S*\(\d+\): \S+$\n?"
+    return given, re.sub(
+        ours_only, "", text.replace("internals", "torch"), flags=re.MULTILINE
+    ).rstrip()
 
 
 DTYPES = ("float16", "float32", "float64", "complex64", "complex128", "int64", "bool")
@@ -80,7 +107,12 @@ def test_graph_diff_in_full() -> None:
         "\tGraph diff:",
         "\t\t  graph(%x : Tensor):",
     ]
-    for line in ("\tFirst diverging operator:", "\tNode diff:", "\tTrace source location:", "\tCheck source location:"):
+    for line in (
+        "\tFirst diverging operator:",
+        "\tNode diff:",
+        "\tTrace source location:",
+        "\tCheck source location:",
+    ):
         assert line in lines
     assert any(line.endswith(": f") for line in lines)
     assert lines[-1] == "\t\tRelative difference: 0.5"
@@ -90,23 +122,30 @@ def test_random_nodes_are_listed() -> None:
     """About Dropout: the trace is right, the two runs throw different coins."""
     internals.manual_seed(0)
     given, traced = caught(
-        lambda: internals.jit.trace(lambda x: internals.nn.functional.dropout(x, 0.5, True), internals.ones(20))
+        lambda: internals.jit.trace(
+            lambda x: internals.nn.functional.dropout(x, 0.5, True), internals.ones(20)
+        )
     )
     messages = [m for _, m in given]
     assert messages[0].startswith(
-        "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n\t%3 : Float(20"
+        "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n\t%3 "
+        ": Float(20"
     )
     assert messages[0].endswith(
-        "\nThis may cause errors in trace checking. To disable trace checking, pass check_trace=False to torch.jit.trace()"
+        "\nThis may cause errors in trace checking. To disable trace checking, pass "
+        "check_trace=False to torch.jit.trace()"
     )
     assert messages[1].startswith(
-        "Output nr 1. of the traced function does not match the corresponding output of the Python function."
+        "Output nr 1. of the traced function does not match the corresponding output of the Python "
+        "function."
     )
     assert traced.graph.findNode("aten::dropout") is not None
 
 
 def test_dropout_in_evaluation_passes() -> None:
-    given, _ = caught(lambda: internals.jit.trace(internals.nn.Dropout(0.5).eval(), internals.ones(20)))
+    given, _ = caught(
+        lambda: internals.jit.trace(internals.nn.Dropout(0.5).eval(), internals.ones(20))
+    )
     assert given == []
 
 

@@ -1,4 +1,6 @@
-"""Traced modules: one method for each submodule, attributes fetched where they are used, parameters shared with the original."""
+"""Traced modules: one method for each submodule, attributes fetched where they are used, parameters
+shared with the original.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,13 @@ MODULES: dict[str, tuple[str, Any]] = {
             def forward(self, x): return self.bn(self.seq(x)) * self.scale
         """, (2, 4),
     ),
-    "evaluating": ("f = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)).eval()", (2, 4)),
+    "evaluating": (
+        "f = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)).eval()",
+        (2, 4),
+    ),
     "convolutions": (
-        "f = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2, 2))",
+        "f = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), "
+        "nn.Flatten(), nn.Linear(2, 2))",
         (1, 1, 4, 4),
     ),
     "the same module twice": (
@@ -118,7 +124,10 @@ MODULES: dict[str, tuple[str, Any]] = {
             def forward(self, x): return self.used(x)
         """, (2, 2),
     ),
-    "embedding and norm": ("f = nn.Sequential(nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 4), nn.Softmax(-1))", (2, 4)),
+    "embedding and norm": (
+        "f = nn.Sequential(nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 4), nn.Softmax(-1))",
+        (2, 4),
+    ),
     "tuple between modules": (
         """
         class Split(nn.Module):
@@ -148,9 +157,13 @@ def test_graphs_are_those_of_real_pytorch(name: str) -> None:
 
 def test_scopes_of_the_inlined_graph() -> None:
     traced = internals.jit.trace(
-        nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.ReLU()), internals.ones(1, 2), check_trace=False
+        nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.ReLU()),
+        internals.ones(1, 2),
+        check_trace=False,
     )
-    scopes = {n.kind(): n.scopeName() for n in traced.inlined_graph.nodes() if n.kind().startswith("aten")}
+    scopes = {
+        n.kind(): n.scopeName() for n in traced.inlined_graph.nodes() if n.kind().startswith("aten")
+    }
     assert scopes == {"aten::linear": "__module.0/__module.0.0", "aten::relu": "__module.1"}
 
 
@@ -187,7 +200,10 @@ def test_training_mode_is_frozen_and_kept_as_an_attribute() -> None:
 
 def test_trace_of_forward_is_trace_of_the_module() -> None:
     m = nn.Linear(2, 2)
-    texts = [normalised(internals.jit.trace(f, internals.ones(1, 2), check_trace=False).graph) for f in (m, m.forward)]
+    texts = [
+        normalised(internals.jit.trace(f, internals.ones(1, 2), check_trace=False).graph)
+        for f in (m, m.forward)
+    ]
     assert texts[0] == texts[1]
 
 
@@ -195,10 +211,13 @@ def test_refusals() -> None:
     hooked = nn.Linear(2, 2)
     hooked.register_full_backward_hook(lambda m, a, b: None)
     with pytest.raises(
-        ValueError, match="Modules that have backward hooks assigned can't be compiled: Linear\\(in_features=2"
+        ValueError,
+        match="Modules that have backward hooks assigned can't be compiled: Linear\\(in_features=2",
     ):
         internals.jit.trace(hooked, internals.ones(1, 2))
-    with pytest.raises(AttributeError, match="trace doesn't support compiling individual module's functions"):
+    with pytest.raises(
+        AttributeError, match="trace doesn't support compiling individual module's functions"
+    ):
         internals.jit.trace(nn.Linear(2, 2).extra_repr, internals.ones(1, 2))
 
 
@@ -211,7 +230,9 @@ def test_module_that_is_not_registered() -> None:
         def forward(self, x: Any) -> Any:
             return self.parts[0](x)
 
-    with pytest.raises(RuntimeError, match="Cannot insert a Tensor that requires grad as a constant"):
+    with pytest.raises(
+        RuntimeError, match="Cannot insert a Tensor that requires grad as a constant"
+    ):
         internals.jit.trace(Hidden(), internals.ones(1, 2))
     assert not internals.jit.is_tracing()
 
@@ -228,7 +249,9 @@ def test_trace_module_wants_a_module_and_a_dict() -> None:
 def test_a_traced_sequential_is_no_container() -> None:
     def refusals(lib: Any) -> list[str]:
         texts = []
-        traced = lib.jit.trace(lib.nn.Sequential(lib.nn.Linear(2, 2)), lib.ones(1, 2), check_trace=False)
+        traced = lib.jit.trace(
+            lib.nn.Sequential(lib.nn.Linear(2, 2)), lib.ones(1, 2), check_trace=False
+        )
         for use in (lambda m: m[0], len, iter):
             with pytest.raises(TypeError) as error:
                 use(traced)

@@ -1,4 +1,6 @@
-"""Traces run: they compute what the function computes, on other tensors too, and gradients flow through them."""
+"""Traces run: they compute what the function computes, on other tensors too, and gradients flow
+through them.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,29 @@ def same(ours: Any, wanted: Any, **tolerances: float) -> None:
 PROGRAMS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
     "arithmetic": (lambda x: (2 * x - 1) / (x**2 + 1), (2, 3), (4, 5)),
     "sizes": (lambda x: x.view(x.size(0), -1) / x.numel(), (2, 3, 4), (5, 1, 2)),
-    "attention heads": (lambda x: x.view(x.size(0), x.size(1), 2, -1).transpose(1, 2).softmax(-1), (2, 3, 4), (3, 5, 6)),
+    "attention heads": (
+        lambda x: x.view(x.size(0), x.size(1), 2, -1).transpose(1, 2).softmax(-1),
+        (2, 3, 4),
+        (3, 5, 6),
+    ),
     "indexing": (lambda x: x[:, 1:] + x[0, : x.size(1) - 1], (3, 4), (2, 6)),
     "lists": (lambda x: internals.cat([x, x * 2], 1).chunk(2, 1)[1], (2, 4), (3, 4)),
     "masks": (lambda x: internals.where(x > 0.5, x, -x).masked_fill(x > 0.9, 0.0), (2, 4), (3, 3)),
-    "reductions": (lambda x: x.softmax(-1).sum(0, True) + x.std() - x.mean(1, keepdim=True).max(), (2, 3), (4, 5)),
-    "convolution": (lambda x: F.max_pool2d(F.conv2d(x, internals.ones(2, 1, 3, 3)).relu(), 2), (1, 1, 4, 4), (2, 1, 6, 6)),
-    "factories": (lambda x: x + internals.arange(x.size(0)).view(-1, 1) * internals.ones(x.shape), (2, 3), (4, 2)),
+    "reductions": (
+        lambda x: x.softmax(-1).sum(0, True) + x.std() - x.mean(1, keepdim=True).max(),
+        (2, 3),
+        (4, 5),
+    ),
+    "convolution": (
+        lambda x: F.max_pool2d(F.conv2d(x, internals.ones(2, 1, 3, 3)).relu(), 2),
+        (1, 1, 4, 4),
+        (2, 1, 6, 6),
+    ),
+    "factories": (
+        lambda x: x + internals.arange(x.size(0)).view(-1, 1) * internals.ones(x.shape),
+        (2, 3),
+        (4, 2),
+    ),
     "conversions": (lambda x: (x * 10).long().double() + x.to(internals.float64), (2, 3), (4, 2)),
     "normalization": (lambda x: F.layer_norm(x, (4,)) * F.gelu(x), (2, 4), (5, 4)),
 }  # fmt: skip
@@ -75,7 +93,10 @@ def test_in_place_and_assignment_by_index() -> None:
 
 def test_containers() -> None:
     def f(x: Any, pair: Any, table: Any) -> Any:
-        return {"sum": x + pair[0] + table["a"], "other": (pair[1][0], x)}["sum"], (pair[1][0], [table["b"]])
+        return {"sum": x + pair[0] + table["a"], "other": (pair[1][0], x)}["sum"], (
+            pair[1][0],
+            [table["b"]],
+        )
 
     def inputs(n: int) -> Any:
         a = [internals.rand(n) for _ in range(5)]
@@ -146,7 +167,9 @@ def test_function_of_autograd_is_recorded_as_in_real_pytorch() -> None:
 
 
 def test_training_through_a_traced_module() -> None:
-    """One step of training the trace is one step of training the module: they share their parameters."""
+    """One step of training the trace is one step of training the module: they share their
+    parameters.
+    """
     internals.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
     x = internals.rand(16, 4)
@@ -165,7 +188,9 @@ def test_training_through_a_traced_module() -> None:
 
 def test_gradients_of_a_traced_module() -> None:
     internals.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2)
+    )
     x = internals.rand(3, 1, 4, 4)
     _, traced = caught(lambda: internals.jit.trace(model, x))
     model(x).sum().backward()

@@ -177,6 +177,7 @@ graph(%x : Float(2, 2)) {
 """
     assert f.graph.dump(style="1.0.1") == wanted
     assert t.graph.dump(style="1.0.1") == (
-        "graph(%x : Float(2, 2)) {\n  %1 : Float(2!, 2!) = aten::t(%x)\n  %2 : Float(2, 2) = aten::t(%1)\n  return (%2);\n}\n"
+        "graph(%x : Float(2, 2)) {\n  %1 : Float(2!, 2!) = aten::t(%x)\n  %2 : Float(2, 2) = "
+        "aten::t(%1)\n  return (%2);\n}\n"
     )
     assert [n.kind() for n in t.graph_for(x).nodes()] == []

@@ -25,12 +25,18 @@ WARNED: dict[str, tuple[str, Any]] = {
     "len": ("def f(x): return x * len(x)", (2, 2)),
     "torch.tensor": ("def f(x): return x + torch.tensor([1.0, 2.0])", (2,)),
     "torch.as_tensor": ("def f(x): return x + torch.as_tensor([1.0, 2.0])", (2,)),
-    "torch.from_numpy": ("import numpy\ndef f(x): return x + torch.from_numpy(numpy.ones(2, 'float32'))", (2,)),
+    "torch.from_numpy": (
+        "import numpy\ndef f(x): return x + torch.from_numpy(numpy.ones(2, 'float32'))",
+        (2,),
+    ),
     "torch.Tensor": ("def f(x): return x + torch.Tensor([1.0, 2.0])", (2,)),
     "resize_": ("def f(x): return x.clone().resize_(1) + 1", (2,)),
     "list out": ("def f(x): return [x, x + 1]", (2,)),
     "membership": ("def f(x): return x * (1 in x)", (2,)),
-    "checks of the library are silent": ("def f(x): return F.batch_norm(x, None, None, training=True)", (2, 2)),
+    "checks of the library are silent": (
+        "def f(x): return F.batch_norm(x, None, None, training=True)",
+        (2, 2),
+    ),
 }
 
 
@@ -43,7 +49,9 @@ def test_warnings_are_those_of_real_pytorch(name: str) -> None:
         f = load(source, lib)["f"]
         return caught(lambda: lib.jit.trace(f, tensors(lib, shapes)))[0]
 
-    assert bool(agree(given)) == (name not in ("index", "membership", "checks of the library are silent"))
+    assert bool(agree(given)) == (
+        name not in ("index", "membership", "checks of the library are silent")
+    )
 
 
 def test_out_of_place_warns_of_shared_memory() -> None:
@@ -51,7 +59,9 @@ def test_out_of_place_warns_of_shared_memory() -> None:
 
     def given(lib: Any) -> Any:
         f = load(source, lib)["f"]
-        return caught(lambda: lib.jit.trace(f, lib.ones(2, 2), check_trace=False, _force_outplace=True))[0]
+        return caught(
+            lambda: lib.jit.trace(f, lib.ones(2, 2), check_trace=False, _force_outplace=True)
+        )[0]
 
     assert len(agree(given)) == 3
 
@@ -66,8 +76,14 @@ REFUSED: dict[str, tuple[str, Any]] = {
     "a mixed list": ("def f(x): return [x, [x]]", (2,)),
     "a mixed dict": ("def f(x): return {'a': x, 'b': 3}", (2,)),
     "a tensor from elsewhere": ("W = torch.ones(3, 2)\ndef f(x): return W", (2,)),
-    "a parameter from elsewhere": ("W = torch.ones(2, requires_grad=True)\ndef f(x): return x * W", (2,)),
-    "a trace in a trace": ("def f(x): return torch.jit.trace(lambda y: y + 1, x, check_trace=False)(x)", (2,)),
+    "a parameter from elsewhere": (
+        "W = torch.ones(2, requires_grad=True)\ndef f(x): return x * W",
+        (2,),
+    ),
+    "a trace in a trace": (
+        "def f(x): return torch.jit.trace(lambda y: y + 1, x, check_trace=False)(x)",
+        (2,),
+    ),
     "too many inputs": ("def f(x): return x", [(2,), (2,)]),
     "an empty list in": ("def f(x): return x", [("list",)]),
     "an error of the function": ("def f(x): return x.view(7)", (2,)),

@@ -1,4 +1,5 @@
-"""`viz.explore(f, x).save("page.html")`: one file in which source, trees, graph, bytecode and kernel are tied together.
+"""`viz.explore(f, x).save("page.html")`: one file in which source, trees, graph, bytecode and
+kernel are tied together.
 
     scene        what is on the page, and what "belongs together" means
     trees        a text and its syntax trees: which characters a node stands for

@@ -1,10 +1,13 @@
-"""The page of a saved file: its records, and if there is a program in it, everything that the page of a function has.
+"""The page of a saved file: its records, and if there is a program in it, everything that the page
+of a function has.
 
-The program's source is the one that was printed when it was saved; its graph is compiled from that, so source, tree and graph
-belong together as they do for a function. A record that holds one of the sources has the key of that source. Loading executes
-nothing but the reader's own code; what is in the file is shown, as text.
+The program's source is the one that was printed when it was saved; its graph is compiled from that,
+so source, tree and graph belong together as they do for a function. A record that holds one of the
+sources has the key of that source. Loading executes nothing but the reader's own code; what is in
+the file is shown, as text.
 
-How the real one differs: `torch.utils.model_dump` shows records, code and tensors beside each other.
+How the real one differs: `torch.utils.model_dump` shows records, code and tensors beside each
+other.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ NO_PROGRAM = "There is no program in this file: it holds {what}."
 
 
 def record_archive(path: str | os.PathLike[str], program: Any, args: tuple[Any, ...]) -> Page:
-    """The page of a file. `program` is what is called to run it, None if there is none, or a text that says why not.
+    """The page of a file. `program` is what is called to run it, None if there is none, or a text
+    that says why not.
 
     Raises what `viz.archive` raises for files that are none.
     """
@@ -35,7 +39,9 @@ def record_archive(path: str | os.PathLike[str], program: Any, args: tuple[Any, 
         keys: dict[str, Keys] = {name: (f"f{i}",) for i, name in enumerate(report.code)}
     else:
         page = record(program, args, report.name)
-        keys = {row.note: row.own for row in page.pane("source").views[0].rows if row.kind == "head"}
+        keys = {
+            row.note: row.own for row in page.pane("source").views[0].rows if row.kind == "head"
+        }
     for n, t in enumerate(report.tensors):
         _tie(page, keys, t, f"w{n}")
     records = [_record(r, keys.get(r.name, ())) for r in report.records]
@@ -48,7 +54,9 @@ def record_archive(path: str | os.PathLike[str], program: Any, args: tuple[Any, 
     if report.pickles or report.texts:
         others.append(_cut("description", _description(report)))
     if page.panes:  # there is a program, which wants the room
-        page.panes.insert(0, Pane("archive", "Archive", [_cut("records", records, title), *others, drawing]))
+        page.panes.insert(
+            0, Pane("archive", "Archive", [_cut("records", records, title), *others, drawing])
+        )
     else:
         page.panes = [Pane("archive", "Archive", [_cut("records", records, title), drawing])]
         page.panes += [Pane(view.title, view.title.capitalize(), [view]) for view in others]
@@ -57,7 +65,9 @@ def record_archive(path: str | os.PathLike[str], program: Any, args: tuple[Any, 
 
 
 def _tie(page: Page, keys: dict[str, Keys], t: Any, key: str) -> None:
-    """A tensor belongs to the record that holds its bytes, and to the nodes of the graph that fetch it."""
+    """A tensor belongs to the record that holds its bytes, and to the nodes of the graph that fetch
+    it.
+    """
     own = (*page.attributes.get(t.path, ()), key)
     page.attributes[t.path] = own
     keys[t.record] = tuple(dict.fromkeys((*keys.get(t.record, ()), *own)))
@@ -74,14 +84,18 @@ def _tensor(t: Any, own: Keys) -> Row:
 
     _, dtype, sizes, strides, nbytes, place, there, *more = tensor_row(t)
     rest = ", ".join(word for word in more if word)
-    note = f"{dtype} {sizes}, strides {strides}: {nbytes} bytes, {there} of {place}" + (f"; {rest}" if rest else "")
+    note = f"{dtype} {sizes}, strides {strides}: {nbytes} bytes, {there} of {place}" + (
+        f"; {rest}" if rest else ""
+    )
     return Row(t.path, own, note=note)
 
 
 def _description(report: Any) -> list[Row]:
     from internals.serialization.inspection.text import pickles_section
 
-    return [Row(line) for block in pickles_section(report, None) for line in [*block.splitlines(), ""]]
+    return [
+        Row(line) for block in pickles_section(report, None) for line in [*block.splitlines(), ""]
+    ]
 
 
 def _code_pane(report: Any) -> Pane:

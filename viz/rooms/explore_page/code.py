@@ -1,7 +1,8 @@
-"""The pane "bytecode": instructions, and the Python code that the default executor runs instead of them.
+"""The pane "bytecode": instructions, and the Python code that the default executor runs instead of
+them.
 
-The compiler of bytecode writes down which node each instruction is for (`Code.source`), and the writer of Python which node each
-line is for, and which nodes are parts of its expressions.
+The compiler of bytecode writes down which node each instruction is for (`Code.source`), and the
+writer of Python which node each line is for, and which nodes are parts of its expressions.
 
 How the real one differs: PyTorch has the first of these, for error messages.
 """
@@ -18,7 +19,9 @@ INSTRUCTIONS_AT_MOST = 1000
 
 
 def code_pane(graph: Any, written: Any, name: str, links: Links, optimised: bool) -> Pane:
-    """`graph` is what the last phase left, `written` the one before all phases, with calls inlined."""
+    """`graph` is what the last phase left, `written` the one before all phases, with calls
+    inlined.
+    """
     title = "of the optimised graph" if optimised else "of the graph that runs"
     views = [_attempt(title, lambda: _instructions(graph, name, links))]
     views.append(_attempt("of the graph as written", lambda: _instructions(written, name, links)))
@@ -48,7 +51,13 @@ def _python(graph: Any, name: str, links: Links) -> list[Row]:
         parts.setdefault(outer, []).append(inner)
     rows = []
     for n, text in enumerate(emitted.source.splitlines(), 1):
-        waiting = [emitted.nodes[n]] if n in emitted.nodes else [emitter.graph.param_node()] if n == 1 else []
+        waiting = (
+            [emitted.nodes[n]]
+            if n in emitted.nodes
+            else [emitter.graph.param_node()]
+            if n == 1
+            else []
+        )
         keys: dict[str, None] = {}
         while waiting:
             node = waiting.pop()

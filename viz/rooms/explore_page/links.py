@@ -1,14 +1,16 @@
-"""Who belongs to whom: keys for the nodes of graphs, their places in sources, and what follows from both.
+"""Who belongs to whom: keys for the nodes of graphs, their places in sources, and what follows from
+both.
 
-A node of a graph says where it comes from: a range of a source that the frontend wrote down, for an inlined node also the calls
-by which it came, for a traced one the Python stack. Nodes are known again in every phase by their handle (`Node.debug_handle`)
-and those calls. A node without a place of its own takes that of the nodes that use its result: the constant 1 that `x + y`
-multiplies by belongs to `x + y`. A group belongs to the places of its members.
+A node of a graph says where it comes from: a range of a source that the frontend wrote down, for an
+inlined node also the calls by which it came, for a traced one the Python stack. Nodes are known
+again in every phase by their handle (`Node.debug_handle`) and those calls. A node without a place
+of its own takes that of the nodes that use its result: the constant 1 that `x + y` multiplies by
+belongs to `x + y`. A group belongs to the places of its members.
 
 Nothing is compared by its text.
 
-How the real one differs: PyTorch keeps the same ranges and call stacks for error messages, and maps handles to them for programs
-on phones (`callstack_debug_map`).
+How the real one differs: PyTorch keeps the same ranges and call stacks for error messages, and maps
+handles to them for programs on phones (`callstack_debug_map`).
 """
 
 from __future__ import annotations
@@ -32,11 +34,14 @@ Place = tuple[int, int, int]  # number of the source, first character, end
 
 
 class Links:
-    """Filled while graphs are looked at, phase by phase; `finish` then works out what each key reaches."""
+    """Filled while graphs are looked at, phase by phase; `finish` then works out what each key
+    reaches.
+    """
 
     def __init__(self) -> None:
         self.sources: list[SourceText] = []
-        self.main: tuple[SourceText, int] | None = None  # the source of the function explored, and where its `def` is
+        # the source of the function explored, and where its `def` is
+        self.main: tuple[SourceText, int] | None = None
         self.inputs = 0
         self.names: dict[Any, str] = {}  # handle and call stack of a node -> its key
         self.places: dict[str, list[Place]] = {}
@@ -44,12 +49,15 @@ class Links:
         self.lenders: dict[str, Keys] = {}
         self.members: dict[str, set[str]] = {}
         self.in_groups: dict[str, list[str]] = {}
-        self.groups: dict[int, str] = {}  # id of a group's graph -> key of the group; of the phase looked at
-        self.in_tree: dict[str, list[tuple[int, int]]] = {}  # key -> sources and nodes of their trees
+        # id of a group's graph -> key of the group; of the phase looked at
+        self.groups: dict[int, str] = {}
+        # key -> sources and nodes of their trees
+        self.in_tree: dict[str, list[tuple[int, int]]] = {}
         self.own: dict[tuple[int, int], set[str]] = {}
         self.typed_own: dict[tuple[int, int], set[str]] = {}
         self.reach: dict[str, Keys] = {}
-        self.attributes: dict[str, set[str]] = {}  # "fc.weight" -> keys of the nodes that fetch it from the first input
+        # "fc.weight" -> keys of the nodes that fetch it from the first input
+        self.attributes: dict[str, set[str]] = {}
         self._numbers: dict[Any, SourceText] = {}
 
     # While graphs are looked at
@@ -58,7 +66,9 @@ class Links:
         """The source of a range, entered if it is new."""
         known = self._numbers.get(source)
         if known is None:
-            known = self._numbers[source] = self._enter(source.text, source.filename or "", source.first_line)
+            known = self._numbers[source] = self._enter(
+                source.text, source.filename or "", source.first_line
+            )
         return known
 
     def _enter(self, text: str, filename: str, first_line: int) -> SourceText:
@@ -70,7 +80,9 @@ class Links:
         return self.sources[-1]
 
     def look_at(self, graph: Any) -> None:
-        """Take down what the nodes of a graph say about themselves. Graphs inside nodes come with it."""
+        """Take down what the nodes of a graph say about themselves. Graphs inside nodes come with
+        it.
+        """
         for node in graph.nodes():
             self._look_at_node(node)
 
@@ -107,7 +119,9 @@ class Links:
         return key
 
     def keys(self, node: Any) -> Keys:
-        """The keys of any node, also of those that stand for what goes into a block and comes out of it."""
+        """The keys of any node, also of those that stand for what goes into a block and comes out
+        of it.
+        """
         kind = node.kind()
         if kind in ("prim::Param", "prim::Return"):
             outer = node.owningBlock().owningNode()
@@ -116,7 +130,11 @@ class Links:
             group = self.groups.get(id(node.owningGraph()))
             if group is not None:
                 return (group,)
-            return ("r",) if kind == "prim::Return" else tuple(f"p{i}" for i in range(node.outputsSize()))
+            return (
+                ("r",)
+                if kind == "prim::Return"
+                else tuple(f"p{i}" for i in range(node.outputsSize()))
+            )
         if kind == "prim::Drop":  # made by the bytecode compiler, for the sake of a value
             return tuple(dict.fromkeys(k for v in node.inputs() for k in self.value_keys(v)))
         return (self.key(node),)
@@ -131,13 +149,17 @@ class Links:
             if hasattr(where, "frames"):
                 self.lines.setdefault(key, []).extend(_frames_of_the_user(where))
             elif where is not None and where.source.text:
-                self.places.setdefault(key, []).append((self.source(where.source).number, where.start, where.end))
+                self.places.setdefault(key, []).append(
+                    (self.source(where.source).number, where.start, where.end)
+                )
 
     # Afterwards
 
     def finish(self) -> None:
         """Parse the sources, find the place of every key in their trees, and fill `reach`."""
-        for filename, line in dict.fromkeys(place for places in self.lines.values() for place in places):
+        for filename, line in dict.fromkeys(
+            place for places in self.lines.values() for place in places
+        ):
             if not any(source.has_line(filename, line) for source in self.sources):
                 if (found := function_around(filename, line)) is not None:
                     self._enter(found[0], filename, found[1])
@@ -157,7 +179,9 @@ class Links:
         self._place_inputs_and_returns()
         for source in self.sources:
             for i in range(len(source.tree)):
-                self.reach[f"a{source.number}.{i}"] = self._reach_of_tree("a", source.number, source.tree, self.own, i)
+                self.reach[f"a{source.number}.{i}"] = self._reach_of_tree(
+                    "a", source.number, source.tree, self.own, i
+                )
             for i, node in enumerate(source.typed):
                 keys = set(self._reach_of_tree("t", source.number, source.typed, self.typed_own, i))
                 at = innermost(source.tree, node.start, node.end)
@@ -168,7 +192,9 @@ class Links:
             keys = set(self.members.get(key, ())) | self.groups_of([key])
             for each in (key, *self.members.get(key, ())):
                 for number, i in self.in_tree.get(each, ()):
-                    keys.update(f"a{number}.{j}" for j in below(self.sources[number].tree, i, body=False))
+                    keys.update(
+                        f"a{number}.{j}" for j in below(self.sources[number].tree, i, body=False)
+                    )
             if key in self.members:
                 keys.add(f"g{key[1:]}")
                 self.reach[f"g{key[1:]}"] = tuple(sorted({*keys, key}))
@@ -197,7 +223,10 @@ class Links:
                 yield number, i
         for filename, line in self._lines(key, set()):
             for source in self.sources:
-                if source.has_line(filename, line) and (statement := statement_at(source, line)) is not None:
+                if (
+                    source.has_line(filename, line)
+                    and (statement := statement_at(source, line)) is not None
+                ):
                     yield source.number, statement
 
     def _lines(self, key: str, seen: set[str]) -> Iterator[tuple[str, int]]:
@@ -211,15 +240,23 @@ class Links:
             yield from self._lines(other, seen)
 
     def _place_inputs_and_returns(self) -> None:
-        """Inputs of the graph are the parameters in their order; what it returns is what the `return`s of the function say."""
+        """Inputs of the graph are the parameters in their order; what it returns is what the
+        `return`s of the function say.
+        """
         if self.main is None:
             return
         source, start = self.main
         nodes = source.tree
-        definition = next((i for i, n in enumerate(nodes) if n.kind == "FunctionDef" and n.start == start), None)
+        definition = next(
+            (i for i, n in enumerate(nodes) if n.kind == "FunctionDef" and n.start == start), None
+        )
         if definition is None:
             return
-        arguments = [i for i in below(nodes, definition) if nodes[i].kind == "arg" and _inside(nodes, i, definition)]
+        arguments = [
+            i
+            for i in below(nodes, definition)
+            if nodes[i].kind == "arg" and _inside(nodes, i, definition)
+        ]
         arguments.sort(key=lambda i: nodes[i].start)
         if len(arguments) == self.inputs:
             for number, i in enumerate(arguments):
@@ -233,9 +270,16 @@ class Links:
         self.in_tree.setdefault(key, []).append((number, i))
 
     def _reach_of_tree(
-        self, letter: str, number: int, nodes: list[TreeNode], own: dict[tuple[int, int], set[str]], i: int
+        self,
+        letter: str,
+        number: int,
+        nodes: list[TreeNode],
+        own: dict[tuple[int, int], set[str]],
+        i: int,
     ) -> Keys:
-        """All below a node of a tree. If none of that is in a graph, the nearest node around it that is comes along."""
+        """All below a node of a tree. If none of that is in a graph, the nearest node around it
+        that is comes along.
+        """
         found: set[str] = set()
         keys: set[str] = set()
         for j in below(nodes, i):
@@ -263,13 +307,19 @@ def _parse(source: SourceText) -> None:
 
 
 def _path_of(node: Any) -> str:
-    """From which attribute of the graph's first input a value comes: "fc.weight"; "" if it comes from somewhere else."""
+    """From which attribute of the graph's first input a value comes: "fc.weight"; "" if it comes
+    from somewhere else.
+    """
     names = []
     while node.kind() == "prim::GetAttr":
         names.append(node.s("name"))
         value = node.input()
         node = value.node()
-        if node.kind() == "prim::Param" and node.owningBlock().owningNode() is None and value.offset() == 0:
+        if (
+            node.kind() == "prim::Param"
+            and node.owningBlock().owningNode() is None
+            and value.offset() == 0
+        ):
             return ".".join(reversed(names))
     return ""
 

@@ -1,10 +1,13 @@
-"""The pane "ir": the graph before the first phase and after each, with what the phase did marked word by word.
+"""The pane "ir": the graph before the first phase and after each, with what the phase did marked
+word by word.
 
-Which line became which is not guessed: a line is known by the key of its node (`links.py`). A line with a node that was not there
-before was added, one whose node is gone was removed, one whose node stands in another place was moved. Of several copies of a
-node those in the same block are the same. Only where one node is written differently are the words compared.
+Which line became which is not guessed: a line is known by the key of its node (`links.py`). A line
+with a node that was not there before was added, one whose node is gone was removed, one whose node
+stands in another place was moved. Of several copies of a node those in the same block are the same.
+Only where one node is written differently are the words compared.
 
-How the real one differs: PyTorch logs graphs before and after passes, and leaves the comparison to the reader.
+How the real one differs: PyTorch logs graphs before and after passes, and leaves the comparison to
+the reader.
 """
 
 from __future__ import annotations
@@ -47,13 +50,16 @@ def lines_of(graph: Any, links: Links) -> list[Line]:
                 inputs[keys] += 1
                 keys = keys[inputs[keys] - 1 : inputs[keys]]
             if kind in ("prim::Param", "prim::Return") and keys and keys[0] in links.members:
-                keys = (f"g{keys[0][1:]}",)  # the first and last line of a group's graph are of the group as a whole
+                # the first and last line of a group's graph are of the group as a whole
+                keys = (f"g{keys[0][1:]}",)
             found.append(Line(text, keys, kind, links.keys(node.owningBlock().paramNode())))
     return found
 
 
 def ir_pane(steps: Iterable[tuple[Any, Any]], links: Links) -> tuple[Pane, list[Phase]]:
-    """`steps` are (record of a pass or None, graph after it), as `GraphExecutor.watched` gives them."""
+    """`steps` are (record of a pass or None, graph after it), as `GraphExecutor.watched` gives
+    them.
+    """
     from internals.jit.passes import find_pass
 
     pane, phases = Pane("ir", "Graph (IR)"), []
@@ -63,7 +69,9 @@ def ir_pane(steps: Iterable[tuple[Any, Any]], links: Links) -> tuple[Pane, list[
         lines = lines_of(graph, links)
         if record is None:
             pane.views.append(_view("as compiled", [_row(line) for line in lines]))
-            phases.append(Phase("compiled", "the graph as it was made", 0, True, f"{len(lines)} lines"))
+            phases.append(
+                Phase("compiled", "the graph as it was made", 0, True, f"{len(lines)} lines")
+            )
         elif lines == before:
             title = find_pass(record.name).title
             phases.append(Phase(record.name, title, len(pane.views) - 1, False, "changed nothing"))
@@ -73,7 +81,10 @@ def ir_pane(steps: Iterable[tuple[Any, Any]], links: Links) -> tuple[Pane, list[
             view = _view(f"after {record.name}", rows)
             budget -= len(view.rows)
             if budget < 0:
-                view = View(view.title, note=f"not shown: the page has {ROWS_AT_MOST:,} lines of graphs already")
+                view = View(
+                    view.title,
+                    note=f"not shown: the page has {ROWS_AT_MOST:,} lines of graphs already",
+                )
             pane.views.append(view)
             phases.append(Phase(record.name, title, len(pane.views) - 1, True, told))
         before = lines
@@ -112,7 +123,8 @@ def identities(before: list[Line], after: list[Line]) -> list[int]:
     for (own, kind, _), numbers in free.items():
         elsewhere.setdefault((own, kind), []).extend(numbers)
     found = [
-        _taken(elsewhere, (line.own, line.kind)) if number is None else number for line, number in zip(after, found)
+        _taken(elsewhere, (line.own, line.kind)) if number is None else number
+        for line, number in zip(after, found)
     ]
     return [-1 - n if number is None else number for n, number in enumerate(found)]
 
@@ -124,7 +136,9 @@ def _taken(free: dict[Any, list[int]], name: Any) -> int | None:
 def summary(rows: list[Row]) -> str:
     """ "2 lines added, 1 removed"."""
     count = Counter(row.kind for row in rows)
-    parts = [f"{count[kind]} {kind}" for kind in ("added", "removed", "changed", "moved") if count[kind]]
+    parts = [
+        f"{count[kind]} {kind}" for kind in ("added", "removed", "changed", "moved") if count[kind]
+    ]
     return ", ".join(parts) or "changed nothing that is printed"
 
 

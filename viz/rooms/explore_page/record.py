@@ -1,7 +1,8 @@
-"""From a compiled function, and arguments for it, to the page: every pane is filled, then the keys are tied together.
+"""From a compiled function, and arguments for it, to the page: every pane is filled, then the keys
+are tied together.
 
-The order matters. The graph is one object that the phases rewrite, so each phase is taken down before the next; bytecode and
-kernels are made from the very graph that the last phase left.
+The order matters. The graph is one object that the phases rewrite, so each phase is taken down
+before the next; bytecode and kernels are made from the very graph that the last phase left.
 
 How the real one differs: PyTorch has nothing of the kind.
 """
@@ -18,13 +19,18 @@ from viz.rooms.explore_page.phases import ir_pane
 from viz.rooms.explore_page.scene import Page, Pane
 from viz.rooms.explore_page.sources import source_pane, tree_pane
 
-NO_ARGUMENTS = "Without arguments only the phases are shown without which nothing runs: give some to see the others."
+NO_ARGUMENTS = (
+    "Without arguments only the phases are shown without which nothing runs: give some to see the "
+    "others."
+)
 
 
 def record(compiled: Any, args: tuple[Any, ...], name: str, kernels: bool = True) -> Page:
-    """The page of what `jit.script` or `jit.trace` made, or `jit.load` read, called with `args`; () if no call is meant.
+    """The page of what `jit.script` or `jit.trace` made, or `jit.load` read, called with `args`; ()
+    if no call is meant.
 
-    `kernels` is whether it may be called, which is how kernels come about. What cannot be shown says so in its pane.
+    `kernels` is whether it may be called, which is how kernels come about. What cannot be shown
+    says so in its pane.
 
     Raises what compiling raises.
     """
@@ -62,7 +68,9 @@ def _note_main(function: Any, compiled: Any, links: Links) -> None:
     from internals.jit.frontend.source import parse_function
 
     parsed = getattr(function, "parsed", None)
-    python = getattr(function, "python_function", None) or getattr(compiled, "python_function", None)
+    python = getattr(function, "python_function", None) or getattr(
+        compiled, "python_function", None
+    )
     if python is not None and not inspect.isroutine(python):
         python = type(python).forward  # the nn.Module that was traced
     if parsed is None and python is not None:

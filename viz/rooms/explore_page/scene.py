@@ -7,11 +7,12 @@ Everything that can be pointed at has *keys*, and whatever shares a key is about
     t3     a node of TorchScript's tree          f1   a source as a whole
     w4     a tensor of a saved file              g5   what a kernel does for the whole group n5
 
-`own` are the keys of a row; pointing at the row marks all rows whose own keys are in its *reach*, which is more: what stands
-below a node of a tree, and for a node of the graph the text that it was compiled from. `Page.links` says what a key reaches.
+`own` are the keys of a row; pointing at the row marks all rows whose own keys are in its *reach*,
+which is more: what stands below a node of a tree, and for a node of the graph the text that it was
+compiled from. `Page.links` says what a key reaches.
 
-How the real one differs: PyTorch has no such page; Compiler Explorer colours source and assembly by the lines that debug
-information gives.
+How the real one differs: PyTorch has no such page; Compiler Explorer colours source and assembly by
+the lines that debug information gives.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Keys = tuple[str, ...]
 
 @dataclass
 class Part:
-    """A stretch of a row, from one character to another, with keys of its own. `kind` is that of the node of Python's tree."""
+    """A stretch of a row, from one character to another, with keys of its own. `kind` is that of
+    the node of Python's tree.
+    """
 
     start: int
     end: int
@@ -34,10 +37,12 @@ class Part:
 
 @dataclass
 class Row:
-    """One line of a view. `kind` is "", "head", "note", or what a phase did to it: "added", "removed", "changed", "moved".
+    """One line of a view. `kind` is "", "head", "note", or what a phase did to it: "added",
+    "removed", "changed", "moved".
 
-    `pieces` are set for a changed one: ("", text), ("ins", text), ("del", text) in reading order. Where pointing at the row means
-    less than all that its keys reach, `via` is the one key whose reach it is, or `reach` are the keys themselves.
+    `pieces` are set for a changed one: ("", text), ("ins", text), ("del", text) in reading order.
+    Where pointing at the row means less than all that its keys reach, `via` is the one key whose
+    reach it is, or `reach` are the keys themselves.
     """
 
     text: str
@@ -54,7 +59,9 @@ class Row:
 
 @dataclass
 class View:
-    """Rows shown at a time. `hidden` counts those left out for their number; `svg` is a drawing instead of rows."""
+    """Rows shown at a time. `hidden` counts those left out for their number; `svg` is a drawing
+    instead of rows.
+    """
 
     title: str
     rows: list[Row] = field(default_factory=list)
@@ -75,7 +82,9 @@ class Pane:
 
 @dataclass
 class Phase:
-    """A position of the slider: the pass that was run, and which view of the pane "ir" shows the graph after it."""
+    """A position of the slider: the pass that was run, and which view of the pane "ir" shows the
+    graph after it.
+    """
 
     name: str
     title: str
@@ -93,7 +102,8 @@ class Page:
     phases: list[Phase] = field(default_factory=list)
     links: dict[str, Keys] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    attributes: dict[str, Keys] = field(default_factory=dict)  # of a module: who fetches "fc.weight"
+    # of a module: who fetches "fc.weight"
+    attributes: dict[str, Keys] = field(default_factory=dict)
 
     def pane(self, name: str) -> Pane:
         """Raises KeyError when there is none of that name."""
@@ -111,7 +121,9 @@ class Page:
         return reached(thing.own, self.links)
 
     def marked(self, thing: Row | Part, pane: str, view: int | None = None) -> Iterator[Row | Part]:
-        """What is marked in a view of a pane, its first one by default, when `thing` is pointed at."""
+        """What is marked in a view of a pane, its first one by default, when `thing` is pointed
+        at.
+        """
         keys, shown = self.reach(thing), self.pane(pane)
         for row in shown.views[shown.first if view is None else view].rows:
             things: list[Row | Part] = [row, *row.parts]
@@ -125,7 +137,9 @@ def reached(own: Iterable[str], links: dict[str, Keys]) -> set[str]:
 
 
 def folded(rows: list[Row], limit: int, around: int = 3) -> list[Row]:
-    """Rows of which many were changed by nothing: beyond `limit`, runs of these far from any change become one note."""
+    """Rows of which many were changed by nothing: beyond `limit`, runs of these far from any change
+    become one note.
+    """
     if len(rows) <= limit:
         return rows
     near = {j for i, row in enumerate(rows) if row.kind for j in range(i - around, i + around + 1)}

@@ -1,4 +1,5 @@
-"""The panes "source" and "ast": texts divided into the parts that belong to one node of the tree, and the trees as outlines.
+"""The panes "source" and "ast": texts divided into the parts that belong to one node of the tree,
+and the trees as outlines.
 
 How the real one differs: see `trees.py`.
 """
@@ -17,7 +18,9 @@ NO_SOURCE = "not shown: the graph does not say what text it was made from"
 
 
 def source_pane(links: Links) -> Pane:
-    """All sources in one view, the function explored first: inlining puts several into one graph."""
+    """All sources in one view, the function explored first: inlining puts several into one
+    graph.
+    """
     rows: list[Row] = []
     for source in links.sources:
         rows.append(_head(source))
@@ -27,8 +30,8 @@ def source_pane(links: Links) -> Pane:
 
 
 def _source_rows(source: SourceText, links: Links) -> list[Row]:
-    """A line's own keys are those of the nodes that begin on it; pointing at a line marks these, and not all inside them, and
-    the groups in which they run."""
+    """A line's own keys are those of the nodes that begin on it; pointing at a line marks these,
+    and not all inside them, and the groups in which they run."""
     owner = owners(source)
     rows = []
     starts: dict[int, set[str]] = {}
@@ -47,7 +50,10 @@ def _source_rows(source: SourceText, links: Links) -> list[Row]:
     for n, (start, text) in enumerate(lines):
         keys = tuple(sorted(starts.get(n, ())))
         row = Row(
-            text, keys, str(source.first_line + n), reach=(*keys, *sorted(links.groups_of(keys).difference(keys)))
+            text,
+            keys,
+            str(source.first_line + n),
+            reach=(*keys, *sorted(links.groups_of(keys).difference(keys))),
         )
         begin = start + len(text) - len(text.lstrip())
         for i, run in groupby(range(begin, start + len(text)), key=lambda c: owner[c]):
@@ -63,13 +69,20 @@ def _source_rows(source: SourceText, links: Links) -> list[Row]:
 def _head(source: SourceText) -> Row:
     name = getattr(source.definition, "name", "")
     return Row(
-        f"{name}, {source.title}" if name else source.title, (f"f{source.number}",), kind="head", note=source.filename
+        f"{name}, {source.title}" if name else source.title,
+        (f"f{source.number}",),
+        kind="head",
+        note=source.filename,
     )
 
 
 def _unused(source: SourceText, links: Links) -> list[int]:
     """Of a text with many definitions, those that no node of the graph comes from."""
-    if not source.tree or source.tree[0].kind != "Module" or (links.main is not None and links.main[0] is source):
+    if (
+        not source.tree
+        or source.tree[0].kind != "Module"
+        or (links.main is not None and links.main[0] is source)
+    ):
         return []
     used = {i for number, i in links.own if number == source.number}
     return [i for i in source.tree[0].children if used.isdisjoint(below(source.tree, i))]
@@ -80,11 +93,20 @@ def _used(source: SourceText, rows: list[Row], links: Links) -> list[Row]:
     gone: set[int] = set()
     for i in _unused(source, links):
         first = source.text.count("\n", 0, source.tree[i].start)
-        gone.update(range(first, first + source.text.count("\n", source.tree[i].start, source.tree[i].end) + 1))
+        gone.update(
+            range(
+                first, first + source.text.count("\n", source.tree[i].start, source.tree[i].end) + 1
+            )
+        )
     if not gone:
         return rows
     kept = [row for n, row in enumerate(rows) if n not in gone and row.text.strip()]
-    return [*kept, Row(f"… {len(rows) - len(kept)} lines not shown: nothing here comes from them", kind="note")]
+    return [
+        *kept,
+        Row(
+            f"… {len(rows) - len(kept)} lines not shown: nothing here comes from them", kind="note"
+        ),
+    ]
 
 
 def tree_pane(links: Links) -> Pane:
@@ -96,8 +118,16 @@ def tree_pane(links: Links) -> Pane:
             nodes = source.tree if letter == "a" else source.typed
             problem = source.problem if letter == "a" or source.problem else source.typed_problem
             rows.append(_head(source))
-            unused = {i for top in _unused(source, links) for i in below(source.tree, top)} if letter == "a" else set()
-            rows += [_tree_row(source, i, node, letter, links) for i, node in enumerate(nodes) if i not in unused]
+            unused = (
+                {i for top in _unused(source, links) for i in below(source.tree, top)}
+                if letter == "a"
+                else set()
+            )
+            rows += [
+                _tree_row(source, i, node, letter, links)
+                for i, node in enumerate(nodes)
+                if i not in unused
+            ]
             if problem:
                 rows.append(Row(problem, kind="note"))
         rows, hidden = cut(rows, NODES_AT_MOST)

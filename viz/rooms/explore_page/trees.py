@@ -1,8 +1,9 @@
 """A source and its trees: which node of a tree stands for which characters.
 
-Both trees are kept alike: Python's own, and the one that TorchScript's frontend makes of it. `innermost` finds the node that a
-range of the compiler means: the smallest that contains it. `owners` gives every character to the innermost node around it, which
-is how a source is divided into the parts that can be pointed at.
+Both trees are kept alike: Python's own, and the one that TorchScript's frontend makes of it.
+`innermost` finds the node that a range of the compiler means: the smallest that contains it.
+`owners` gives every character to the innermost node around it, which is how a source is divided
+into the parts that can be pointed at.
 
 How the real one differs: PyTorch keeps ranges and forgets the trees.
 """
@@ -23,7 +24,9 @@ BODIES = ("body", "orelse", "handlers", "finalbody")
 
 @dataclass
 class TreeNode:
-    """`start` and `end` are characters of the source. `inside`: it is in the body of its parent, not in its first line."""
+    """`start` and `end` are characters of the source. `inside`: it is in the body of its parent,
+    not in its first line.
+    """
 
     label: str
     start: int
@@ -38,7 +41,9 @@ class TreeNode:
 
 @dataclass
 class SourceText:
-    """A text with its trees. `title` says what it is; `first_line` is the number of its first line in `filename`."""
+    """A text with its trees. `title` says what it is; `first_line` is the number of its first line
+    in `filename`.
+    """
 
     number: int
     title: str
@@ -59,7 +64,9 @@ class SourceText:
             start += len(line) + 1
 
     def has_line(self, filename: str, line: int) -> bool:
-        return filename == self.filename and 0 <= line - self.first_line <= self.text.rstrip("\n").count("\n")
+        return filename == self.filename and 0 <= line - self.first_line <= self.text.rstrip(
+            "\n"
+        ).count("\n")
 
 
 def python_tree(text: str) -> tuple[list[TreeNode], ast.AST]:
@@ -81,18 +88,27 @@ def python_tree(text: str) -> tuple[list[TreeNode], ast.AST]:
     while waiting:
         node, part, parent = waiting.pop()
         facts = [
-            f for name, value in ast.iter_fields(node) if name not in ("ctx", "kind") and (f := fact_of(name, value))
+            f
+            for name, value in ast.iter_fields(node)
+            if name not in ("ctx", "kind") and (f := fact_of(name, value))
         ]
         known = hasattr(node, "end_lineno") or isinstance(node, ast.Module)
-        start, end = place(node) if hasattr(node, "end_lineno") else (0, len(text)) if known else (-1, -1)
-        label = " ".join([f"{part}: {type(node).__name__}" if part else type(node).__name__, *facts])
-        number = _add(nodes, TreeNode(label, start, end, parent, 0, isinstance(node, ast.stmt), part.split("[")[0] in BODIES,
-                                      type(node).__name__))  # fmt: skip
+        start, end = (
+            place(node) if hasattr(node, "end_lineno") else (0, len(text)) if known else (-1, -1)
+        )
+        label = " ".join(
+            [f"{part}: {type(node).__name__}" if part else type(node).__name__, *facts]
+        )
+        statement, in_body = isinstance(node, ast.stmt), part.split("[")[0] in BODIES
+        kind = type(node).__name__
+        number = _add(nodes, TreeNode(label, start, end, parent, 0, statement, in_body, kind))
         below = []
         for name, value in ast.iter_fields(node):
             for i, child in enumerate(value if isinstance(value, list) else [value]):
                 if isinstance(child, ast.AST) and child._fields and name != "type_ignores":
-                    below.append((child, f"{name}[{i}]" if isinstance(value, list) else name, number))
+                    below.append(
+                        (child, f"{name}[{i}]" if isinstance(value, list) else name, number)
+                    )
         waiting += reversed(below)
     return _without_nowhere(nodes), root
 
@@ -116,13 +132,18 @@ def typed_tree(text: str, name: str) -> list[TreeNode]:
         kind = type(node).__name__
         label = " ".join([f"{part}: {kind}" if part else kind, *facts])
         number = _add(
-            nodes, TreeNode(label, where.start, where.end, parent, 0, isinstance(node, tree.Stmt), False, kind)
+            nodes,
+            TreeNode(
+                label, where.start, where.end, parent, 0, isinstance(node, tree.Stmt), False, kind
+            ),
         )
         below = []
         for key, value in node.parts():
             for i, child in enumerate(value if isinstance(value, tuple) else [value]):
                 if isinstance(child, tree.Tree) and not isinstance(child, tree.Ident):
-                    below.append((child, f"{key}[{i}]" if isinstance(value, tuple) else key, number))
+                    below.append(
+                        (child, f"{key}[{i}]" if isinstance(value, tuple) else key, number)
+                    )
         waiting += reversed(below)
     return nodes
 
@@ -130,8 +151,9 @@ def typed_tree(text: str, name: str) -> list[TreeNode]:
 def innermost(nodes: list[TreeNode], start: int, end: int) -> int | None:
     """The smallest node around these characters; None if there is none.
 
-    Of a call without arguments the compiler's range ends with what is called: it means the call. The parts of an f-string all
-    have its own place, up to Python 3.11: it is the string that is meant.
+    Of a call without arguments the compiler's range ends with what is called: it means the call.
+    The parts of an f-string all have its own place, up to Python 3.11: it is the string that is
+    meant.
     """
     found = 0 if nodes and nodes[0].start <= start and end <= nodes[0].end else None
     inside = found
@@ -140,7 +162,9 @@ def innermost(nodes: list[TreeNode], start: int, end: int) -> int | None:
         outer = nodes[found]
         children = [c for c in outer.children if nodes[c].start <= start and end <= nodes[c].end]
         if outer.kind == "JoinedStr":
-            children = [c for c in children if (nodes[c].start, nodes[c].end) != (outer.start, outer.end)]
+            children = [
+                c for c in children if (nodes[c].start, nodes[c].end) != (outer.start, outer.end)
+            ]
         inside = next(iter(children), None)
     if found is not None and nodes[found].label.startswith(("func: ", "callee: ")):
         return nodes[found].parent
@@ -148,19 +172,26 @@ def innermost(nodes: list[TreeNode], start: int, end: int) -> int | None:
 
 
 def statement_at(source: SourceText, line: int) -> int | None:
-    """The innermost statement that stands on a line of the file, which is all that a trace knows."""
+    """The innermost statement that stands on a line of the file, which is all that a trace
+    knows.
+    """
     best: int | None = None
     for i, node in enumerate(source.tree):
         first = source.first_line + source.text.count("\n", 0, node.start)
         last = first + source.text.count("\n", node.start, node.end)
         if node.statement and first <= line <= last:
-            if best is None or node.end - node.start <= source.tree[best].end - source.tree[best].start:
+            if (
+                best is None
+                or node.end - node.start <= source.tree[best].end - source.tree[best].start
+            ):
                 best = i
     return best
 
 
 def function_around(filename: str, line: int) -> tuple[str, int] | None:
-    """The text and the first line of the innermost function of a file that a line is in; None if there is none to be had."""
+    """The text and the first line of the innermost function of a file that a line is in; None if
+    there is none to be had.
+    """
     lines = linecache.getlines(filename)
     try:
         module = ast.parse("".join(lines))
@@ -170,7 +201,9 @@ def function_around(filename: str, line: int) -> tuple[str, int] | None:
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
             best = node if best is None or node.lineno >= best.lineno else best
-    return None if best is None else ("".join(lines[best.lineno - 1 : best.end_lineno]), best.lineno)
+    return (
+        None if best is None else ("".join(lines[best.lineno - 1 : best.end_lineno]), best.lineno)
+    )
 
 
 def owners(source: SourceText) -> list[int]:
@@ -199,7 +232,9 @@ def _add(nodes: list[TreeNode], node: TreeNode) -> int:
 
 
 def _without_nowhere(nodes: list[TreeNode]) -> list[TreeNode]:
-    """Python gives some nodes no place: they go as far as what is below them, and those without anything below are left out."""
+    """Python gives some nodes no place: they go as far as what is below them, and those without
+    anything below are left out.
+    """
     for node in reversed(nodes):
         if node.start < 0 and node.children:
             inside = [nodes[c] for c in node.children if nodes[c].start >= 0]

@@ -1,13 +1,16 @@
 """The scene as one HTML file that needs nothing else: no network, no fonts, no library.
 
-Style and behaviour are files of their own beside this one (`page.css`; `marks.js`, `search.js`, `state.js`, which run in one
-function) and are put into the page. Every row is in the page as text, so that it can be read, searched and printed without
-the script; the script only hides, marks and scrolls. What a row reaches is written once for each key, in a table of JSON.
+Style and behaviour are files of their own beside this one (`page.css`; `marks.js`, `search.js`,
+`state.js`, which run in one function) and are put into the page. Every row is in the page as text,
+so that it can be read, searched and printed without the script; the script only hides, marks and
+scrolls. What a row reaches is written once for each key, in a table of JSON.
 
-Names and strings may come from an archive that somebody sent. Whatever is shown is escaped, characters that would not be seen or
-would turn the text around are written as numbers, and the page's own policy lets no script run but its own.
+Names and strings may come from an archive that somebody sent. Whatever is shown is escaped,
+characters that would not be seen or would turn the text around are written as numbers, and the
+page's own policy lets no script run but its own.
 
-How the real one differs: `torch.utils.model_dump` writes a page that fetches its renderer from the network.
+How the real one differs: `torch.utils.model_dump` writes a page that fetches its renderer from the
+network.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ SCRIPTS = ("marks.js", "search.js", "state.js")
 SIGNS = {"added": "+", "removed": "−", "changed": "~", "moved": "↕"}
 TOP = ("source", "ir", "archive")
 KEYS = (
-    ("/", "search"), ("Enter", "pin, or next hit"), ("↑ ↓ ← →", "move in a pane"), ("[ ]", "previous, next change"),
-    ("Esc", "unpin"),
+    ("/", "search"), ("Enter", "pin, or next hit"), ("↑ ↓ ← →", "move in a pane"),
+    ("[ ]", "previous, next change"), ("Esc", "unpin"),
 )  # fmt: skip
 LEAD = "Point at anything: what belongs to it is marked in every pane."
 OPERATOR = re.compile(r"((?:aten|prim|prims)::\w+|\^\w+)")
@@ -40,7 +43,10 @@ def page_html(page: Page) -> str:
     script = "\n".join((resources / name).read_text(encoding="utf-8") for name in SCRIPTS)
     script = f"(() => {{\n'use strict';\n{script}}})();\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src "
+        f"'sha256-{digest}'"
+    )
     style = palette() + (resources / "page.css").read_text(encoding="utf-8")
     title = f"{shown(page.name)}: source, tree, graph, bytecode, kernel"
     return (
@@ -49,23 +55,29 @@ def page_html(page: Page) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head>\n<body>\n"
         f"{_header(page)}{_slider(page)}{_panes(page)}{_footer(page)}"
-        f'<script type="application/json" id="data">{_data(page)}</script>\n<script>{script}</script>\n</body></html>\n'
+        '<script type="application/json" '
+        f'id="data">{_data(page)}</script>\n<script>{script}</script>\n</body></html>\n'
     )
 
 
 def palette() -> str:
     """The colours of all pictures, as variables of both themes."""
-    light, dark = ("".join(f"--{name}:{value};" for name, value in PAINTS[theme].items()) for theme in THEMES)
+    light, dark = (
+        "".join(f"--{name}:{value};" for name, value in PAINTS[theme].items()) for theme in THEMES
+    )
     return (
         f":root{{color-scheme:light;{light}}}\n"
-        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        "@media (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         f"@media print{{:root:not([data-theme=x]){{color-scheme:light;{light}}}}}\n"
     )
 
 
 def shown(text: str) -> str:
-    """A text as it may stand in the page: escaped, and nothing in it invisible or able to reorder what is around it."""
+    """A text as it may stand in the page: escaped, and nothing in it invisible or able to reorder
+    what is around it.
+    """
     if not text.isascii() or not text.isprintable():
         text = "".join(_visible(c) for c in text)
     return escape(text)
@@ -88,13 +100,15 @@ def _data(page: Page) -> str:
 
 def _header(page: Page) -> str:
     return (
-        f'<header><h1>{shown(page.name)}</h1><p class="lead">{LEAD if page.links else ""}</p>'
-        '<div class="search" role="search"><input id="q" type="search" placeholder="Search all panes ( / )" '
-        'aria-label="Search all panes"><output id="count" aria-live="polite"></output>'
-        '<button id="previous" type="button" aria-label="Previous hit">↑</button>'
-        '<button id="next" type="button" aria-label="Next hit">↓</button></div>'
-        '<button id="theme" type="button" aria-label="Switch between light and dark">◐</button></header>\n'
-        "<noscript><p>Without JavaScript nothing is marked here; the panes show the graph after the last phase.</p></noscript>\n"
+        f'<header><h1>{shown(page.name)}</h1><p class="lead">{LEAD if page.links else ""}</p><div '
+        'class="search" role="search"><input id="q" type="search" placeholder="Search all panes ( '
+        '/ )" aria-label="Search all panes"><output id="count" '
+        'aria-live="polite"></output><button id="previous" type="button" aria-label="Previous '
+        'hit">↑</button><button id="next" type="button" aria-label="Next '
+        'hit">↓</button></div><button id="theme" type="button" aria-label="Switch between light '
+        'and dark">◐</button></header>\n'
+        "<noscript><p>Without JavaScript nothing is marked here; the panes show the graph after "
+        "the last phase.</p></noscript>\n"
     )
 
 
@@ -106,13 +120,16 @@ def _slider(page: Page) -> str:
     ticks = "".join(f'<i class="{"changed" if p.changed else ""}"></i>' for p in page.phases)
     shows = (("all", "with changes"), ("changes", "changed only"), ("result", "result"))
     radios = "".join(
-        f'<label><input type="radio" name="show" value="{value}"{" checked" if value == "all" else ""}>{words}</label>'
+        '<label><input type="radio" name="show" '
+        f'value="{value}"{" checked" if value == "all" else ""}>{words}</label>'
         for value, words in shows
     )
     return (
         '<section class="phases" aria-label="Phases of the optimiser">'
-        '<button id="back" type="button" aria-label="Previous phase that changed something">‹</button>'
-        f'<div class="track"><input id="pass" type="range" min="0" max="{last}" value="{first}" aria-label="Phase">'
+        '<button id="back" type="button" aria-label="Previous phase that changed '
+        'something">‹</button>'
+        f'<div class="track"><input id="pass" type="range" min="0" max="{last}" value="{first}" '
+        'aria-label="Phase">'
         f'<div class="ticks" aria-hidden="true">{ticks}</div></div>'
         '<button id="ahead" type="button" aria-label="Next phase that changed something">›</button>'
         f'<output id="phase" for="pass" aria-live="polite">{_phase(page, first)}</output>'
@@ -122,19 +139,24 @@ def _slider(page: Page) -> str:
 
 def _phase(page: Page, n: int) -> str:
     p = page.phases[n]
-    return f"<b>{n}/{len(page.phases) - 1} {shown(p.name)}</b> <span>{shown(p.title)}: {shown(p.summary)}</span>"
+    return (
+        f"<b>{n}/{len(page.phases) - 1} {shown(p.name)}</b> <span>{shown(p.title)}: "
+        f"{shown(p.summary)}</span>"
+    )
 
 
 def _footer(page: Page) -> str:
     swatches = [("storage", "pointed at"), ("shared", "pinned")]
     swatches += [("copied", "+ added"), ("warning", "− removed")] if page.phases else []
     shades = "".join(
-        f'<span class="swatch" style="background:var(--{role}-soft)">{words}</span>' for role, words in swatches
+        f'<span class="swatch" style="background:var(--{role}-soft)">{words}</span>'
+        for role, words in swatches
     )
     keys = "".join(f"<span><kbd>{key}</kbd> {words}</span>" for key, words in KEYS)
     notes = "".join(f"<span>{shown(note)}</span>" for note in page.notes)
     return (
-        f'<footer>{notes}{shades}<span class="keys">Every state has a link: copy the address.</span>{keys}</footer>\n'
+        f'<footer>{notes}{shades}<span class="keys">Every state has a link: copy the '
+        f"address.</span>{keys}</footer>\n"
     )
 
 
@@ -142,7 +164,11 @@ def _panes(page: Page) -> str:
     lines: tuple[list[str], list[str]] = ([], [])
     for pane in page.panes:
         lines[pane.name not in TOP].append(_pane(pane))
-    return "<main>" + "".join(f'<div class="line">{"".join(line)}</div>' for line in lines if line) + "</main>\n"
+    return (
+        "<main>"
+        + "".join(f'<div class="line">{"".join(line)}</div>' for line in lines if line)
+        + "</main>\n"
+    )
 
 
 def _pane(pane: Pane) -> str:
@@ -158,8 +184,10 @@ def _pane(pane: Pane) -> str:
     views = "".join(_view(pane, i, view) for i, view in enumerate(pane.views))
     return (
         f'<section class="{kind}" data-pane="{name}" aria-labelledby="t-{name}"><h2 id="t-{name}">'
-        f'<button class="fold" type="button" aria-expanded="true" aria-controls="b-{name}">{title}</button>'
-        f'<span class="linked"></span>{choice}</h2><div class="body" id="b-{name}">{views}</div></section>'
+        '<button class="fold" type="button" aria-expanded="true" '
+        f'aria-controls="b-{name}">{title}</button>'
+        f'<span class="linked"></span>{choice}</h2><div class="body" '
+        f'id="b-{name}">{views}</div></section>'
     )
 
 
@@ -167,12 +195,19 @@ def _view(pane: Pane, n: int, view: View) -> str:
     hidden = "" if n == pane.first else " hidden"
     note = f'<p class="note">{shown(view.note)}</p>' if view.note else ""
     if view.svg:
-        return f'<div class="view" data-view="{n}"{hidden}>{note}<div class="drawing">{view.svg}</div></div>'
+        return (
+            f'<div class="view" data-view="{n}"{hidden}>{note}<div '
+            f'class="drawing">{view.svg}</div></div>'
+        )
     rows = "\n".join(_row(row) for row in view.rows)
     more = f'<p class="note">… {view.hidden:,} more lines not shown</p>' if view.hidden else ""
     plain = "" if any(row.kind in SIGNS for row in view.rows) else " plain"
     label = shown(f"{pane.title}: {view.title}")
-    box = f'<div class="rows" role="listbox" tabindex="0" aria-label="{label}">{rows}</div>' if view.rows else ""
+    box = (
+        f'<div class="rows" role="listbox" tabindex="0" aria-label="{label}">{rows}</div>'
+        if view.rows
+        else ""
+    )
     return f'<div class="view{plain}" data-view="{n}"{hidden}>{note}{box}{more}</div>'
 
 
@@ -190,25 +225,32 @@ def _row(row: Row) -> str:
         else '<span class="sg"></span>'
     )
     return (
-        f'<div class="row{kind}" role="option"{_keys(row)}{indent}><span class="no">{shown(row.label)}</span>{sign}'
+        f'<div class="row{kind}" role="option"{_keys(row)}{indent}><span '
+        f'class="no">{shown(row.label)}</span>{sign}'
         f'<span class="tx">{_text(row)}</span>{note}</div>'
     )
 
 
 def _keys(row: Row) -> str:
-    """`data-k` are its own keys. What it reaches, where that is not what these reach, is all that the key `data-via` does, or its
-    own keys and those in `data-and`."""
+    """`data-k` are its own keys. What it reaches, where that is not what these reach, is all that
+    the key `data-via` does, or its own keys and those in `data-and`."""
     if not row.own:
         return ""
     if row.via:
         return f' data-k="{" ".join(row.own)}" data-via="{row.via}"'
-    more = "" if row.reach is None else f' data-and="{" ".join(key for key in row.reach if key not in row.own)}"'
+    more = (
+        ""
+        if row.reach is None
+        else f' data-and="{" ".join(key for key in row.reach if key not in row.own)}"'
+    )
     return f' data-k="{" ".join(row.own)}"{more}'
 
 
 def _text(row: Row) -> str:
     if row.pieces:
-        return "".join(f"<{tag}>{shown(text)}</{tag}>" if tag else _operators(text) for tag, text in row.pieces)
+        return "".join(
+            f"<{tag}>{shown(text)}</{tag}>" if tag else _operators(text) for tag, text in row.pieces
+        )
     if not row.parts:
         return _commented(row.text)
     text, at = "", 0
@@ -219,7 +261,8 @@ def _text(row: Row) -> str:
 
 
 def _part(text: str, part: Part) -> str:
-    return f'<span class="p {part.kind}" data-k="{" ".join(part.own)}">{shown(text[part.start : part.end])}</span>'
+    own, code = " ".join(part.own), shown(text[part.start : part.end])
+    return f'<span class="p {part.kind}" data-k="{own}">{code}</span>'
 
 
 def _commented(text: str) -> str:

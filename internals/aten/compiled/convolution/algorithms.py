@@ -1,8 +1,10 @@
-"""The ways to do a convolution: direct, depthwise, Winograd. Each packs the weights as its kernel reads them, and makes a step.
+"""The ways to do a convolution: direct, depthwise, Winograd. Each packs the weights as its kernel
+reads them, and makes a step.
 
 `candidates` lists what is worth trying for a problem; `choice.py` tries.
 
-How the real one differs: oneDNN has an ordered list of implementations for each CPU and takes the first that says yes.
+How the real one differs: oneDNN has an ordered list of implementations for each CPU and takes the
+first that says yes.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ class Made(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """`direct.py`, with a tile of pixels and blocks. `groups_fastest`: all groups of blocks for one row of tiles, then the
-    next."""
+    """`direct.py`, with a tile of pixels and blocks. `groups_fastest`: all groups of blocks for one
+    row of tiles, then the next."""
 
     rows: int
     columns: int
@@ -69,14 +71,19 @@ class Direct(NamedTuple):
         record = direct.Direct(
             view.x, pointer(weights), pointer(starts),
             Ends(pointer(bias), view.residual, view.out, p.layer.low, p.layer.high),
-            view.batch, groups, p.out.blocks, int(self.groups_fastest), view.height, view.width, Steps(*counts),
+            view.batch, groups, p.out.blocks, int(self.groups_fastest), view.height, view.width,
+            Steps(*counts),
             Steps(p.x.block, p.x.row * dilation[0], p.x.lanes * dilation[1]), weights[0].size,
         )  # fmt: skip
         items = view.batch * groups * ceil(view.height / self.rows)
-        return Made(step(direct.write_direct, record, tile, items, p.threads), (weights, bias, starts))
+        return Made(
+            step(direct.write_direct, record, tile, items, p.threads), (weights, bias, starts)
+        )
 
     def pack(self, p: Problem) -> tuple[Any, Any, tuple[int, int, int]]:
-        """The weights in the order of reading, one row for each group of blocks; where each finds its input; the outer steps."""
+        """The weights in the order of reading, one row for each group of blocks; where each finds
+        its input; the outer steps.
+        """
         a, blocks = p.layer, p.out.blocks
         w = a.weight
         outputs, inputs, height, width = w.shape
@@ -89,13 +96,19 @@ class Direct(NamedTuple):
             rows = [padded[b * LANES : (b + self.blocks) * LANES] for b in firsts]
             starts = np.zeros(len(firsts), np.int64)
         else:
-            rows, first_blocks, depth = _rows_of_groups(w, a.groups, firsts, self.blocks, p.x.blocks)
+            rows, first_blocks, depth = _rows_of_groups(
+                w, a.groups, firsts, self.blocks, p.x.blocks
+            )
             lanes = LANES
             starts = np.array(first_blocks, np.int64) * p.x.block
         packed = []
         for row in rows:
             split = row.reshape(self.blocks, LANES, depth, lanes, height, width)
-            packed.append(split.transpose(2, 4, 5, 3, 0, 1) if lanes > 1 else split.transpose(2, 4, 3, 5, 0, 1))
+            packed.append(
+                split.transpose(2, 4, 5, 3, 0, 1)
+                if lanes > 1
+                else split.transpose(2, 4, 3, 5, 0, 1)
+            )
         counts = (depth, height, width) if lanes > 1 else (depth, height, 1)
         return aligned(np.stack(packed)), starts, counts
 
@@ -115,20 +128,27 @@ class Depthwise(NamedTuple):
         padded = np.zeros((p.out.blocks * LANES, height, width), np.float32)
         padded[: len(a.weight)] = a.weight[:, 0]
         weights = aligned(padded.reshape(p.out.blocks, LANES, height, width).transpose(0, 2, 3, 1))
-        return self.with_weights(p.x, p.out, p.residual, weights, p.bias(), p.layer, (height, width), p.threads)
+        return self.with_weights(
+            p.x, p.out, p.residual, weights, p.bias(), p.layer, (height, width), p.threads
+        )
 
     def with_weights(
-        self, x: Buffer, out: Buffer, residual: Buffer | None, weights: Any, bias: Any, a: Any, kernel_size: tuple[int, int],
-        threads: int,
+        self, x: Buffer, out: Buffer, residual: Buffer | None, weights: Any, bias: Any, a: Any,
+        kernel_size: tuple[int, int], threads: int,
     ) -> Made:  # fmt: skip
-        """Weights (blocks, kh, kw, 16), or (1, kh, kw, 16) for all; `a` has stride, padding, dilation and bounds."""
+        """Weights (blocks, kh, kw, 16), or (1, kh, kw, 16) for all; `a` has stride, padding,
+        dilation and bounds.
+        """
         dilation = getattr(a, "dilation", (1, 1))
         n, _, h, w = out.sizes
         source, bias = x.place(*a.padding), aligned(bias)
         tile = DepthwiseTile(self.columns, a.stride[1])
         record = depthwise.Depthwise(
             source._replace(row=source.row * a.stride[0]), pointer(weights),
-            Ends(pointer(bias), residual.place() if residual else NOWHERE, out.place(), a.low, a.high),
+            Ends(
+                pointer(bias), residual.place() if residual else NOWHERE, out.place(), a.low,
+                a.high,
+            ),
             out.blocks, h, w, *kernel_size, source.row * dilation[0], LANES * dilation[1],
             weights[0].size if len(weights) > 1 else 0,
         )  # fmt: skip
@@ -137,7 +157,9 @@ class Depthwise(NamedTuple):
 
 
 class Winograd(NamedTuple):
-    """`winograd.py`: F(m, 3), products of `columns` tiles and `blocks` blocks; groups of tiles; the output channels in slices."""
+    """`winograd.py`: F(m, 3), products of `columns` tiles and `blocks` blocks; groups of tiles; the
+    output channels in slices.
+    """
 
     m: int
     columns: int
@@ -160,7 +182,8 @@ class Winograd(NamedTuple):
         group_tiles = min(self.tiles, n * tiles)
         slice_groups = ceil(ceil(p.out.blocks / self.blocks) / self.slices)
         items = ceil(n * tiles / group_tiles) * self.slices
-        share = ceil(items / p.threads)  # what a thread does at once uses one part of the scratch memory
+        # what a thread does at once uses one part of the scratch memory
+        share = ceil(items / p.threads)
         size = (self.m + 2) ** 2 * group_tiles * LANES * (p.x.blocks + p.out.blocks)
         size_of_item = ceil(size / share / LANES) * LANES
         residual = p.residual.place() if p.residual is not None else NOWHERE
@@ -168,11 +191,13 @@ class Winograd(NamedTuple):
         record = winograd.Winograd(
             p.x.place(*p.layer.padding), pointer(weights),
             Ends(pointer(bias), residual, p.out.place(), p.layer.low, p.layer.high),
-            memory, size_of_item, tiles, tiles_in_row, n * tiles, group_tiles, self.slices, slice_groups,
+            memory, size_of_item, tiles, tiles_in_row, n * tiles, group_tiles, self.slices,
+            slice_groups,
             p.x.blocks, p.out.blocks, height, width,
         )  # fmt: skip
         return Made(
-            step(winograd.write_winograd, record, tile, items, p.threads, share), (weights, bias, scratch.array)
+            step(winograd.write_winograd, record, tile, items, p.threads, share),
+            (weights, bias, scratch.array),
         )
 
     def pack(self, p: Problem) -> Any:
@@ -182,8 +207,8 @@ class Winograd(NamedTuple):
         both = np.kron(g, g).astype(np.float32)
         at_points = both @ np.ascontiguousarray(p.layer.weight.reshape(outputs * inputs, 9).T)
         padded = np.zeros((len(both), p.out.blocks, LANES, p.x.blocks * LANES), np.float32)
-        padded.reshape(len(both), p.out.blocks * LANES, -1)[:, :outputs, :inputs] = at_points.reshape(
-            -1, outputs, inputs
+        padded.reshape(len(both), p.out.blocks * LANES, -1)[:, :outputs, :inputs] = (
+            at_points.reshape(-1, outputs, inputs)
         )
         blocks = p.out.blocks
         firsts = [min(b, blocks - self.blocks) for b in range(0, blocks, self.blocks)]
@@ -209,7 +234,12 @@ def from_list(description: list[Any]) -> Algorithm:
 
 
 def step(
-    write: Callable[..., str], record: tuple[Any, ...], tile: Any, items: int, threads: int, at_a_time: int = 0
+    write: Callable[..., str],
+    record: tuple[Any, ...],
+    tile: Any,
+    items: int,
+    threads: int,
+    at_a_time: int = 0,
 ) -> Step:
     """A step of the kernel for a tile; without `at_a_time` a thread takes as much as leaves several
     turns for each."""
@@ -235,7 +265,8 @@ def pointer(array: Any) -> Pointer:
 def _rows_of_groups(
     w: Any, groups: int, firsts: list[int], width: int, in_blocks: int
 ) -> tuple[list[Any], list[int], int]:
-    """Weights of a grouped convolution as dense ones for the input blocks that each group of output blocks meets.
+    """Weights of a grouped convolution as dense ones for the input blocks that each group of output
+    blocks meets.
 
     What belongs to other groups of channels is zero there.
     """

@@ -1,10 +1,11 @@
 """Where activations lie: in blocks of 16 channels, (N, C/16, H, W, 16), inside a border of zeros.
 
-A vector register holds 16 channels of one pixel, neighbouring pixels are neighbours in memory, and what a convolution's padding
-asks for is there: nothing has to be tested at the edges. Channels that fill up the last block are zero too.
+A vector register holds 16 channels of one pixel, neighbouring pixels are neighbours in memory, and
+what a convolution's padding asks for is there: nothing has to be tested at the edges. Channels that
+fill up the last block are zero too.
 
-Pictures come with three channels, too few for a block; for the first convolution they lie as they came, (N, C, H, W), with a
-border.
+Pictures come with three channels, too few for a block; for the first convolution they lie as they
+came, (N, C, H, W), with a border.
 
 How the real one differs: this is oneDNN's `nChw16c`; it has no border, its kernels test instead.
 """
@@ -22,7 +23,9 @@ from ..registers import LANES
 
 
 class Place(NamedTuple):
-    """Where something begins and how far images, blocks and rows are apart, in elements. `address` 0 is nothing."""
+    """Where something begins and how far images, blocks and rows are apart, in elements. `address`
+    0 is nothing.
+    """
 
     address: Pointer
     image: int
@@ -46,7 +49,9 @@ class Buffer:
         self.image = self.block * self.blocks
 
     def place(self, up: int = 0, left: int = 0) -> Place:
-        """The first pixel, or one `up` and `left` of it, in the border. Raises ValueError outside the border."""
+        """The first pixel, or one `up` and `left` of it, in the border. Raises ValueError outside
+        the border.
+        """
         if max(up, left) > self.border:
             raise ValueError(f"a border of {self.border} is less than {max(up, left)}")
         offset = (self.border - up) * self.row + (self.border - left) * self.lanes
@@ -59,8 +64,8 @@ class Buffer:
 
 
 class Pool:
-    """Buffers used again when their value is not needed any more. The border of a used one is still zero, for the same size
-    only."""
+    """Buffers used again when their value is not needed any more. The border of a used one is still
+    zero, for the same size only."""
 
     def __init__(self) -> None:
         self.free: dict[Any, list[Buffer]] = defaultdict(list)

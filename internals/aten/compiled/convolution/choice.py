@@ -1,10 +1,12 @@
 """Which algorithm a layer gets: by trying, once on a machine.
 
-A model of the processor says which tiles are worth trying, the clock says which is best. Between two runs a large array is
-written, so that weights come from memory as they will in a network that is larger than the cache. What was found is kept on
-disk under the layer's sizes, the CPU and the number of threads.
+A model of the processor says which tiles are worth trying, the clock says which is best. Between
+two runs a large array is written, so that weights come from memory as they will in a network that
+is larger than the cache. What was found is kept on disk under the layer's sizes, the CPU and the
+number of threads.
 
-How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Inductor's `max_autotune` try as here.
+How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Inductor's `max_autotune`
+try as here.
 """
 
 from __future__ import annotations
@@ -43,21 +45,31 @@ RUNS = 4
 PROMISING = 4  # direct tiles that are tried
 LARGE = 1 << 16  # weights that a processor's caches may not hold
 AHEAD = 1 << 12  # how far ahead they are fetched then: 16 kilobytes
-CACHE_NUMBERS = 1 << 18  # what Winograd's scratch memory of one thread should not exceed: a megabyte
+# what Winograd's scratch memory of one thread should not exceed: a megabyte
+CACHE_NUMBERS = 1 << 18
 
 
 class Choice(NamedTuple):
-    """The algorithm for a layer. `ratio` is its time over that of the best direct one; `tried` is how many were tried just
-    now."""
+    """The algorithm for a layer. `ratio` is its time over that of the best direct one; `tried` is
+    how many were tried just now."""
 
     algorithm: Algorithm
     ratio: float
     tried: int
 
 
-def choose(p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None) -> tuple[Choice, Made]:
-    """The best algorithm for a layer, from the disk or by trying; `tell` is called before that, since it takes a while."""
-    key = digest("convolution choice", p.key, host(), version_of(*(m.__name__ for m in (algorithms, direct, winograd))))
+def choose(
+    p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None
+) -> tuple[Choice, Made]:
+    """The best algorithm for a layer, from the disk or by trying; `tell` is called before that,
+    since it takes a while.
+    """
+    key = digest(
+        "convolution choice",
+        p.key,
+        host(),
+        version_of(*(m.__name__ for m in (algorithms, direct, winograd))),
+    )
     stored = cache.read(key, "json")
     if stored is not None:
         try:
@@ -77,7 +89,9 @@ def candidates(p: Problem) -> list[Algorithm]:
     """What is worth trying, the most promising first."""
     if p.depthwise and p.x.lanes == LANES:
         width = p.out.sizes[3]
-        return [Depthwise(c) for c in sorted({_fit(width, most) for most in (14, 8, 4)}, reverse=True)]
+        return [
+            Depthwise(c) for c in sorted({_fit(width, most) for most in (14, 8, 4)}, reverse=True)
+        ]
     return [*_direct_candidates(p), *_winograd_candidates(p)]
 
 
@@ -90,17 +104,27 @@ def _direct_candidates(p: Problem) -> list[Algorithm]:
         for rows in range(1, min(view.height, 8) + 1):
             widths = {_fit(view.width, most) for most in range(1, room // (rows * blocks) + 1)}
             for columns in widths:
-                found.append((_cost(rows, columns, blocks, view, p.out.blocks, room), Direct(rows, columns, blocks)))
+                found.append(
+                    (
+                        _cost(rows, columns, blocks, view, p.out.blocks, room),
+                        Direct(rows, columns, blocks),
+                    )
+                )
     found.sort()
     best = [tile for _, tile in found[:PROMISING]]
-    if p.layer.weight.size > LARGE:  # read once from memory, so as early as possible, rather than many times
+    if p.layer.weight.size > LARGE:
+        # read once from memory, so as early as possible, rather than many times
         return [t._replace(ahead=a) for t in best for a in (0, AHEAD)]
     several = p.out.blocks > best[0].blocks and view.height * view.batch > 1
-    return [t._replace(groups_fastest=f) for t in best for f in ((False, True) if several else (False,))]
+    return [
+        t._replace(groups_fastest=f) for t in best for f in ((False, True) if several else (False,))
+    ]
 
 
 def _cost(rows: int, columns: int, blocks: int, view: View, all_blocks: int, room: int) -> float:
-    """Cycles for one inner step of all tiles. Two multiply-adds and two loads fit into one, and a sum is ready after four."""
+    """Cycles for one inner step of all tiles. Two multiply-adds and two loads fit into one, and a
+    sum is ready after four.
+    """
     sums = rows * columns * blocks
     loads = blocks + (rows * columns if blocks > 1 else 0) + (sums if blocks == 1 else 0) * 0.1
     spilled = max(0, sums + blocks + 1 - room - 3)
@@ -121,11 +145,21 @@ def _winograd_candidates(p: Problem) -> list[Algorithm]:
             continue
         tiles = n * ceil(height / m) * ceil(width / m)
         most = max(CACHE_NUMBERS // ((m + 2) ** 2 * LANES * (p.x.blocks + p.out.blocks)), 4)
-        sizes = {_fit(tiles, most), _fit(tiles, max(most // 2, 4)), _fit(tiles, min(ceil(tiles / p.threads), 4 * most))}
+        sizes = {
+            _fit(tiles, most),
+            _fit(tiles, max(most // 2, 4)),
+            _fit(tiles, min(ceil(tiles / p.threads), 4 * most)),
+        }
         for size in sorted(sizes):
             slices = 1 if ceil(tiles / size) >= p.threads else min(p.threads, p.out.blocks)
-            for columns, blocks in ((4, 4), (7, 2), (14, 1)) if registers() > 6 else ((3, 2), (6, 1), (2, 1)):
-                if columns <= size and columns * blocks <= registers() and blocks * slices <= p.out.blocks:
+            for columns, blocks in (
+                ((4, 4), (7, 2), (14, 1)) if registers() > 6 else ((3, 2), (6, 1), (2, 1))
+            ):
+                if (
+                    columns <= size
+                    and columns * blocks <= registers()
+                    and blocks * slices <= p.out.blocks
+                ):
                     ahead = (0, 4 * AHEAD) if p.layer.weight.size > LARGE else (0,)
                     found += [Winograd(m, columns, blocks, size, slices, a) for a in ahead]
     return found
@@ -146,7 +180,8 @@ def _try_all(p: Problem, scratch: Scratch) -> Choice:
 def measure(made: Made, threads: int) -> float:
     """The least time in seconds that a step takes with its weights in memory, not in the cache.
 
-    On one thread it is that thread's time, so that whatever else the machine is doing does not count.
+    On one thread it is that thread's time, so that whatever else the machine is doing does not
+    count.
     """
     program = Program([made.step], threads)
     clock = time.thread_time if threads == 1 else time.perf_counter

@@ -1,13 +1,15 @@
 """Depthwise convolution: every channel has its own kernel, and nothing is added up over channels.
 
-In the blocked layout 16 channels lie side by side, so a vector of inputs times a vector of weights is all there is:
+In the blocked layout 16 channels lie side by side, so a vector of inputs times a vector of weights
+is all there is:
 
-    for each kernel element: sums[pixel] += x[pixel] * w             a row of `columns` pixels at a time
+    for each kernel element: sums[pixel] += x[pixel] * w      a row of `columns` pixels at a time
 
-There is one multiplication for each number loaded: memory decides the speed. With equal weights for all channels it is average
-pooling (`pooling.py`).
+There is one multiplication for each number loaded: memory decides the speed. With equal weights for
+all channels it is average pooling (`pooling.py`).
 
-How the real one differs: oneDNN's `jit_uni_dw_conv_kernel_f32.cpp` unrolls over the kernel's elements.
+How the real one differs: oneDNN's `jit_uni_dw_conv_kernel_f32.cpp` unrolls over the kernel's
+elements.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class Depthwise(NamedTuple):
 
 
 def write_depthwise(tile: DepthwiseTile) -> str:
-    """The LLVM text of the kernel. One item of work is a row of output of one block of one image."""
+    """The LLVM text of the kernel. One item of work is a row of output of one block of one
+    image.
+    """
     code = Code("depthwise", Depthwise)
     a: Any = code.arguments
     ends, steps = Finish(code, a.ends), code.parts(a.width, tile.columns)
@@ -54,11 +58,16 @@ def write_depthwise(tile: DepthwiseTile) -> str:
     def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, a.height)
         image, block = code.divmod(rest, a.blocks)
-        x_at, w_at = code.place(a.x, image, block, row), code.at(a.weights, code.mul(block, a.w_block))
+        x_at, w_at = (
+            code.place(a.x, image, block, row),
+            code.at(a.weights, code.mul(block, a.w_block)),
+        )
         b = code.load(a.ends.bias, code.mul(block, LANES))
 
         def some_pixels(j: Any, _: Any) -> None:
-            column = code.mul(code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns)), LANES)
+            column = code.mul(
+                code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns)), LANES
+            )
 
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
                 line, w, *sums = carried
@@ -66,10 +75,15 @@ def write_depthwise(tile: DepthwiseTile) -> str:
                 def kernel_element(_: Any, carried: list[Any]) -> list[Any]:
                     at, w_at, *sums = carried
                     w = code.load(w_at)
-                    sums = [code.multiply_add(code.load(at, c * tile.step * LANES), w, v) for c, v in enumerate(sums)]
+                    sums = [
+                        code.multiply_add(code.load(at, c * tile.step * LANES), w, v)
+                        for c, v in enumerate(sums)
+                    ]
                     return [code.at(at, a.kernel_column), code.at(w_at, LANES), *sums]
 
-                _, w, *sums = code.loop(a.kernel_columns, [line, w, *sums], kernel_element, at_least_once=True)
+                _, w, *sums = code.loop(
+                    a.kernel_columns, [line, w, *sums], kernel_element, at_least_once=True
+                )
                 return [code.at(line, a.kernel_row), w, *sums]
 
             def places(to: Any) -> list[Any]:

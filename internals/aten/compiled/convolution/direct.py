@@ -1,21 +1,26 @@
-"""The kernel that does most of the work: a tile of output pixels times some blocks of 16 output channels, in registers.
+"""The kernel that does most of the work: a tile of output pixels times some blocks of 16 output
+channels, in registers.
 
     for every tile of `rows` x `columns` pixels and `blocks` blocks of channels:
-        sums = bias                                                   rows * columns * blocks vectors
+        sums = bias                                             rows * columns * blocks vectors
         for each of the outer steps (channel block, kernel row, kernel column):
-            for u in range(inner):                                    unrolled
+            for u in range(inner):                              unrolled
                 w = `blocks` vectors of weights, next in memory
                 for each pixel: sums[pixel] += w * spread(input[pixel + u])
         sums += residual, clamped, stored
 
-A pixel's input number is used for `blocks` vectors and a vector of weights for all pixels, so there is far more arithmetic than
-memory traffic. Which numbers "input[pixel + u]" are is said by strides, so one kernel serves
+A pixel's input number is used for `blocks` vectors and a vector of weights for all pixels, so there
+is far more arithmetic than memory traffic. Which numbers "input[pixel + u]" are is said by strides,
+so one kernel serves
 
-- blocked inputs (N, C/16, H, W, 16): the inner steps are the 16 channels of a block, the outer ones blocks and kernel elements;
-- planar inputs (N, C, H, W), for the few channels of a picture: the inner steps are the columns of the kernel;
+- blocked inputs (N, C/16, H, W, 16): the inner steps are the 16 channels of a block, the outer ones
+  blocks and kernel elements;
+- planar inputs (N, C, H, W), for the few channels of a picture: the inner steps are the columns of
+  the kernel;
 - matrix products: linear layers, and the products inside Winograd's algorithm.
 
-Nothing is done about edges: where pixels or blocks do not fill the last tile, it begins earlier and does some of them again.
+Nothing is done about edges: where pixels or blocks do not fill the last tile, it begins earlier and
+does some of them again.
 
 How the real one differs: oneDNN's kernel (`jit_avx512_common_conv_kernel.cpp`) has the same loops.
 """
@@ -86,7 +91,9 @@ class Direct(NamedTuple):
 
 
 def write_direct(tile: Tile) -> str:
-    """The LLVM text of the kernel. One item of work is a row of tiles, for one group of blocks of one image."""
+    """The LLVM text of the kernel. One item of work is a row of tiles, for one group of blocks of
+    one image.
+    """
     code = Code("direct", Direct)
     a: Any = code.arguments
     row_tiles, column_tiles = code.parts(a.height, tile.rows), code.parts(a.width, tile.columns)
@@ -105,19 +112,25 @@ def write_direct(tile: Tile) -> str:
         block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
         x_at = code.at(code.place(a.x, image, 0, row), code.load_int(a.starts, group))
         w_at = code.at(a.weights, code.mul(group, a.w_group))
-        residual_at, out_at = (code.place(to, image, block, row) for to in (a.ends.residual, a.ends.out))
+        residual_at, out_at = (
+            code.place(to, image, block, row) for to in (a.ends.residual, a.ends.out)
+        )
         biases = [code.load(a.ends.bias, code.mul(code.add(block, q), LANES)) for q in blocks]
 
         def one_tile(j: Any, _: Any) -> None:
             column = code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns))
             first = code.at(x_at, code.mul(column, tile.pixel_step))
-            sums = add_products(code, tile, first, a.x.row, w_at, list(zip(a.counts, a.steps)), biases * len(pixels))
+            sums = add_products(
+                code, tile, first, a.x.row, w_at, list(zip(a.counts, a.steps)), biases * len(pixels)
+            )
 
             def places(to: Any) -> list[Any]:
                 """The addresses of the tile's vectors, in the order of the sums."""
                 base = code.at(out_at if to is a.ends.out else residual_at, code.mul(column, LANES))
                 lines = {
-                    (r, q): code.at(base, code.mul(to.block, q), code.mul(to.row, r)) for r in rows for q in blocks
+                    (r, q): code.at(base, code.mul(to.block, q), code.mul(to.row, r))
+                    for r in rows
+                    for q in blocks
                 }
                 return [code.at(lines[r, q], c * LANES) for r, c in pixels for q in blocks]
 
@@ -150,18 +163,27 @@ class Finish:
         def with_residual(sums: list[Any]) -> list[Any]:
             return [code.b.fadd(v, code.load(at)) for v, at in zip(sums, places(residual))]
 
-        return [code.clamp(v, self.low, self.high) for v in code.unless(self.none, sums, with_residual)]
+        return [
+            code.clamp(v, self.low, self.high) for v in code.unless(self.none, sums, with_residual)
+        ]
 
     def store(self, sums: list[Any], places: Places) -> None:
         for v, at in zip(self.results(sums, places), places(self.ends.out)):
             self.code.store(v, at)
 
 
-Step = Callable[[Any, list[Any]], list[Any]]  # from where in x it is, and what it carries on, to what comes after it
+# from where in x it is, and what it carries on, to what comes after it
+Step = Callable[[Any, list[Any]], list[Any]]
 
 
 def add_products(
-    code: Code, tile: Tile, x_at: Any, x_row: Any, w_at: Any, loops: list[tuple[Any, Any]], sums: list[Any]
+    code: Code,
+    tile: Tile,
+    x_at: Any,
+    x_row: Any,
+    w_at: Any,
+    loops: list[tuple[Any, Any]],
+    sums: list[Any],
 ) -> list[Any]:
     """The code for the sums of a tile, ordered by rows, columns, blocks. Rows lie `x_row` apart.
 
@@ -177,7 +199,11 @@ def add_products(
             if tile.ahead:
                 for q in range(tile.blocks):
                     code.prefetch(w_at, (u * tile.blocks + q) * LANES + tile.ahead)
-            pixels = (code.at(line, c * tile.pixel_step + u) for line in lines for c in range(tile.columns))
+            pixels = (
+                code.at(line, c * tile.pixel_step + u)
+                for line in lines
+                for c in range(tile.columns)
+            )
             sums = code.add_outer(pixels, w, sums)
         return [code.at(w_at, tile.inner * tile.blocks * LANES), *sums]
 

@@ -1,14 +1,17 @@
-"""What a region of a network is for the kernels: a list of layers, and the values between them by number.
+"""What a region of a network is for the kernels: a list of layers, and the values between them by
+number.
 
-The list says nothing about memory or algorithms; `network.py` decides that when the sizes are known. `fuse` writes it shorter
-first: what only changes a convolution's result on its way out is done by the convolution, before it stores:
+The list says nothing about memory or algorithms; `network.py` decides that when the sizes are
+known. `fuse` writes it shorter first: what only changes a convolution's result on its way out is
+done by the convolution, before it stores:
 
     conv, relu          ->  conv with low=0
     conv, hardtanh      ->  conv with low, high
     conv, add           ->  conv with a residual
     conv, add, relu     ->  conv with a residual and low=0
 
-How the real one differs: oneDNN calls these post-ops; Inductor's fusion for them is `torch/_inductor/fx_passes/mkldnn_fusion.py`.
+How the real one differs: oneDNN calls these post-ops; Inductor's fusion for them is
+`torch/_inductor/fx_passes/mkldnn_fusion.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layer:
-    """What all layers have: the numbers of the values read and of the one written, and bounds for the result."""
+    """What all layers have: the numbers of the values read and of the one written, and bounds for
+    the result.
+    """
 
     inputs: tuple[int, ...]
     output: int
@@ -33,7 +38,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Convolution(Layer):
-    """`weight` (O, C/groups, kh, kw), `bias` (O,) or None: arrays. A second input, if any, is added to the result."""
+    """`weight` (O, C/groups, kh, kw), `bias` (O,) or None: arrays. A second input, if any, is added
+    to the result.
+    """
 
     weight: Any
     bias: Any
@@ -45,8 +52,8 @@ class Convolution(Layer):
 
 @dataclass(frozen=True)
 class Linear(Layer):
-    """`weight` (O, I), `bias` (O,) or None, for rows of I numbers; a second input, if any, is added. Pictures are flattened
-    before."""
+    """`weight` (O, I), `bias` (O,) or None, for rows of I numbers; a second input, if any, is
+    added. Pictures are flattened before."""
 
     weight: Any
     bias: Any
@@ -102,7 +109,8 @@ def _fusible(layers: list[Layer], outputs: Sequence[int]) -> tuple[int, int] | N
     for j, after in enumerate(layers):
         if type(after) is not Sum:
             continue
-        for v in sorted(after.inputs, key=lambda v: -writers.get(v, -1)):  # rather the later of two convolutions
+        for v in sorted(after.inputs, key=lambda v: -writers.get(v, -1)):
+            # rather the later of two convolutions
             i = writers.get(v)
             if i is None or reads.count(v) != 1:
                 continue
@@ -112,13 +120,19 @@ def _fusible(layers: list[Layer], outputs: Sequence[int]) -> tuple[int, int] | N
                 continue
             if len(after.inputs) == 1 and isinstance(a, (Convolution, Linear, Sum)):
                 return i, j
-            if len(after.inputs) == 2 and isinstance(a, (Convolution, Linear)) and len(a.inputs) == 1:
+            if (
+                len(after.inputs) == 2
+                and isinstance(a, (Convolution, Linear))
+                and len(a.inputs) == 1
+            ):
                 return i, j
     return None
 
 
 def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
-    """The size of a layer's result. Raises Unsupported where the layer cannot be done for inputs of these sizes."""
+    """The size of a layer's result. Raises Unsupported where the layer cannot be done for inputs of
+    these sizes.
+    """
     first = sizes[0]
     if isinstance(layer, Flatten):
         if len(first) not in (2, 4):
@@ -140,7 +154,9 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     n, c, h, w = first
     if isinstance(layer, Convolution):
         if c != layer.weight.shape[1] * layer.groups:
-            raise Unsupported(f"a convolution of {layer.weight.shape[1] * layer.groups} channels for {c}")
+            raise Unsupported(
+                f"a convolution of {layer.weight.shape[1] * layer.groups} channels for {c}"
+            )
         kernel: Sizes = layer.weight.shape[2:]
         rows, columns = zip(kernel, layer.stride, layer.padding, layer.dilation)
         result: Sizes = (n, layer.weight.shape[0], _windows(h, *rows), _windows(w, *columns))
@@ -159,7 +175,9 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     return result
 
 
-def _windows(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False) -> int:
+def _windows(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False
+) -> int:
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     if room < 0:
         return 0
@@ -170,4 +188,6 @@ def _windows(size: int, kernel: int, stride: int, padding: int, dilation: int, c
 
 
 class Unsupported(Exception):
-    """These layers or sizes are none that the kernels are written for; the ordinary operators are."""
+    """These layers or sizes are none that the kernels are written for; the ordinary operators
+    are.
+    """

@@ -1,14 +1,17 @@
-"""A region of a network, made ready for inputs of given sizes: buffers, an algorithm for each layer, one program of all steps.
+"""A region of a network, made ready for inputs of given sizes: buffers, an algorithm for each
+layer, one program of all steps.
 
     network = Network(layers, outputs, [(1, 3, 224, 224)], threads=2, name="resnet18")
     network.run([picture])
 
-What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border of zeros as its readers
-need; values that are not alive at the same time share buffers. The first step turns inputs to blocks, the last the outputs
-back; rows of full blocks are read and written where the caller has them.
+What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border
+of zeros as its readers need; values that are not alive at the same time share buffers. The first
+step turns inputs to blocks, the last the outputs back; rows of full blocks are read and written
+where the caller has them.
 
-How the real one differs: Inductor asks oneDNN which layout it likes for a convolution's weights, and lets activations go through
-channels-last between them; here everything between two borders is in blocks.
+How the real one differs: Inductor asks oneDNN which layout it likes for a convolution's weights,
+and lets activations go through channels-last between them; here everything between two borders is
+in blocks.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
 
 
 class Network:
-    """Layers for inputs of `sizes`, on `threads` threads; `outputs` are the numbers of the values wanted. Inputs are 0, 1, ...
+    """Layers for inputs of `sizes`, on `threads` threads; `outputs` are the numbers of the values
+    wanted. Inputs are 0, 1, ...
 
     chooser: picks the algorithm of a layer; `choice.choose` tries, or remembers.
 
@@ -60,7 +64,12 @@ class Network:
         name: str = "network",
         chooser: Chooser = choose,
     ) -> None:
-        self.layers, self.outputs, self.threads, self.name = fuse(layers, outputs), list(outputs), threads, name
+        self.layers, self.outputs, self.threads, self.name = (
+            fuse(layers, outputs),
+            list(outputs),
+            threads,
+            name,
+        )
         self.sizes: dict[int, Sizes] = dict(enumerate(sizes))
         for layer in self.layers:
             self.sizes[layer.output] = output_sizes(layer, [self.sizes[v] for v in layer.inputs])
@@ -72,7 +81,8 @@ class Network:
         self._steps: list[Step] = []
         self._buffers: dict[int, Buffer] = {}
         self._planes: dict[int, Buffer] = {}
-        self._packing: list[tuple[int, int, int, int]] = []  # step, argument, input and offset of an address to be set
+        # step, argument, input and offset of an address to be set
+        self._packing: list[tuple[int, int, int, int]] = []
         self._unpacking: list[tuple[int, int, int, int]] = []  # the same for outputs
         self._same: dict[int, int] = {}  # a flattened value lies where the picture does
         self._build()
@@ -81,7 +91,9 @@ class Network:
     # Running
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs, as new arrays, for contiguous float32 arrays of the sizes given. One call at a time; others wait."""
+        """The outputs, as new arrays, for contiguous float32 arrays of the sizes given. One call at
+        a time; others wait.
+        """
         results = [np.empty(self.sizes[v], np.float32) for v in self.outputs]
         self.run_into(inputs, [address_of(r) for r in results])
         return results
@@ -101,7 +113,9 @@ class Network:
 
     def _build(self) -> None:
         borders = self._borders()
-        last_use = {v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)}
+        last_use = {
+            v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)
+        }
         for v in self._packed_inputs(borders):
             self._buffers[v] = Buffer(self._spatial(v), borders.get(v, 0))
             if not self._is_in_blocks(v):
@@ -115,7 +129,9 @@ class Network:
             if isinstance(layer, Flatten):
                 self._same[layer.output] = layer.inputs[0]
                 continue
-            self._buffers[layer.output] = self._pool.take(self._spatial(layer.output), borders.get(layer.output, 0))
+            self._buffers[layer.output] = self._pool.take(
+                self._spatial(layer.output), borders.get(layer.output, 0)
+            )
             self._steps.append(self._step(layer))
             for v in {self._root(v) for v in layer.inputs}:
                 if last_use[v] == i and v in self._buffers and v not in lasting:
@@ -133,12 +149,16 @@ class Network:
         self.progress.end(self.plan.tried)
 
     def _uses(self, v: int) -> list[tuple[int, int, int]]:
-        """Where steps use the memory of a value, to be given the caller's instead: step, argument, bytes from the beginning."""
+        """Where steps use the memory of a value, to be given the caller's instead: step, argument,
+        bytes from the beginning.
+        """
         start, size = address_of(self._buffers[v].array), self._buffers[v].array.nbytes
         return [
             (i, slot, address - start)
             for i, step in enumerate(self._steps)
-            for slot, (word, address) in enumerate(zip(step.entry.signature.split(), step.arguments))
+            for slot, (word, address) in enumerate(
+                zip(step.entry.signature.split(), step.arguments)
+            )
             if word.startswith("*") and start <= address < start + size
         ]
 
@@ -165,7 +185,9 @@ class Network:
         return found
 
     def _packed_inputs(self, borders: dict[int, int]) -> list[int]:
-        """The inputs to be turned to blocks. What only convolutions read, and has few channels, stays as it is, with a border."""
+        """The inputs to be turned to blocks. What only convolutions read, and has few channels,
+        stays as it is, with a border.
+        """
         packed = []
         for v in range(self.input_count):
             readers = [layer for layer in self.layers if v in layer.inputs]
@@ -192,7 +214,9 @@ class Network:
             return self._maximum(layer, x, out)
         other = self._buffer(layer.inputs[1]).place() if len(layer.inputs) == 2 else NOWHERE
         n, _, h, w = out.sizes
-        self.plan.rows.append(Row("sum" if other.address else "bounds", self._spatial(layer.output), "", None))
+        self.plan.rows.append(
+            Row("sum" if other.address else "bounds", self._spatial(layer.output), "", None)
+        )
         record = Combine(x.place(), other, out.place(), out.blocks, h, w, layer.low, layer.high)
         return small_step("combine", record, n * out.blocks * h, self.threads)
 
@@ -200,26 +224,38 @@ class Network:
         residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
         problem = Problem(layer, x, out, residual, self.threads)
         number = next(self._numbers)
-        choice, made = self.choose(problem, self._scratch, lambda: self.progress.show(number, _describe(layer)))
+        choice, made = self.choose(
+            problem, self._scratch, lambda: self.progress.show(number, _describe(layer))
+        )
         self.plan.tried += choice.tried
         self._kept.append(made.kept)
-        self.plan.rows.append(Row(_describe(layer), self._spatial(layer.output), choice.algorithm.text, choice.ratio))
+        self.plan.rows.append(
+            Row(_describe(layer), self._spatial(layer.output), choice.algorithm.text, choice.ratio)
+        )
         return made.step
 
     def _average(self, layer: AveragePool, x: Buffer, out: Buffer) -> Step:
         kernel = layer.kernel or x.sizes[2:]
         weights = aligned(np.full((1, *kernel, LANES), 1 / (kernel[0] * kernel[1]), np.float32))
         bias = np.zeros(out.blocks * LANES, np.float32)
-        made = Depthwise(min(out.sizes[3], 4)).with_weights(x, out, None, weights, bias, layer, kernel, self.threads)
+        made = Depthwise(min(out.sizes[3], 4)).with_weights(
+            x, out, None, weights, bias, layer, kernel, self.threads
+        )
         self._kept.append(made.kept)
         self.plan.rows.append(Row(f"average of {kernel[0]}x{kernel[1]}", out.sizes, "", None))
         return made.step
 
     def _maximum(self, layer: MaxPool, x: Buffer, out: Buffer) -> Step:
         n, _, height, width = out.sizes
-        windows = (Pair(*pair) for pair in (layer.kernel, layer.stride, layer.padding, layer.dilation))
-        record = Maximum(x.place(), out.place(), out.blocks, Pair(*x.sizes[2:]), Pair(height, width), *windows)
-        self.plan.rows.append(Row(f"maximum of {layer.kernel[0]}x{layer.kernel[1]}", out.sizes, "", None))
+        windows = (
+            Pair(*pair) for pair in (layer.kernel, layer.stride, layer.padding, layer.dilation)
+        )
+        record = Maximum(
+            x.place(), out.place(), out.blocks, Pair(*x.sizes[2:]), Pair(height, width), *windows
+        )
+        self.plan.rows.append(
+            Row(f"maximum of {layer.kernel[0]}x{layer.kernel[1]}", out.sizes, "", None)
+        )
         return small_step("maximum", record, n * out.blocks * height, self.threads)
 
     def _pack(self, v: int) -> Step:
@@ -235,14 +271,21 @@ class Network:
 
 
 def _reads_planes(layer: Layer, v: int) -> bool:
-    return isinstance(layer, Convolution) and layer.inputs == (v,) and layer.groups == 1 and layer.dilation[1] == 1
+    return (
+        isinstance(layer, Convolution)
+        and layer.inputs == (v,)
+        and layer.groups == 1
+        and layer.dilation[1] == 1
+    )
 
 
 def _as_convolution(layer: Linear, x: Buffer) -> Convolution:
     """A linear layer is a convolution whose kernel is the whole picture."""
     _, c, h, w = x.sizes
     weight = layer.weight.reshape(len(layer.weight), c, h, w)
-    return Convolution(layer.inputs, layer.output, weight, layer.bias, low=layer.low, high=layer.high)
+    return Convolution(
+        layer.inputs, layer.output, weight, layer.bias, low=layer.low, high=layer.high
+    )
 
 
 def _describe(layer: Convolution) -> str:

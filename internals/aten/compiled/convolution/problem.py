@@ -1,6 +1,7 @@
 """One convolution with its sizes and its memory: what an algorithm is chosen for.
 
-How the real one differs: oneDNN calls this a primitive descriptor, and asks its implementations in turn which of them takes it.
+How the real one differs: oneDNN calls this a primitive descriptor, and asks its implementations in
+turn which of them takes it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """What decides how long it takes, but the CPU; adding a residual takes the same time in all algorithms."""
+        """What decides how long it takes, but the CPU; adding a residual takes the same time in all
+        algorithms.
+        """
         a = self.layer
-        what = f"{self.x.sizes} {a.weight.shape} {a.stride} {a.padding} {a.dilation} groups {a.groups}"
+        what = (
+            f"{self.x.sizes} {a.weight.shape} {a.stride} {a.padding} {a.dilation} groups {a.groups}"
+        )
         memory = f"lanes {self.x.lanes} borders {self.x.border} {self.out.border}"
         return f"{what} {memory} threads {self.threads}"
 
@@ -46,7 +51,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class View:
-    """The same as a loop over images, rows and columns of output. Every place is that of the first output pixel."""
+    """The same as a loop over images, rows and columns of output. Every place is that of the first
+    output pixel.
+    """
 
     batch: int
     height: int
@@ -60,8 +67,8 @@ class View:
     def of(p: Problem) -> View:
         """Pictures as they are, or in a shape with longer rows where the memory allows it.
 
-        With results of one pixel each, the images are the rows (linear layers). Convolutions with 1x1 kernels know no rows:
-        without borders the whole picture is one.
+        With results of one pixel each, the images are the rows (linear layers). Convolutions with
+        1x1 kernels know no rows: without borders the whole picture is one.
         """
         a, (n, _, h, w) = p.layer, p.out.sizes
         x = p.x.place(*a.padding)
@@ -69,9 +76,15 @@ class View:
         residual = p.residual.place() if p.residual is not None else NOWHERE
         view = View(n, h, w, x, a.stride[1] * p.x.lanes, p.out.place(), residual)
         if h == w == 1:
-            x, out, residual = (place._replace(row=place.image) for place in (view.x, view.out, view.residual))
+            x, out, residual = (
+                place._replace(row=place.image) for place in (view.x, view.out, view.residual)
+            )
             return replace(view, batch=1, height=n, x=x, out=out, residual=residual)
         buffers = [b for b in (p.x, p.out, p.residual) if b is not None]
-        if a.weight.shape[2:] == (1, 1) and a.stride == (1, 1) and not any(b.border for b in buffers):
+        if (
+            a.weight.shape[2:] == (1, 1)
+            and a.stride == (1, 1)
+            and not any(b.border for b in buffers)
+        ):
             return replace(view, height=1, width=h * w)
         return view

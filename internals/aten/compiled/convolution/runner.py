@@ -1,16 +1,19 @@
 """All layers of a network in one call of machine code.
 
-Handing out work from Python costs some ten microseconds a layer, which is what a small layer takes itself. So the steps are
-given to machine code as a table, with (function, arguments, items of work, items to take at a time) in each row. Every thread
-goes through the table: of each step it takes items as long as there are any, by adding to the step's first counter, and goes on
-when the second says that all are done. A thread that comes late finds the first steps done and helps with the others. To the
-pool of threads this is a job of as many parts as there are threads, each of which is to go through the table.
+Handing out work from Python costs some ten microseconds a layer, which is what a small layer takes
+itself. So the steps are given to machine code as a table, with (function, arguments, items of work,
+items to take at a time) in each row. Every thread goes through the table: of each step it takes
+items as long as there are any, by adding to the step's first counter, and goes on when the second
+says that all are done. A thread that comes late finds the first steps done and helps with the
+others. To the pool of threads this is a job of as many parts as there are threads, each of which is
+to go through the table.
 
-A thread that waits looks at the counter again and again, since waking up takes longer than a layer. Every so often it lets
-others run (`sched_yield`), for the case that there are fewer processors than threads.
+A thread that waits looks at the counter again and again, since waking up takes longer than a layer.
+Every so often it lets others run (`sched_yield`), for the case that there are fewer processors than
+threads.
 
-How the real one differs: PyTorch goes back to the interpreter after every operator; its threads are OpenMP's, which wait the
-same way.
+How the real one differs: PyTorch goes back to the interpreter after every operator; its threads are
+OpenMP's, which wait the same way.
 """
 
 from __future__ import annotations
@@ -81,7 +84,9 @@ return:
 
 
 class Step(NamedTuple):
-    """A kernel with its arguments, the number of items, and how many of them a thread takes at a time."""
+    """A kernel with its arguments, the number of items, and how many of them a thread takes at a
+    time.
+    """
 
     entry: Entry
     arguments: tuple[Any, ...]
@@ -95,15 +100,27 @@ class Step(NamedTuple):
 
 
 class Program:
-    """Steps, one after the other, each on all of `threads` threads. The memory that they work on must outlive it."""
+    """Steps, one after the other, each on all of `threads` threads. The memory that they work on
+    must outlive it.
+    """
 
     def __init__(self, steps: list[Step], threads: int) -> None:
         self.steps, self.threads = steps, threads
-        self._arguments = [ctypes.create_string_buffer(p, len(p)) for p in (s.packed() for s in steps)]
-        rows = [(s.entry.address, ctypes.addressof(a), s.items, s.at_a_time) for s, a in zip(steps, self._arguments)]
+        self._arguments = [
+            ctypes.create_string_buffer(p, len(p)) for p in (s.packed() for s in steps)
+        ]
+        rows = [
+            (s.entry.address, ctypes.addressof(a), s.items, s.at_a_time)
+            for s, a in zip(steps, self._arguments)
+        ]
         self._table = np.array(rows, np.int64)
         self._counters = (ctypes.c_int64 * (2 * len(steps)))()
-        self._slots = address_of(self._table), len(steps), ctypes.addressof(self._counters), sched_yield()
+        self._slots = (
+            address_of(self._table),
+            len(steps),
+            ctypes.addressof(self._counters),
+            sched_yield(),
+        )
 
     def set_argument(self, step: int, i: int, address: int) -> None:
         """Let a step read or write somewhere else from now on."""

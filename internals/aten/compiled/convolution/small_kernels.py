@@ -1,8 +1,11 @@
-"""The kernels around the convolutions: into blocks and out of them, the largest of a window, the sum of two.
+"""The kernels around the convolutions: into blocks and out of them, the largest of a window, the
+sum of two.
 
-All work on blocks of 16 channels. They move memory rather than compute, so they are loops over single pixels.
+All work on blocks of 16 channels. They move memory rather than compute, so they are loops over
+single pixels.
 
-How the real one differs: oneDNN calls the first two reorders (`src/cpu/reorder`), and has one for every pair of layouts.
+How the real one differs: oneDNN calls the first two reorders (`src/cpu/reorder`), and has one for
+every pair of layouts.
 """
 
 from __future__ import annotations
@@ -84,7 +87,14 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
         def every_pixel(known: int | None) -> Callable[[Any], None]:
             def pixels(_: Any) -> None:
                 def body(j: Any, _: Any) -> None:
-                    pixel(code, code.at(a, j), r.planes.block, code.at(b, code.mul(j, LANES)), known, present)
+                    pixel(
+                        code,
+                        code.at(a, j),
+                        r.planes.block,
+                        code.at(b, code.mul(j, LANES)),
+                        known,
+                        present,
+                    )
 
                 code.loop(r.width, [], body, at_least_once=True)
 
@@ -97,24 +107,40 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
     return code.finish()
 
 
-def _pack_pixel(code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any) -> None:
+def _pack_pixel(
+    code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any
+) -> None:
     if known is None:
         code.store(code.vector(0.0), b)
-        _each_channel(code, present, lambda c: code.store(code.load_number(a, code.mul(c, channel_step)), b, c))
+        _each_channel(
+            code,
+            present,
+            lambda c: code.store(code.load_number(a, code.mul(c, channel_step)), b, c),
+        )
         return
     v = ir.Constant(code.type, ir.Undefined)
     for c in range(known):
-        v = code.b.insert_element(v, code.load_number(a, code.mul(channel_step, c)), ir.Constant(ir.IntType(32), c))
+        v = code.b.insert_element(
+            v, code.load_number(a, code.mul(channel_step, c)), ir.Constant(ir.IntType(32), c)
+        )
     code.store(v, b)
 
 
-def _unpack_pixel(code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any) -> None:
+def _unpack_pixel(
+    code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any
+) -> None:
     if known is None:
-        _each_channel(code, present, lambda c: code.store(code.load_number(b, c), a, code.mul(c, channel_step)))
+        _each_channel(
+            code,
+            present,
+            lambda c: code.store(code.load_number(b, c), a, code.mul(c, channel_step)),
+        )
         return
     v = code.load(b)
     for c in range(known):
-        code.store(code.b.extract_element(v, ir.Constant(ir.IntType(32), c)), a, code.mul(channel_step, c))
+        code.store(
+            code.b.extract_element(v, ir.Constant(ir.IntType(32), c)), a, code.mul(channel_step, c)
+        )
 
 
 def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
@@ -125,17 +151,25 @@ def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
 
 
 def write_maximum() -> str:
-    """The largest number of each window; what lies outside the picture does not count, NaN does. An item is a row of a block."""
+    """The largest number of each window; what lies outside the picture does not count, NaN does. An
+    item is a row of a block.
+    """
     code = Code("maximum", Maximum)
     m: Any = code.arguments
     lowest = code.vector(float("-inf"))
 
     def window(i: Any, n: int) -> tuple[Any, Any, Any]:
-        """Where the window begins, and its first and last (exclusive) element inside the picture."""
+        """Where the window begins, and its first and last (exclusive) element inside the
+        picture.
+        """
         start = code.sub(code.mul(i, m.stride[n]), m.padding[n])
         missing = code.max(code.sub(0, start), 0)
         room = code.max(code.sub(m.size[n], start), 0)
-        return start, code.parts(missing, m.dilation[n]), code.min(code.parts(room, m.dilation[n]), m.kernel[n])
+        return (
+            start,
+            code.parts(missing, m.dilation[n]),
+            code.min(code.parts(room, m.dilation[n]), m.kernel[n]),
+        )
 
     def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, m.out_size.row)
@@ -177,7 +211,9 @@ def write_combine() -> str:
 
         def one_pixel(j: Any, _: Any) -> None:
             at = code.mul(j, LANES)
-            v = code.unless(none, [code.load(a, at)], lambda v: [code.b.fadd(v[0], code.load(b, at))])[0]
+            v = code.unless(
+                none, [code.load(a, at)], lambda v: [code.b.fadd(v[0], code.load(b, at))]
+            )[0]
             code.store(code.clamp(v, low, high), out, at)
 
         code.loop(c.width, [], one_pixel, at_least_once=True)

@@ -1,23 +1,28 @@
 """Winograd's algorithm: a 3x3 convolution with fewer multiplications.
 
-Convolving with 3 numbers and evaluating m results is a product of polynomials, and a product of polynomials is cheap where they
-are known by their values at points: multiply the values. F(m, 3) takes m + 2 points (the last is infinity), so m results cost m
-+ 2 multiplications instead of 3m; in two dimensions F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices say it all
-(Lavin and Gray 2015, https://arxiv.org/abs/1509.09308):
+Convolving with 3 numbers and evaluating m results is a product of polynomials, and a product of
+polynomials is cheap where they are known by their values at points: multiply the values. F(m, 3)
+takes m + 2 points (the last is infinity), so m results cost m + 2 multiplications instead of 3m; in
+two dimensions F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices say it all (Lavin
+and Gray 2015, https://arxiv.org/abs/1509.09308):
 
-    y = Aᵀ [ (G w Gᵀ) * (Bᵀ x B) ] A         G: weights to values at the points, Bᵀ: input likewise, Aᵀ: back to pixels
+    y = Aᵀ [ (G w Gᵀ) * (Bᵀ x B) ] A         G: weights to values at the points, Bᵀ: input likewise,
+                                             Aᵀ: back to pixels
 
 The products at one point, for all channels, are a matrix product, so a convolution is
 
-    1. transform the input tiles                      (m+2)² vectors for each tile and block of channels
+    1. transform the input tiles                      (m+2)² vectors for each tile and block of
+                                                      channels
     2. (m+2)² matrix products: tiles x channels in x channels out
     3. transform back, add bias and residual, clamp, store
 
-done here for a group of tiles at a time, so that everything in between stays in the cache. The price is rounding: the values at
-the points are larger than the results that come of their differences, and which points one takes decides by how much.
+done here for a group of tiles at a time, so that everything in between stays in the cache. The
+price is rounding: the values at the points are larger than the results that come of their
+differences, and which points one takes decides by how much.
 
-How the real one differs: oneDNN (`jit_avx512_core_f32_wino_conv_4x3.cpp`) has the same three steps, written for AVX-512;
-PyTorch's own (`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`) is F(2, 3) for depthwise convolutions on ARM.
+How the real one differs: oneDNN (`jit_avx512_core_f32_wino_conv_4x3.cpp`) has the same three steps,
+written for AVX-512; PyTorch's own (`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`) is F(2, 3)
+for depthwise convolutions on ARM.
 """
 
 from __future__ import annotations
@@ -34,7 +39,8 @@ from .buffers import Place
 from .direct import Ends, Finish, Tile, add_products
 
 Matrix = list[list[Fraction]]
-A, B = Fraction(5, 8), Fraction(3, 2)  # instead of the usual 1 and 2: a third of their error, and exact in float32
+# instead of the usual 1 and 2: a third of their error, and exact in float32
+A, B = Fraction(5, 8), Fraction(3, 2)
 POINTS = {2: (0, 1, -1), 4: (0, A, -A, B, -B)}
 
 
@@ -70,8 +76,8 @@ class Winograd(NamedTuple):
 def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
     """Aᵀ (m, m+2), G (m+2, 3) and Bᵀ (m+2, m+2) of F(m, 3), exactly.
 
-    Row i of G evaluates at point i, divided by the product of its distances to the others; row i of Bᵀ has the coefficients of
-    the polynomial that is zero at all other points.
+    Row i of G evaluates at point i, divided by the product of its distances to the others; row i of
+    Bᵀ has the coefficients of the polynomial that is zero at all other points.
     """
     points = [Fraction(p) for p in POINTS[m]]
     distances = [_product([p - q for q in points if q != p]) for p in points]
@@ -100,14 +106,17 @@ def _with_zeros_at(roots: list[Fraction], length: int) -> list[Fraction]:
 
 
 def write_winograd(tile: WinogradTile) -> str:
-    """The LLVM text of the kernel. One item of work is a slice of the output channels of a group of tiles."""
+    """The LLVM text of the kernel. One item of work is a slice of the output channels of a group of
+    tiles.
+    """
     m, points = tile.m, tile.m + 2
     back, _, forth = matrices(m)
     code = Code("winograd", Winograd)
     a: Any = code.arguments
     product = Tile(1, tile.columns, tile.blocks, LANES, LANES, tile.ahead)
     scratch = code.at(a.scratch, code.mul(code.begin, a.scratch_size))
-    line = code.mul(a.group_tiles, LANES)  # one block of channels of all tiles of a group, at one point
+    # one block of channels of all tiles of a group, at one point
+    line = code.mul(a.group_tiles, LANES)
     in_plane, out_plane = code.mul(line, a.in_blocks), code.mul(line, a.blocks)
     products = code.at(scratch, code.mul(in_plane, points * points))
     w_group = code.mul(a.in_blocks, LANES * LANES * tile.blocks)
@@ -122,18 +131,30 @@ def write_winograd(tile: WinogradTile) -> str:
         transform_input(first_tile)
         multiply(first_group)
         first_block = code.min(code.mul(first_group, tile.blocks), code.sub(a.blocks, tile.blocks))
-        last_block = code.min(code.mul(code.add(first_group, a.slice_groups), tile.blocks), a.blocks)
+        last_block = code.min(
+            code.mul(code.add(first_group, a.slice_groups), tile.blocks), a.blocks
+        )
         transform_back(first_tile, first_block, last_block)
 
     def corner(t: Any) -> tuple[Any, Any, Any, Any, Any]:
-        """Image, first row and column of an output tile, and how many of its rows and columns belong to tiles before.
+        """Image, first row and column of an output tile, and how many of its rows and columns
+        belong to tiles before.
 
         The last tiles begin early rather than reach over the edge.
         """
         image, tile_of_image = code.divmod(t, a.tiles)
         row, column = (code.mul(n, m) for n in code.divmod(tile_of_image, a.tiles_in_row))
-        first_row, first_column = code.min(row, code.sub(a.height, m)), code.min(column, code.sub(a.width, m))
-        return image, first_row, first_column, code.sub(row, first_row), code.sub(column, first_column)
+        first_row, first_column = (
+            code.min(row, code.sub(a.height, m)),
+            code.min(column, code.sub(a.width, m)),
+        )
+        return (
+            image,
+            first_row,
+            first_column,
+            code.sub(row, first_row),
+            code.sub(column, first_column),
+        )
 
     def transform_input(first_tile: Any) -> None:
         def one_tile(t: Any, _: Any) -> None:
@@ -145,7 +166,9 @@ def write_winograd(tile: WinogradTile) -> str:
                 from_ = code.at(at, code.mul(block, a.x.block))
                 place = code.at(to, code.mul(block, line))
                 lines = [code.at(from_, code.mul(a.x.row, r)) for r in range(points)]
-                grid = [[code.load(lines[r], c * LANES) for r in range(points)] for c in range(points)]
+                grid = [
+                    [code.load(lines[r], c * LANES) for r in range(points)] for c in range(points)
+                ]
                 half = [apply(code, forth, column) for column in grid]  # [column][point]
                 for p in range(points):
                     for q, v in enumerate(apply(code, forth, [half[c][p] for c in range(points)])):
@@ -159,23 +182,42 @@ def write_winograd(tile: WinogradTile) -> str:
         zero = code.vector(0.0)
 
         def one_point(p: Any, _: Any) -> None:
-            x_at, w_at = code.at(scratch, code.mul(p, in_plane)), code.at(a.weights, code.mul(p, w_plane))
+            x_at, w_at = (
+                code.at(scratch, code.mul(p, in_plane)),
+                code.at(a.weights, code.mul(p, w_plane)),
+            )
             to = code.at(products, code.mul(p, out_plane))
 
             def one_group(g: Any, _: Any) -> None:
                 group = code.add(first_group, g)
                 block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
-                group_at, out_at = code.at(w_at, code.mul(group, w_group)), code.at(to, code.mul(block, line))
+                group_at, out_at = (
+                    code.at(w_at, code.mul(group, w_group)),
+                    code.at(to, code.mul(block, line)),
+                )
 
                 def some_tiles(j: Any, _: Any) -> None:
-                    first = code.mul(code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)), LANES)
+                    first = code.mul(
+                        code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)),
+                        LANES,
+                    )
                     sums = [zero] * (tile.columns * tile.blocks)
-                    sums = add_products(code, product, code.at(x_at, first), 0, group_at, [(a.in_blocks, line)], sums)
+                    sums = add_products(
+                        code,
+                        product,
+                        code.at(x_at, first),
+                        0,
+                        group_at,
+                        [(a.in_blocks, line)],
+                        sums,
+                    )
                     lines = [code.at(out_at, first, code.mul(line, q)) for q in range(tile.blocks)]
                     for n, v in enumerate(sums):
                         code.store(v, lines[n % tile.blocks], n // tile.blocks * LANES)
 
-                code.loop(code.parts(a.group_tiles, tile.columns), [], some_tiles, at_least_once=True)
+                code.loop(
+                    code.parts(a.group_tiles, tile.columns), [], some_tiles, at_least_once=True
+                )
 
             code.loop(a.slice_groups, [], one_group, at_least_once=True)
 
@@ -183,7 +225,10 @@ def write_winograd(tile: WinogradTile) -> str:
 
     def transform_back(first_tile: Any, first_block: Any, last_block: Any) -> None:
         def one_block(block: Any, _: Any) -> None:
-            at, b = code.at(products, code.mul(block, line)), code.load(a.ends.bias, code.mul(block, LANES))
+            at, b = (
+                code.at(products, code.mul(block, line)),
+                code.load(a.ends.bias, code.mul(block, LANES)),
+            )
 
             def one_tile(t: Any, _: Any) -> None:
                 image, row, column, known_rows, known_columns = corner(code.add(first_tile, t))
@@ -195,11 +240,18 @@ def write_winograd(tile: WinogradTile) -> str:
 
                 from_ = code.at(at, code.mul(t, LANES))
                 grid = [
-                    [code.load(code.at(from_, code.mul(out_plane, p * points + q))) for p in range(points)]
+                    [
+                        code.load(code.at(from_, code.mul(out_plane, p * points + q)))
+                        for p in range(points)
+                    ]
                     for q in range(points)
                 ]
                 half = [apply(code, back, values) for values in grid]  # [point of columns][row]
-                results = [v for r in range(m) for v in apply(code, back, [half[q][r] for q in range(points)])]
+                results = [
+                    v
+                    for r in range(m)
+                    for v in apply(code, back, [half[q][r] for q in range(points)])
+                ]
                 results = ends.results([code.b.fadd(v, b) for v in results], places)
                 store(results, places(a.ends.out), known_rows, known_columns)
 
@@ -208,7 +260,9 @@ def write_winograd(tile: WinogradTile) -> str:
         code.range(first_block, last_block, [], one_block)
 
     def store(results: list[Any], to: list[Any], known_rows: Any, known_columns: Any) -> None:
-        """Store what does not belong to other tiles: those have rounded it otherwise, and who is last depends on the threads."""
+        """Store what does not belong to other tiles: those have rounded it otherwise, and who is
+        last depends on the threads.
+        """
         whole = code.is_zero(code.b.or_(known_rows, known_columns))
 
         def all_of_it(_: Any) -> None:
@@ -232,10 +286,13 @@ def write_winograd(tile: WinogradTile) -> str:
 
 
 def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
-    """The vectors `matrix @ values`. Points p and -p share their work: half of it is the same, half has the other sign."""
+    """The vectors `matrix @ values`. Points p and -p share their work: half of it is the same, half
+    has the other sign.
+    """
     if len(matrix) == len(values):  # Bᵀ: two rows are even + odd and even - odd
         return _by_pairs_of_rows(code, matrix, values)
-    sums: dict[int, Any] = {}  # Aᵀ: two columns count with their sum in even rows, with their difference in odd ones
+    # Aᵀ: two columns count with their sum in even rows, with their difference in odd ones
+    sums: dict[int, Any] = {}
     columns = list(zip(*matrix))
     for p in range(1, len(values) - 1, 2):
         sums[p] = code.b.fadd(values[p], values[p + 1]), code.b.fsub(values[p], values[p + 1])
@@ -254,7 +311,8 @@ def _by_pairs_of_rows(code: Code, matrix: Matrix, values: list[Any]) -> list[Any
     for r in range(1, len(matrix) - 1, 2):
         even = _combine(code, list(zip(matrix[r][0::2], values[0::2])))
         odd = _combine(code, list(zip(matrix[r][1::2], values[1::2])))
-        same = matrix[r][0::2] == matrix[r + 1][0::2]  # else it is the even part that changes its sign
+        # else it is the even part that changes its sign
+        same = matrix[r][0::2] == matrix[r + 1][0::2]
         results[r] = code.b.fadd(even, odd)
         results[r + 1] = code.b.fsub(even, odd) if same else code.b.fsub(odd, even)
     return results

@@ -1,6 +1,7 @@
 """Discrete Fourier transforms (`aten/src/ATen/native/SpectralOps.cpp`, `mkl/SpectralOps.cpp`).
 
-    leaves            `_fft_r2c`, `_fft_c2r`, `_fft_c2c`: what the rest is composed of, and what has a derivative
+    leaves            `_fft_r2c`, `_fft_c2r`, `_fft_c2c`: what the rest is composed of, and what has
+                      a derivative
     arguments         dtypes, sizes, dimensions and norms, checked and completed
     one_dimension     `fft`, `rfft`, `irfft`, `hfft`, `ihfft`, ...
     many_dimensions   `fftn`, `fft2` and their kind

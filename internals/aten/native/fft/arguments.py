@@ -1,7 +1,9 @@
-"""What the transforms are asked for, checked and completed (`aten/src/ATen/native/SpectralOps.cpp`).
+"""What the transforms are asked for, checked and completed
+(`aten/src/ATen/native/SpectralOps.cpp`).
 
-`n` and `s` cut a tensor or fill it up with zeros; left out, and where they are -1, they are the sizes there are. The inverse of a
-transform of real numbers cannot see how many points there were: it takes an even number, 2 (m - 1) for m complex ones.
+`n` and `s` cut a tensor or fill it up with zeros; left out, and where they are -1, they are the
+sizes there are. The inverse of a transform of real numbers cannot see how many points there were:
+it takes an even number, 2 (m - 1) for m complex ones.
 
 How the real one differs: half precision is taken on GPUs.
 """
@@ -16,11 +18,14 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import wrap_dim
 
-NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2  # by the square root of the number of points, by the number itself
+# by the square root of the number of points, by the number itself
+NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2
 
 
 def spectral_dtype(kind: dtype, complex_wanted: bool) -> dtype:
-    """The dtype to transform in: integers become the default dtype. Raises RuntimeError for float16."""
+    """The dtype to transform in: integers become the default dtype. Raises RuntimeError for
+    float16.
+    """
     if kind.is_complex:
         return kind
     if not kind.is_floating_point:
@@ -37,7 +42,9 @@ def promoted(t: Any, complex_wanted: bool = False) -> Any:
 
 
 def divisor(norm: str | None, forward: bool) -> int:
-    """By what to divide: one of the three constants above. Raises RuntimeError for an unknown name."""
+    """By what to divide: one of the three constants above. Raises RuntimeError for an unknown
+    name.
+    """
     if norm is None or norm == "backward":
         return NOT_DIVIDED if forward else BY_NUMBER
     if norm == "forward":
@@ -48,7 +55,9 @@ def divisor(norm: str | None, forward: bool) -> int:
 
 
 def wrapped(dim: int, t: Any) -> int:
-    """A dimension counted from the front. Raises IndexError, for a tensor without dimensions too."""
+    """A dimension counted from the front. Raises IndexError, for a tensor without dimensions
+    too.
+    """
     if not t.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return wrap_dim(dim, t.dim())
@@ -71,10 +80,13 @@ def resized(t: Any, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     return ops.constant_pad_nd(t, padding, 0) if any(padding) else t
 
 
-def shape_and_dims(t: Any, s: Sequence[int] | None, dim: Sequence[int] | None) -> tuple[list[int], list[int]]:
+def shape_and_dims(
+    t: Any, s: Sequence[int] | None, dim: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
     """Both complete: `s` alone means the last dimensions, neither means all.
 
-    Raises IndexError for a dimension there is not, RuntimeError where the two do not fit, and for sizes below 1.
+    Raises IndexError for a dimension there is not, RuntimeError where the two do not fit, and for
+    sizes below 1.
     """
     dims = None if dim is None else [wrapped(d, t) for d in dim]
     if dims is not None and len(set(dims)) < len(dims):
@@ -83,7 +95,9 @@ def shape_and_dims(t: Any, s: Sequence[int] | None, dim: Sequence[int] | None) -
         if dims is not None and len(dims) != len(s):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
         if len(s) > t.dim():
-            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {t.dim()} dimensions.")
+            raise RuntimeError(
+                f"Got shape with {len(s)} values but input tensor only has {t.dim()} dimensions."
+            )
         dims = list(range(t.dim() - len(s), t.dim())) if dims is None else dims
         shape = [t.shape[d] if n == -1 else n for n, d in zip(s, dims)]
     else:
@@ -97,7 +111,9 @@ def shape_and_dims(t: Any, s: Sequence[int] | None, dim: Sequence[int] | None) -
 def shape_and_dims_of_half(
     name: str, t: Any, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[list[int], list[int], int]:
-    """`shape_and_dims` for half of a spectrum, and how many real points it stands for in its last dimension."""
+    """`shape_and_dims` for half of a spectrum, and how many real points it stands for in its last
+    dimension.
+    """
     shape, dims = shape_and_dims(t, s, dim)
     check_any(name, dims)
     points = 2 * (t.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else shape[-1]

@@ -1,4 +1,5 @@
-"""Which frequencies a spectrum has, and turning it so that they are in order (`aten/src/ATen/native/SpectralOps.cpp`).
+"""Which frequencies a spectrum has, and turning it so that they are in order
+(`aten/src/ATen/native/SpectralOps.cpp`).
 
 How the real one differs: the numbers are made in place, in two ranges.
 """
@@ -17,7 +18,8 @@ from internals.core.geometry import wrap_dim
 def fft_fftfreq(
     n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones, divided by n d.
+    """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones,
+    divided by n d.
 
     Raises RuntimeError for an integer dtype, and a negative n.
     """
@@ -34,7 +36,9 @@ def fft_fftfreq(
 def fft_rfftfreq(
     n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
 ) -> Any:
-    """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer dtype."""
+    """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer
+    dtype.
+    """
     if out is not None:
         return range_out(out, fft_rfftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
     options = _options("rfftfreq", dtype, layout, device, pin_memory)

@@ -1,12 +1,14 @@
 """The three transforms that all others are made of (`aten/src/ATen/native/mkl/SpectralOps.cpp`).
 
-r2c takes real numbers to complex ones; onesided, it gives only the first half of the last dimension, of which the other half is
-the mirror image. c2r is its inverse, c2c goes from complex to complex, forward or back. `normalization` says by what the result
-is divided: 0 nothing, 1 the square root of the number of points, 2 their number.
+r2c takes real numbers to complex ones; onesided, it gives only the first half of the last
+dimension, of which the other half is the mirror image. c2r is its inverse, c2c goes from complex to
+complex, forward or back. `normalization` says by what the result is divided: 0 nothing, 1 the
+square root of the number of points, 2 their number.
 
 The result lies in memory as PyTorch's does: the dimensions that were transformed innermost.
 
-How the real one differs: MKL or pocketfft is compiled in, and plans are kept; more than three dimensions are done in turns.
+How the real one differs: MKL or pocketfft is compiled in, and plans are kept; more than three
+dimensions are done in turns.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, from_array
 
-FORWARD = ("backward", "ortho", "forward")  # scipy's names for dividing by nothing, the root, the number
+# scipy's names for dividing by nothing, the root, the number
+FORWARD = ("backward", "ortho", "forward")
 BACK = ("forward", "ortho", "backward")
 
 
 def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     """Real to complex. Raises RuntimeError for a tensor that is not floating, and for float16."""
     if not self.is_floating_point():
-        raise RuntimeError(f"_fft_r2c expects a floating point tensor, but got {SCALAR_TYPE_NAME[self.dtype]}")
+        raise RuntimeError(
+            f"_fft_r2c expects a floating point tensor, but got {SCALAR_TYPE_NAME[self.dtype]}"
+        )
     if self.dtype is float16:
         raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
     dims = _wrapped(dim, self, normalization)
@@ -53,7 +58,9 @@ def _with_mirror_image(half: Any, dims: Sequence[int], points: int) -> Any:
 
 
 def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
-    """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises RuntimeError for real tensors."""
+    """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises
+    RuntimeError for real tensors.
+    """
     _check_complex("_fft_c2r", self)
     dims = _wrapped(dim, self, normalization)
     if last_dim_size < 1:
@@ -75,11 +82,16 @@ def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: 
         return from_array(array(self))
     dims = sorted(_wrapped(dim, self, normalization), key=lambda d: -self.stride()[d])
     transform, norm = (fft.fftn, FORWARD) if forward else (fft.ifftn, BACK)
-    return _result(self, dims, {}, self.dtype, lambda a: transform(a, axes=dims, norm=norm[normalization]))
+    return _result(
+        self, dims, {}, self.dtype, lambda a: transform(a, axes=dims, norm=norm[normalization])
+    )
 
 
-def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dtype, transform: Any) -> Any:
-    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says which sizes change.
+def _result(
+    t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dtype, transform: Any
+) -> Any:
+    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says
+    which sizes change.
 
     Raises RuntimeError where there are no values, and there would have to be results.
     """
@@ -101,12 +113,18 @@ def _result(t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dty
 
 
 def _wrapped(dim: Sequence[int], t: TensorImpl, normalization: int) -> list[int]:
-    """The dimensions. Raises RuntimeError for none, for one that is there twice, and for a normalization that there is not."""
+    """The dimensions. Raises RuntimeError for none, for one that is there twice, and for a
+    normalization that there is not.
+    """
     if not 0 <= normalization < len(FORWARD):
         raise RuntimeError(f"the normalization of a transform is 0, 1 or 2, not {normalization}")
     dims = [wrap_dim(d, t.dim()) for d in dim]
     if not dims or not t.dim():
-        raise RuntimeError("a transform needs a dimension" if t.dim() else "a number without dimensions has no transform")
+        raise RuntimeError(
+            "a transform needs a dimension"
+            if t.dim()
+            else "a number without dimensions has no transform"
+        )
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique.")
     return dims

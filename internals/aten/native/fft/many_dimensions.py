@@ -1,7 +1,7 @@
 """Transforms along several dimensions (`aten/src/ATen/native/SpectralOps.cpp`).
 
-Half of a spectrum is half in the last dimension only. The functions that end in 2 are those that end in n, for the last two
-dimensions unless told otherwise.
+Half of a spectrum is half in the last dimension only. The functions that end in 2 are those that
+end in n, for the last two dimensions unless told otherwise.
 
 How the real one differs: an out= tensor is written to by the leaves.
 """
@@ -22,7 +22,8 @@ Sizes = Sequence[int] | None
 def fft_fftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The spectrum over `dim`, all dimensions by default.
 
-    Raises RuntimeError for float16, where `s` and `dim` do not fit, for dimensions given twice, and an unknown norm.
+    Raises RuntimeError for float16, where `s` and `dim` do not fit, for dimensions given twice, and
+    an unknown norm.
     """
     shape, dims = shape_and_dims(self, s, dim)
     return ops._fft_c2c(resized(promoted(self, True), dims, shape), dims, divisor(norm, True), True)
@@ -31,13 +32,19 @@ def fft_fftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
 def fft_ifftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `fftn`."""
     shape, dims = shape_and_dims(self, s, dim)
-    return ops._fft_c2c(resized(promoted(self, True), dims, shape), dims, divisor(norm, False), False)
+    return ops._fft_c2c(
+        resized(promoted(self, True), dims, shape), dims, divisor(norm, False), False
+    )
 
 
 def fft_rfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
-    """The spectrum of real numbers, half of it. Raises RuntimeError for complex ones, and without dimensions."""
+    """The spectrum of real numbers, half of it. Raises RuntimeError for complex ones, and without
+    dimensions.
+    """
     if self.is_complex():
-        raise RuntimeError(f"rfftn expects a real-valued input tensor, but got {SCALAR_TYPE_NAME[self.dtype]}")
+        raise RuntimeError(
+            f"rfftn expects a real-valued input tensor, but got {SCALAR_TYPE_NAME[self.dtype]}"
+        )
     t = promoted(self)
     shape, dims = shape_and_dims(t, s, dim)
     check_any("rfftn", dims)
@@ -47,7 +54,9 @@ def fft_rfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
 def fft_irfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `rfftn`."""
     shape, dims, points = shape_and_dims_of_half("irfftn", self, s, dim)
-    return ops._fft_c2r(resized(promoted(self, True), dims, shape), dims, divisor(norm, False), points)
+    return ops._fft_c2r(
+        resized(promoted(self, True), dims, shape), dims, divisor(norm, False), points
+    )
 
 
 def fft_hfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
@@ -63,7 +72,9 @@ def fft_hfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
 def fft_ihfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `hfftn`. Raises RuntimeError for complex numbers, and without dimensions."""
     if self.is_complex():
-        raise RuntimeError(f"Only supports floating-point dtypes, but found: {SCALAR_TYPE_NAME[self.dtype]}")
+        raise RuntimeError(
+            f"Only supports floating-point dtypes, but found: {SCALAR_TYPE_NAME[self.dtype]}"
+        )
     t = promoted(self)
     shape, dims = shape_and_dims(t, s, dim)
     check_any("ihfftn", dims)

@@ -1,7 +1,8 @@
 """Transforms along one dimension (`aten/src/ATen/native/SpectralOps.cpp`).
 
-A real input is not made complex first: `fft` of it is `_fft_r2c` with both halves of the spectrum. `hfft` is a forward transform
-of half a spectrum to real numbers, and `ihfft` its inverse; they are made of the others, conjugated.
+A real input is not made complex first: `fft` of it is `_fft_r2c` with both halves of the spectrum.
+`hfft` is a forward transform of half a spectrum to real numbers, and `ihfft` its inverse; they are
+made of the others, conjugated.
 
 How the real one differs: an out= tensor is written to by the leaves.
 """
@@ -17,7 +18,9 @@ from .arguments import check_points, divisor, promoted, resized, wrapped
 
 
 def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
-    """The spectrum of a signal. Raises RuntimeError for float16, n < 1 and an unknown norm, IndexError for `dim`."""
+    """The spectrum of a signal. Raises RuntimeError for float16, n < 1 and an unknown norm,
+    IndexError for `dim`.
+    """
     if self.is_complex():
         return _c2c(self, n, dim, norm, forward=True)
     return _r2c("fft", self, n, dim, norm, forward=True, onesided=False)
@@ -57,9 +60,13 @@ def _c2c(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> An
     return ops._fft_c2c(t, [d], divisor(norm, forward), forward)
 
 
-def _r2c(name: str, t: Any, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool) -> Any:
+def _r2c(
+    name: str, t: Any, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool
+) -> Any:
     if t.is_complex():
-        raise RuntimeError(f"{name} expects a real input tensor, but got {SCALAR_TYPE_NAME[t.dtype]}")
+        raise RuntimeError(
+            f"{name} expects a real input tensor, but got {SCALAR_TYPE_NAME[t.dtype]}"
+        )
     t = promoted(t)
     d = wrapped(dim, t)
     check_points(t.shape[d] if n is None else n)

@@ -1,4 +1,5 @@
-"""out= of the transforms: real numbers only into a floating tensor, complex ones only into a complex one (`SpectralOps.cpp`).
+"""out= of the transforms: real numbers only into a floating tensor, complex ones only into a
+complex one (`SpectralOps.cpp`).
 
 How the real one differs: the check is in the functions that these call.
 """
@@ -15,14 +16,19 @@ from . import many_dimensions as many, one_dimension as one
 
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
-    """The kernel that writes what `transform` gives. It raises RuntimeError for an `out` of the wrong kind."""
-    name = transform.__name__.removeprefix("fft_").replace("2", "n")  # the error of fft2 is that of fftn
+    """The kernel that writes what `transform` gives. It raises RuntimeError for an `out` of the
+    wrong kind.
+    """
+    # the error of fft2 is that of fftn
+    name = transform.__name__.removeprefix("fft_").replace("2", "n")
     name = "fftn" if name == "ifftn" else name
     kind = "floating point" if gives_real else "complex"
 
     def kernel(self: Any, size: Any, dim: Any, norm: str | None, out: Any) -> Any:
         if not (out.is_floating_point() if gives_real else out.is_complex()):
-            raise RuntimeError(f"{name} expects a {kind} output tensor, but got {SCALAR_TYPE_NAME[out.dtype]}")
+            raise RuntimeError(
+                f"{name} expects a {kind} output tensor, but got {SCALAR_TYPE_NAME[out.dtype]}"
+            )
         return write_out(out, transform(self, size, dim, norm))
 
     return kernel

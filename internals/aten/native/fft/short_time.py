@@ -1,8 +1,10 @@
-"""The spectrum of a signal piece by piece, and back (`aten/src/ATen/native/SpectralOps.cpp`: `stft`, `istft`).
+"""The spectrum of a signal piece by piece, and back (`aten/src/ATen/native/SpectralOps.cpp`:
+`stft`, `istft`).
 
-`stft` slides a window over the signal, `hop_length` points at a time: the pieces are a view with overlapping rows, which is
-multiplied by the window and transformed. `istft` transforms back, multiplies by the window again and adds the pieces where they
-came from; what a point was multiplied by in all is divided out at the end, so there must be no point that no window saw.
+`stft` slides a window over the signal, `hop_length` points at a time: the pieces are a view with
+overlapping rows, which is multiplied by the window and transformed. `istft` transforms back,
+multiplies by the window again and adds the pieces where they came from; what a point was multiplied
+by in all is divided out at the end, so there must be no point that no window saw.
 
 How the real one differs: nothing but the C++.
 """
@@ -60,17 +62,28 @@ def stft_center(
 ) -> Any:
     """Spectra of shape (batch?, frequencies, pieces).
 
-    With `center` the signal is padded by half a window at both ends. Raises RuntimeError for a tensor that is not floating, is no
-    signal or batch of signals, and where the lengths do not fit.
+    With `center` the signal is padded by half a window at both ends. Raises RuntimeError for a
+    tensor that is not floating, is no signal or batch of signals, and where the lengths do not fit.
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     call = check.stft_call(
-        self, n_fft, hop, width, window, center, normalized, onesided, return_complex, align_to_window
+        self,
+        n_fft,
+        hop,
+        width,
+        window,
+        center,
+        normalized,
+        onesided,
+        return_complex,
+        align_to_window,
     )
     signal = ops.unsqueeze(self, 0) if self.dim() == 1 else self
     if center:
-        signal = ops.squeeze_dim(ops.pad(ops.unsqueeze(signal, 0), [n_fft // 2, n_fft // 2], pad_mode, None), 0)
+        signal = ops.squeeze_dim(
+            ops.pad(ops.unsqueeze(signal, 0), [n_fft // 2, n_fft // 2], pad_mode, None), 0
+        )
     check.stft_lengths(call, signal.shape[1], n_fft, hop, width, window)
     if window is None and width < n_fft:
         window = ops.ones([width], self.dtype, None, self.device, None)
@@ -104,11 +117,14 @@ def istft(
 ) -> Any:
     """The signal that `stft` with the same arguments made these spectra of, `length` points of it.
 
-    Raises RuntimeError where the arguments do not fit, and when there is a point at which all windows are zero.
+    Raises RuntimeError where the arguments do not fit, and when there is a point at which all
+    windows are zero.
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    call = check.istft_call(self, n_fft, hop, width, window, center, normalized, onesided, length, return_complex)
+    call = check.istft_call(
+        self, n_fft, hop, width, window, center, normalized, onesided, length, return_complex
+    )
     if window is None:
         window = ops.ones([width], self.dtype.to_real(), None, self.device, None)
     window = _widened(window, n_fft)
@@ -118,12 +134,17 @@ def istft(
     spectra = ops.transpose_int(ops.unsqueeze(self, 0) if self.dim() == 2 else self, 1, 2)
     pieces = _back(spectra, n_fft, window, half, normalized, return_complex)
     points = n_fft + hop * (frames - 1)
-    total = ops.unfold_backward(ops.mul_Tensor(pieces, window), [pieces.shape[0], points], 1, n_fft, hop)
+    total = ops.unfold_backward(
+        ops.mul_Tensor(pieces, window), [pieces.shape[0], points], 1, n_fft, hop
+    )
     squares = ops.expand(ops.pow_Tensor_Scalar(window, 2), [1, frames, n_fft], False)
     weight = ops.unfold_backward(squares, [1, points], 1, n_fft, hop)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else points - start
-    total, weight = ops.slice_Tensor(total, 1, start, end, 1), ops.slice_Tensor(weight, 1, start, end, 1)
+    total, weight = (
+        ops.slice_Tensor(total, 1, start, end, 1),
+        ops.slice_Tensor(weight, 1, start, end, 1),
+    )
     if bool((weight.detach().abs() < 1e-11).any()):
         raise RuntimeError(f"{call}window overlap add min: 1")
     signal = ops.div_Tensor(total, weight)
@@ -138,24 +159,31 @@ def istft(
 def _overlapping(signal: Any, n_fft: int, hop: int, covered: int) -> Any:
     """The pieces of signals of shape (batch, points), as a view: (batch, pieces, n_fft).
 
-    `covered` points in the middle of the first piece begin with the signal; before them there are zeros.
+    `covered` points in the middle of the first piece begin with the signal; before them there are
+    zeros.
     """
     batch, points = signal.shape
     if covered < n_fft:
         left = (n_fft - covered) // 2
         signal = ops.constant_pad_nd(signal, [left, left], 0)
     step, stride = signal.stride()
-    return ops.as_strided(signal, [batch, 1 + (points - covered) // hop, n_fft], [step, hop * stride, stride], None)
+    return ops.as_strided(
+        signal, [batch, 1 + (points - covered) // hop, n_fft], [step, hop * stride, stride], None
+    )
 
 
 def _widened(window: Any, n_fft: int) -> Any:
     """The window with zeros on both sides, as wide as the pieces."""
     width = window.shape[0]
     left = (n_fft - width) // 2
-    return window if width == n_fft else ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
+    return (
+        window if width == n_fft else ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
+    )
 
 
-def _back(spectra: Any, n_fft: int, window: Any, half: bool, normalized: bool, return_complex: bool) -> Any:
+def _back(
+    spectra: Any, n_fft: int, window: Any, half: bool, normalized: bool, return_complex: bool
+) -> Any:
     """The pieces whose spectra these are."""
     by = BY_ROOT if normalized else BY_NUMBER
     if return_complex:

@@ -1,7 +1,7 @@
 """What `stft` and `istft` refuse and warn about (`aten/src/ATen/native/SpectralOps.cpp`).
 
-Their messages begin with the whole call, sizes and types of its tensors included, so `stft_call` and `istft_call` give that text
-back for the checks which come later.
+Their messages begin with the whole call, sizes and types of its tensors included, so `stft_call`
+and `istft_call` give that text back for the checks which come later.
 
 How the real one differs: its checks stand in the functions themselves.
 """
@@ -27,9 +27,13 @@ def stft_call(
     return_complex: bool | None,
     align_to_window: bool | None,
 ) -> str:
-    """Checks what can be known before the signal is padded. Returns the call, as messages have it."""
+    """Checks what can be known before the signal is padded. Returns the call, as messages have
+    it.
+    """
     _check_window("stft", self, window, LEAKS)
-    if return_complex is None and not (self.is_complex() or (window is not None and window.is_complex())):
+    if return_complex is None and not (
+        self.is_complex() or (window is not None and window.is_complex())
+    ):
         raise RuntimeError(NEEDS_RETURN_COMPLEX)
     if return_complex is False:
         warn_once(PAIRS)
@@ -37,8 +41,9 @@ def stft_call(
         raise RuntimeError("stft align_to_window should only be set when center = false.")
     call = (
         f"stft({_described(self, '[]')}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "
-        f"window={_described(window, '{}')}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
-        f"return_complex={_flag(return_complex)}, align_to_window={_flag(align_to_window)})"
+        f"window={_described(window, '{}')}, normalized={int(normalized)}, "
+        f"onesided={_flag(onesided)}, return_complex={_flag(return_complex)}, "
+        f"align_to_window={_flag(align_to_window)})"
     )
     if not (self.is_floating_point() or self.is_complex()):
         raise RuntimeError(f"{call} : expected a tensor of floating point or complex values")
@@ -57,8 +62,8 @@ def stft_lengths(call: str, points: int, n_fft: int, hop: int, width: int, windo
         raise RuntimeError(f"{call} : expected 0 < win_length <= n_fft, but got win_length={width}")
     if window is not None and tuple(window.shape) != (width,):
         raise RuntimeError(
-            f"{call} : expected a 1D window tensor of size equal to win_length={width}, but got window with size "
-            f"{list(window.shape)}"
+            f"{call} : expected a 1D window tensor of size equal to win_length={width}, but got "
+            f"window with size {list(window.shape)}"
         )
 
 
@@ -78,31 +83,37 @@ def istft_call(
     _check_window("istft", self, window, LOSES)
     if not self.is_complex():
         raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+            "istft requires a complex-valued input tensor matching the output from stft with "
+            "return_complex=True."
         )
     wrap_dim(-3, self.dim() + 1)
     call = (
         f"istft({_described(self, '[]')}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "
-        f"window={_described(window, '{}')}, center={int(center)}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
-        f"length={length}, return_complex={int(return_complex)}) "
+        f"window={_described(window, '{}')}, center={int(center)}, normalized={int(normalized)}, "
+        f"onesided={_flag(onesided)}, length={length}, return_complex={int(return_complex)}) "
     )
     if not self.numel():
         raise RuntimeError(f"{call}: input tensor cannot be empty.")
     if not 2 <= self.dim() <= 3:  # counted with one for the real and the imaginary part
-        raise RuntimeError(f"{call}: expected a tensor with 3 or 4 dimensions, but got {self.dim() + 1}")
+        raise RuntimeError(
+            f"{call}: expected a tensor with 3 or 4 dimensions, but got {self.dim() + 1}"
+        )
     frequencies = self.shape[-2]
     half = frequencies != n_fft if onesided is None else onesided
     if frequencies != (n_fft // 2 + 1 if half else n_fft):
         raise RuntimeError(
-            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to match "
-            f"{'n_fft / 2 + 1' if half else 'n_fft'} when onesided={half}, but got {frequencies}"
+            f"{call}: expected the frequency dimension (3rd to the last) of the input tensor to "
+            f"match {'n_fft / 2 + 1' if half else 'n_fft'} when onesided={half}, but got "
+            f"{frequencies}"
         )
     if not 0 < hop <= width:
         raise RuntimeError(f"{call}: expected 0 < hop_length <= win_length")
     if not 0 < width <= n_fft:
         raise RuntimeError(f"{call}: expected 0 < win_length <= n_fft")
     if window is not None and tuple(window.shape) != (width,):
-        raise RuntimeError(f"{call}: Invalid window shape. window has to be 1D and length of `win_length`")
+        raise RuntimeError(
+            f"{call}: Invalid window shape. window has to be 1D and length of `win_length`"
+        )
     return call
 
 
@@ -111,7 +122,8 @@ def _check_window(name: str, self: Any, window: Any, effect: str) -> None:
         warn_once(NO_WINDOW.format(effect))
     elif window.device is not self.device:
         raise RuntimeError(
-            f"{name} input and window must be on the same device but got self on {self.device} and window on {window.device}"
+            f"{name} input and window must be on the same device but got self on {self.device} and "
+            f"window on {window.device}"
         )
 
 
@@ -128,25 +140,25 @@ def _flag(value: bool | None) -> str:
 
 
 NO_WINDOW = (
-    "A window was not provided. A rectangular window will be applied,{} To suppress this warning and use a rectangular window, "
-    "explicitly set `window=torch.ones(n_fft, device=<device>)`."
+    "A window was not provided. A rectangular window will be applied,{} To suppress this warning "
+    "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
 )
 LEAKS = (
-    " which is known to cause spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended "
-    "to reduce spectral leakage."
+    " which is known to cause spectral leakage. Other windows such as torch.hann_window or "
+    "torch.hamming_window are recommended to reduce spectral leakage."
 )
 LOSES = " which is the inverse only if stft used none, either: give the window that it used."
 PAIRS = (
-    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for all inputs, "
-    "and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the complex output to recover "
-    "the old return format."
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
+    "complex tensors for all inputs, and return_complex=False will raise an error.\nNote: you can "
+    "still call torch.view_as_real on the complex output to recover the old return format."
 )
 NEEDS_RETURN_COMPLEX = (
-    "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in "
-    "a future PyTorch release."
+    "stft requires the return_complex parameter be given for real inputs, and will further require "
+    "that return_complex=True in a future PyTorch release."
 )
 ONESIDED = "Cannot have onesided output if window or input is complex"
 TOO_SHORT = (
-    "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please "
-    "check your center and hop_length settings."
+    "The length of signal is shorter than the length parameter. Result is being padded with zeros "
+    "in the tail. Please check your center and hop_length settings."
 )

@@ -1,8 +1,10 @@
-"""Windows: curves with which a piece of a signal is faded in and out (`aten/src/ATen/native/TensorFactories.cpp`).
+"""Windows: curves with which a piece of a signal is faded in and out
+(`aten/src/ATen/native/TensorFactories.cpp`).
 
-A periodic window is one of one more point, with the last left out: what a piece of an endless signal needs. Hamming's is
-alpha - beta cos(2 pi k / (N - 1)), by default with alpha = 0.54 and beta = 0.46; Hann's is the one with alpha = beta = 1/2. The
-`options` are dtype, layout, device and pin_memory.
+A periodic window is one of one more point, with the last left out: what a piece of an endless
+signal needs. Hamming's is alpha - beta cos(2 pi k / (N - 1)), by default with alpha = 0.54 and beta
+= 0.46; Hann's is the one with alpha = beta = 1/2. The `options` are dtype, layout, device and
+pin_memory.
 
 How the real one differs: the arithmetic is done in place.
 """
@@ -24,7 +26,9 @@ def bartlett_window(window_length: int, *options: Any) -> Any:
 
 
 def bartlett_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
-    """A triangle. Raises RuntimeError, as all windows, for a negative length and a dtype that is not floating."""
+    """A triangle. Raises RuntimeError, as all windows, for a negative length and a dtype that is
+    not floating.
+    """
 
     def triangle(k: Any, n: int) -> Any:
         rising = k * (2 / (n - 1))
@@ -66,7 +70,9 @@ def hamming_window_periodic(window_length: int, periodic: bool, *options: Any) -
     return hamming_window_periodic_alpha(window_length, periodic, 0.54, *options)
 
 
-def hamming_window_periodic_alpha(window_length: int, periodic: bool, alpha: float, *options: Any) -> Any:
+def hamming_window_periodic_alpha(
+    window_length: int, periodic: bool, alpha: float, *options: Any
+) -> Any:
     return hamming_window_periodic_alpha_beta(window_length, periodic, alpha, 0.46, *options)
 
 
@@ -86,11 +92,15 @@ def kaiser_window_periodic(window_length: int, periodic: bool, *options: Any) ->
 
 
 def kaiser_window_beta(window_length: int, periodic: bool, beta: float, *options: Any) -> Any:
-    """I0(beta sqrt(1 - x²)) / I0(beta), where x goes from -1 to 1, and I0 is the modified Bessel function."""
+    """I0(beta sqrt(1 - x²)) / I0(beta), where x goes from -1 to 1, and I0 is the modified Bessel
+    function.
+    """
 
     def curve(k: Any, n: int) -> Any:
         x = k * (2 / (n - 1)) - 1
-        return ops.i0((1 - x * x).clamp_min(0).sqrt() * beta) / ops.i0(ops.full_like(k, beta, *[None] * 5))
+        return ops.i0((1 - x * x).clamp_min(0).sqrt() * beta) / ops.i0(
+            ops.full_like(k, beta, *[None] * 5)
+        )
 
     return _window("kaiser_window", window_length, periodic, curve, options)
 
@@ -99,7 +109,9 @@ def _cosine(alpha: float, beta: float) -> Callable[[Any, int], Any]:
     return lambda k, n: (k * (2 * math.pi / (n - 1))).cos() * -beta + alpha
 
 
-def _window(name: str, n: int, periodic: bool, curve: Callable[[Any, int], Any], options: tuple[Any, ...]) -> Any:
+def _window(
+    name: str, n: int, periodic: bool, curve: Callable[[Any, int], Any], options: tuple[Any, ...]
+) -> Any:
     """`curve` of 0, 1, ..., n - 1; where it is periodic there is one point more, which is left out.
 
     Raises RuntimeError for a negative `n` and for integer dtypes.
@@ -107,8 +119,9 @@ def _window(name: str, n: int, periodic: bool, curve: Callable[[Any, int], Any],
     kind = options[0] or dt.get_default_dtype()
     if not (kind.is_floating_point or kind.is_complex):
         described = (
-            f"TensorOptions(dtype={TYPE_META_NAME[kind]}, device={options[2] or 'cpu'}, layout=Strided (default), "
-            "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))"
+            f"TensorOptions(dtype={TYPE_META_NAME[kind]}, device={options[2] or 'cpu'}, "
+            "layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
+            "memory_format=(nullopt))"
         )
         raise RuntimeError(f"{name} expects floating point dtypes, got: {described}")
     if n < 0:

@@ -1,7 +1,9 @@
-"""LAPACK for every matrix of a batch, and where the results go (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
+"""LAPACK for every matrix of a batch, and where the results go
+(`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
 
-LAPACK works on one matrix at a time, and on matrices that lie in memory column by column. So do the results, and a user can
-see it: the strides of `cholesky(A)` are (1, n). LAPACK has every routine four times, once for each dtype; scipy hands them on.
+LAPACK works on one matrix at a time, and on matrices that lie in memory column by column. So do the
+results, and a user can see it: the strides of `cholesky(A)` are (1, n). LAPACK has every routine
+four times, once for each dtype; scipy hands them on.
 
 How the real one differs: the loops are C++, and LAPACK writes into the memory of the result.
 """
@@ -23,10 +25,12 @@ from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguou
 def each(function: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Fill the `outputs` with `function(*inputs)` of every matrix; all are tensors or arrays.
 
-    The batch is what the first input has beyond its last two dimensions; all others have it, too. Nothing is called for
-    matrices without elements: LAPACK knows none.
+    The batch is what the first input has beyond its last two dimensions; all others have it, too.
+    Nothing is called for matrices without elements: LAPACK knows none.
     """
-    sources, targets = ([array(t) if isinstance(t, TensorImpl) else t for t in ts] for ts in (inputs, outputs))
+    sources, targets = (
+        [array(t) if isinstance(t, TensorImpl) else t for t in ts] for ts in (inputs, outputs)
+    )
     if not all(a.size for a in sources):
         return
     for index in np.ndindex(sources[0].shape[:-2]):
@@ -57,7 +61,9 @@ def column_major(sizes: Sequence[int], dtype: dtype) -> Any:
 
 
 def broadcast_batch(t: Any, batch: Sequence[int], core: int = 2) -> Any:
-    """A tensor's array, or an array, with all but its last `core` dimensions broadcast to `batch`."""
+    """A tensor's array, or an array, with all but its last `core` dimensions broadcast to
+    `batch`.
+    """
     a = array(t) if isinstance(t, TensorImpl) else t
     return np.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
 

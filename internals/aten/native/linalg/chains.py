@@ -1,8 +1,9 @@
 """Products of many matrices (`aten/src/ATen/native/LinearAlgebra.cpp`: `multi_dot_impl`).
 
-Where the parentheses stand does not change A B C, but what it costs: with a vector at the end, A (B c) is two products of a
-matrix and a vector, (A B) c one of two matrices before that. The cheapest of all ways to put parentheses is found by dynamic
-programming: the cheapest for two neighbours, for three, and so on, each from the shorter ones.
+Where the parentheses stand does not change A B C, but what it costs: with a vector at the end, A (B
+c) is two products of a matrix and a vector, (A B) c one of two matrices before that. The cheapest
+of all ways to put parentheses is found by dynamic programming: the cheapest for two neighbours, for
+three, and so on, each from the shorter ones.
 
 How the real one differs: for three matrices it compares the two ways directly.
 """
@@ -44,7 +45,9 @@ def _product(matrices: Sequence[Any], split: dict[tuple[int, int], int], i: int,
 
 
 def chain_matmul(matrices: Sequence[Any]) -> Any:
-    """`linalg.multi_dot` of matrices only, by an older name; of one matrix, a copy. Raises RuntimeError without any."""
+    """`linalg.multi_dot` of matrices only, by an older name; of one matrix, a copy. Raises
+    RuntimeError without any.
+    """
     deprecated("chain_matmul", "linalg.multi_dot")
     for m in matrices:
         if m.dim() != 2:
@@ -55,7 +58,8 @@ def chain_matmul(matrices: Sequence[Any]) -> Any:
 
 
 def cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to divide each run i to j of matrices, the k-th of which has sizes[k] rows and sizes[k + 1] columns.
+    """Where to divide each run i to j of matrices, the k-th of which has sizes[k] rows and sizes[k
+    + 1] columns.
 
     After the matrix that the answer names; the first one where several cost the same.
     """
@@ -65,7 +69,10 @@ def cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            ways = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            ways = [
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            ]
             cost[i, j], split[i, j] = min(ways)
     return split
 
@@ -75,15 +82,17 @@ def _check_dims(tensors: Sequence[Any]) -> None:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     for which, t in (("first", tensors[0]), ("last", tensors[-1])):
         if t.dim() not in (1, 2):
-            raise RuntimeError(f"multi_dot(): the {which} tensor must be 1D or 2D but got {t.dim()}D")
+            raise RuntimeError(
+                f"multi_dot(): the {which} tensor must be 1D or 2D but got {t.dim()}D"
+            )
     for i, t in enumerate(tensors[1:-1], 1):
         if t.dim() != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {t.dim()}D")
     for i, t in enumerate(tensors):
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {TYPE_META_NAME[tensors[0].dtype]} and "
-                f"tensor {i} {TYPE_META_NAME[t.dtype]}"
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{TYPE_META_NAME[tensors[0].dtype]} and tensor {i} {TYPE_META_NAME[t.dtype]}"
             )
 
 
@@ -91,5 +100,6 @@ def _check_sizes(matrices: Sequence[Any]) -> None:
     for i, (a, b) in enumerate(zip(matrices, matrices[1:])):
         if a.shape[1] != b.shape[0]:
             raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied"
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and "
+                f"{list(b.shape)} cannot be multiplied"
             )

@@ -1,6 +1,8 @@
-"""What the operators on matrices ask of their arguments (`aten/src/ATen/native/LinearAlgebraUtils.h`).
+"""What the operators on matrices ask of their arguments
+(`aten/src/ATen/native/LinearAlgebraUtils.h`).
 
-How the real one differs: it does not; that some operators ask more of these than others is PyTorch's habit.
+How the real one differs: it does not; that some operators ask more of these than others is
+PyTorch's habit.
 """
 
 from __future__ import annotations
@@ -25,16 +27,25 @@ def square(name: str, t: Any, argument: str = "A") -> None:
     matrices(name, t, argument)
     m, n = t.shape[-2:]
     if m != n:
-        raise RuntimeError(f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} matrices")
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} "
+            "matrices"
+        )
 
 
 def floating(name: str, t: Any, low_precision: bool = True) -> None:
-    """Raises RuntimeError for integers and bools; without `low_precision` for half precision, too."""
+    """Raises RuntimeError for integers and bools; without `low_precision` for half precision,
+    too.
+    """
     if not (t.is_floating_point() or t.is_complex()):
         kind = SCALAR_TYPE_NAME[t.dtype]
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {kind}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {kind}"
+        )
     if not low_precision and t.dtype not in LAPACK_DTYPES:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {SCALAR_TYPE_NAME[t.dtype]}")
+        raise RuntimeError(
+            f"{name}: Low precision dtypes not supported. Got {SCALAR_TYPE_NAME[t.dtype]}"
+        )
 
 
 def supported(kernel: str, t: Any) -> None:
@@ -48,8 +59,9 @@ def same_dtype(name: str, a: Any, b: Any, names: tuple[str, str] = ("LU", "B")) 
     if a.dtype is not b.dtype:
         first, second = names
         raise RuntimeError(
-            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type "
-            f"{SCALAR_TYPE_NAME[a.dtype]} and {second} of type {SCALAR_TYPE_NAME[b.dtype]} instead"
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
+            f"type {SCALAR_TYPE_NAME[a.dtype]} and {second} of type {SCALAR_TYPE_NAME[b.dtype]} "
+            "instead"
         )
 
 
@@ -58,20 +70,28 @@ def real_tolerances(name: str, atol: Any, rtol: Any) -> None:
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
             kind = SCALAR_TYPE_NAME[t.dtype]
-            raise RuntimeError(f"{name}: {argument} tensor of complex type is not supported. Got {kind}")
+            raise RuntimeError(
+                f"{name}: {argument} tensor of complex type is not supported. Got {kind}"
+            )
 
 
 def solver(name: str, b: Any, A: Any) -> None:
-    """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came before `torch.linalg`."""
+    """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came
+    before `torch.linalg`.
+    """
     (m, n), (rows, columns) = A.shape[-2:], b.shape[-2:]
     if A.dtype is not b.dtype:
         of_b, of_A = SCALAR_TYPE_NAME[b.dtype], SCALAR_TYPE_NAME[A.dtype]
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {of_b} and A of type {of_A} instead."
+            f"Expected b and A to have the same dtype, but found b of type {of_b} and A of type "
+            f"{of_A} instead."
         )
     if m != n:
-        raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} matrices")
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {m} by {n} matrices"
+        )
     if m != rows:
         raise RuntimeError(
-            f"Incompatible matrix sizes for {name}: each A matrix is {m} by {m} but each b matrix is {rows} by {columns}"
+            f"Incompatible matrix sizes for {name}: each A matrix is {m} by {m} but each b matrix "
+            f"is {rows} by {columns}"
         )

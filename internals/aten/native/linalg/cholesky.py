@@ -1,8 +1,10 @@
-"""The Cholesky decomposition, A = L Lᴴ, and what is solved with it (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+"""The Cholesky decomposition, A = L Lᴴ, and what is solved with it
+(`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-A is Hermitian and positive-definite, L lower triangular with a positive diagonal. Only the lower triangle of A is read (with
-`upper` only the upper one, and the factor is Lᴴ). That A was not positive-definite is noticed on the way, at a pivot that is
-not positive; which one, LAPACK says in `info`.
+A is Hermitian and positive-definite, L lower triangular with a positive diagonal. Only the lower
+triangle of A is read (with `upper` only the upper one, and the factor is Lᴴ). That A was not
+positive-definite is noticed on the way, at a pivot that is not positive; which one, LAPACK says in
+`info`.
 
 How the real one differs: A is copied into the result, where LAPACK factors it in place.
 """
@@ -28,7 +30,8 @@ from .systems import common_batch
 def linalg_cholesky_ex(self: Any, upper: bool = False, check_errors: bool = False) -> Any:
     """The factor of every matrix, and `info`: 0, or which leading minor is not positive-definite.
 
-    Raises RuntimeError for matrices that are not square and for integers, LinAlgError with `check_errors`.
+    Raises RuntimeError for matrices that are not square and for integers, LinAlgError with
+    `check_errors`.
     """
     checks.square("linalg.cholesky", self)
     checks.floating("linalg.cholesky", self)
@@ -39,7 +42,9 @@ def linalg_cholesky_ex(self: Any, upper: bool = False, check_errors: bool = Fals
 
 
 def linalg_cholesky(self: Any, upper: bool = False) -> Any:
-    """The factor of every matrix. Raises RuntimeError as `linalg_cholesky_ex`, LinAlgError for one that has none."""
+    """The factor of every matrix. Raises RuntimeError as `linalg_cholesky_ex`, LinAlgError for one
+    that has none.
+    """
     L, info = ops.linalg_cholesky_ex(self, upper, False)
     ops._linalg_check_errors(info, "linalg.cholesky", self.dim() == 2)
     return L
@@ -63,7 +68,9 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
     """
     for name, t in (("b", self), ("u", input2)):
         if t.dim() < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {t.dim()} dimensions instead")
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {t.dim()} dimensions instead"
+            )
     checks.solver("cholesky_solve", self, input2)
     checks.supported("cholesky_solve_cpu", self)
     batch = common_batch(self.shape, input2.shape)
@@ -75,7 +82,9 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
 
 
 def cholesky_inverse(self: Any, upper: bool = False) -> Any:
-    """The inverse of A, given its Cholesky factor. Raises RuntimeError for other shapes, LinAlgError for a singular factor."""
+    """The inverse of A, given its Cholesky factor. Raises RuntimeError for other shapes,
+    LinAlgError for a singular factor.
+    """
     checks.square("cholesky_inverse", self)
     checks.supported("cholesky_inverse_out_cpu", self)
     result, info = column_major(self.shape, self.dtype), zeros(self.shape[:-2], dt.int32)

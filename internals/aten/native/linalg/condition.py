@@ -1,10 +1,12 @@
-"""The condition number, `linalg.cond` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_cond`).
+"""The condition number, `linalg.cond` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
+`linalg_cond`).
 
-How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the 2-norm those are the
-largest singular value, and one over the smallest. A singular matrix has an infinite one.
+How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the
+2-norm those are the largest singular value, and one over the smallest. A singular matrix has an
+infinite one.
 
-How the real one differs: it overwrites the inverse where a matrix is singular, and so in some norms it cannot be
-differentiated.
+How the real one differs: it overwrites the inverse where a matrix is singular, and so in some norms
+it cannot be differentiated.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ NAME = "linalg.cond"
 
 
 def linalg_cond(self: Any, p: Any = None) -> Any:
-    """The condition number in the norm `p`: 2 (or None) or -2, and of square matrices also 1, -1, inf or -inf.
+    """The condition number in the norm `p`: 2 (or None) or -2, and of square matrices also 1, -1,
+    inf or -inf.
 
-    Raises RuntimeError for less than two dimensions, for another `p`, and for dtypes other than float32, float64 and complex.
+    Raises RuntimeError for less than two dimensions, for another `p`, and for dtypes other than
+    float32, float64 and complex.
     """
     if self.dim() < 2:
         raise RuntimeError(f"{NAME}: The input tensor must have at least 2 dimensions.")
@@ -31,15 +35,21 @@ def linalg_cond(self: Any, p: Any = None) -> Any:
             return _zeros(self)
         S = ops.linalg_svdvals(self, None)
         largest, smallest = ops.narrow(S, -1, 0, 1), ops.narrow(S, -1, -1, 1)
-        ratio = ops.div_Tensor(largest, smallest) if order == 2 else ops.div_Tensor(smallest, largest)
+        ratio = (
+            ops.div_Tensor(largest, smallest) if order == 2 else ops.div_Tensor(smallest, largest)
+        )
         return ops.squeeze_dim(ratio, -1)
     if abs(order) not in (1, float("inf")):
         raise RuntimeError(f"{NAME} got an invalid norm type: {order}")
     checks.square(f"{NAME}(ord={order})", self)
     if not self.numel():
         return _zeros(self)
-    of_inverse = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None))
-    return _without_nan(ops.mul_Tensor(ops.linalg_matrix_norm(self, order, [-2, -1], False, None), of_inverse))
+    of_inverse = _norm_of_inverse(
+        self, lambda t: ops.linalg_matrix_norm(t, order, [-2, -1], False, None)
+    )
+    return _without_nan(
+        ops.mul_Tensor(ops.linalg_matrix_norm(self, order, [-2, -1], False, None), of_inverse)
+    )
 
 
 def linalg_cond_p_str(self: Any, p: str) -> Any:
@@ -49,8 +59,12 @@ def linalg_cond_p_str(self: Any, p: str) -> Any:
     checks.square(f"{NAME}(ord={p})", self)
     if not self.numel():
         return _zeros(self)
-    of_inverse = _norm_of_inverse(self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None))
-    number = ops.mul_Tensor(ops.linalg_matrix_norm_str_ord(self, p, [-2, -1], False, None), of_inverse)
+    of_inverse = _norm_of_inverse(
+        self, lambda t: ops.linalg_matrix_norm_str_ord(t, p, [-2, -1], False, None)
+    )
+    number = ops.mul_Tensor(
+        ops.linalg_matrix_norm_str_ord(self, p, [-2, -1], False, None), of_inverse
+    )
     return number if p == "nuc" else _without_nan(number)
 
 

@@ -24,14 +24,17 @@ from internals.core.warn import warn_once
 def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
     """The cross products of the vectors along `dim`, the other dimensions broadcast.
 
-    Raises RuntimeError unless both have as many dimensions, one dtype and size 3 in `dim`, NotImplementedError for bools.
+    Raises RuntimeError unless both have as many dimensions, one dtype and size 3 in `dim`,
+    NotImplementedError for bools.
     """
     if self.dim() != other.dim():
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = wrap_dim(dim, self.dim())
     n, m = (t.shape[axis] if t.dim() else 1 for t in (self, other))
     if (n, m) != (3, 3):
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {n} and {m}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {n} and {m}"
+        )
     sizes = broadcast_shapes(self.shape, other.shape)
     result = set_output(sizes, self.dtype, out)
     check_dtype("cross", self.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
@@ -44,12 +47,14 @@ def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
 
 
 def cross(self: Any, other: Any, dim: int | None = None) -> Any:
-    """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises RuntimeError if there is none."""
+    """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises
+    RuntimeError if there is none.
+    """
     if dim is None:
         warn_once(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
-            "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
-            "release."
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
+            "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
+            "change to agree with that of linalg.cross in a future release."
         )
         if 3 not in self.shape:
             raise RuntimeError("no dimension of size 3 in input")

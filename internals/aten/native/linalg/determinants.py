@@ -1,8 +1,9 @@
 """Determinants (`aten/src/ATen/native/LinearAlgebra.cpp`: `_linalg_det`, `_linalg_slogdet`).
 
-From P A = L U: the determinant of U is the product of its diagonal, that of L is 1, and that of P is 1 or -1, as the number of
-rows that changed places is even or odd. The product of many numbers overflows soon; `slogdet` gives its sign and the logarithm
-of its absolute value instead. The factors are results of `_linalg_det` too, for the derivative.
+From P A = L U: the determinant of U is the product of its diagonal, that of L is 1, and that of P
+is 1 or -1, as the number of rows that changed places is even or odd. The product of many numbers
+overflows soon; `slogdet` gives its sign and the logarithm of its absolute value instead. The
+factors are results of `_linalg_det` too, for the derivative.
 
 How the real one differs: it does not.
 """
@@ -24,7 +25,8 @@ from .factors import factor, factors_transpose
 def _linalg_det(A: Any) -> Any:
     """The determinant of every matrix, the factors of A or Aᵀ, and their pivots.
 
-    Raises RuntimeError for matrices that are not square and for integers, NotImplementedError for half precision.
+    Raises RuntimeError for matrices that are not square and for integers, NotImplementedError for
+    half precision.
     """
     LU, pivots, diagonal = _factors(A, "linalg.det", low_precision=True)
     with np.errstate(all="ignore"):
@@ -33,10 +35,11 @@ def _linalg_det(A: Any) -> Any:
 
 
 def _linalg_slogdet(A: Any) -> Any:
-    """The sign of the determinant of every matrix (complex: a number of size 1), the logarithm of its size, and the factors.
+    """The sign of the determinant of every matrix (complex: a number of size 1), the logarithm of
+    its size, and the factors.
 
-    Of a singular matrix the sign is 0 and the logarithm -inf. Raises RuntimeError for matrices that are not square, and for
-    dtypes other than float32, float64 and complex.
+    Of a singular matrix the sign is 0 and the logarithm -inf. Raises RuntimeError for matrices that
+    are not square, and for dtypes other than float32, float64 and complex.
     """
     LU, pivots, diagonal = _factors(A, "linalg.slogdet", low_precision=False)
     with np.errstate(all="ignore"):
@@ -52,7 +55,9 @@ def linalg_det(A: Any) -> Any:
 
 
 def linalg_slogdet(A: Any) -> Any:
-    """The sign of the determinant of every matrix, and the logarithm of its absolute value. Raises as `_linalg_slogdet`."""
+    """The sign of the determinant of every matrix, and the logarithm of its absolute value. Raises
+    as `_linalg_slogdet`.
+    """
     return named("linalg_slogdet", ("sign", "logabsdet"))(*ops._linalg_slogdet(A)[:2])
 
 
@@ -62,7 +67,9 @@ def slogdet(self: Any) -> Any:
 
 
 def logdet(self: Any) -> Any:
-    """The logarithm of the determinant of every matrix: NaN where that is negative. Raises as `_linalg_slogdet`."""
+    """The logarithm of the determinant of every matrix: NaN where that is negative. Raises as
+    `_linalg_slogdet`.
+    """
     checks.square("logdet", self)
     checks.floating("logdet", self, low_precision=False)
     sign, logabsdet = ops.linalg_slogdet(self)

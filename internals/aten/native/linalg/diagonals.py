@@ -35,7 +35,9 @@ def trace(self: Any) -> Any:
 
 
 def trace_backward(grad: Any, sizes: Sequence[int]) -> Any:
-    """A matrix of `sizes` with `grad` on its diagonal. Raises RuntimeError unless `sizes` are two."""
+    """A matrix of `sizes` with `grad` on its diagonal. Raises RuntimeError unless `sizes` are
+    two.
+    """
     if len(sizes) != 2:
         raise RuntimeError("expected matrix input")
     diagonal = ops.expand(grad, [min(sizes)], False)

@@ -1,8 +1,10 @@
-"""Eigenvalues and eigenvectors (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_eig`, `linalg_eigh`).
+"""Eigenvalues and eigenvectors (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_eig`,
+`linalg_eigh`).
 
-A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal eigenvectors; only one of
-its triangles is read. Any other has complex ones, even if it is real itself: then LAPACK gives them as pairs of real
-vectors, the real and the imaginary part of one eigenvector, whose conjugate is the other.
+A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal
+eigenvectors; only one of its triangles is read. Any other has complex ones, even if it is real
+itself: then LAPACK gives them as pairs of real vectors, the real and the imaginary part of one
+eigenvector, whose conjugate is the other.
 
 How the real one differs: `eigvals` of a matrix with NaN can crash there.
 """
@@ -35,10 +37,11 @@ def linalg_eigvalsh(self: Any, UPLO: str = "L") -> Any:
 
 
 def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
-    """Real eigenvalues, and (empty without `compute_v`) eigenvectors; `UPLO` says which triangle is read, lower or upper.
+    """Real eigenvalues, and (empty without `compute_v`) eigenvectors; `UPLO` says which triangle is
+    read, lower or upper.
 
-    Raises RuntimeError for matrices that are not square and another `UPLO`, NotImplementedError for dtypes that LAPACK does not
-    know, LinAlgError where the algorithm does not converge.
+    Raises RuntimeError for matrices that are not square and another `UPLO`, NotImplementedError for
+    dtypes that LAPACK does not know, LinAlgError where the algorithm does not converge.
     """
     checks.square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
@@ -61,8 +64,8 @@ def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
 def linalg_eig(self: Any) -> Any:
     """Complex eigenvalues and eigenvectors, each of length 1.
 
-    Raises RuntimeError for matrices that are not square, for integers, and for NaN and infinity; NotImplementedError for half
-    precision; LinAlgError where the algorithm does not converge.
+    Raises RuntimeError for matrices that are not square, for integers, and for NaN and infinity;
+    NotImplementedError for half precision; LinAlgError where the algorithm does not converge.
     """
     values, vectors = _geev(self, "linalg.eig", True)
     return named("linalg_eig", FIELDS)(values, vectors)
@@ -95,13 +98,19 @@ def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
             return real + 1j * imaginary, info, _pairs(imaginary, v) if compute_v else None
         return w[0], info, v
 
-    each(lambda a: decompose(a)[: 2 + compute_v], [A], [values, info, vectors] if compute_v else [values, info])
+    each(
+        lambda a: decompose(a)[: 2 + compute_v],
+        [A],
+        [values, info, vectors] if compute_v else [values, info],
+    )
     check_errors(info, name, A.dim() == 2)
     return values, vectors
 
 
 def _pairs(imaginary: Any, v: Any) -> Any:
-    """The complex eigenvectors, from columns that are vectors of real eigenvalues, or real and imaginary part of a pair."""
+    """The complex eigenvectors, from columns that are vectors of real eigenvalues, or real and
+    imaginary part of a pair.
+    """
     first, second = imaginary > 0, imaginary < 0
     result = v.astype(np.result_type(v, np.complex64))
     result[:, first] += 1j * v[:, second]

@@ -1,11 +1,13 @@
-"""What LAPACK reports, as an exception (`_linalg_check_errors` in `aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+"""What LAPACK reports, as an exception (`_linalg_check_errors` in
+`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-A routine of LAPACK does not raise: it returns a number, `info`. 0 is success; a positive number says where the algorithm came
-to an end, at a pivot that is zero, say; a negative one complains of an argument. The `_ex` operators hand `info` to the caller,
-one for each matrix of a batch; the others ask `check_errors`.
+A routine of LAPACK does not raise: it returns a number, `info`. 0 is success; a positive number
+says where the algorithm came to an end, at a pivot that is zero, say; a negative one complains of
+an argument. The `_ex` operators hand `info` to the caller, one for each matrix of a batch; the
+others ask `check_errors`.
 
-How the real one differs: the class is `torch._C._LinAlgError`; on a GPU, looking at `info` would wait for the device, which is
-why the `_ex` operators exist.
+How the real one differs: the class is `torch._C._LinAlgError`; on a GPU, looking at `info` would
+wait for the device, which is why the `_ex` operators exist.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
 
 
 def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
-    """Raises LinAlgError for the first of `info`, an array of numbers, that is not 0; `api_name` chooses the words.
+    """Raises LinAlgError for the first of `info`, an array of numbers, that is not 0; `api_name`
+    chooses the words.
 
-    With `is_matrix` there was no batch. A negative number is a bug here, but for svd's -4: a plain RuntimeError.
+    With `is_matrix` there was no batch. A negative number is a bug here, but for svd's -4: a plain
+    RuntimeError.
     """
     if not info.any():
         return
@@ -38,11 +42,13 @@ def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
     where = api_name if is_matrix else f"{api_name}: (Batch element {index})"
     if code == -4 and "svd" in api_name:
         raise LinAlgError(
-            f"{where}: The algorithm failed to converge because the input matrix contained non-finite values."
+            f"{where}: The algorithm failed to converge because the input matrix contained "
+            "non-finite values."
         )
     if code < 0:
         raise RuntimeError(
-            f"{where}: Argument {-code} has illegal value. Most certainly there is a bug in the implementation."
+            f"{where}: Argument {-code} has illegal value. Most certainly there is a bug in the "
+            "implementation."
         )
     for name, text in _TEXTS.items():
         if name in api_name:
@@ -51,17 +57,30 @@ def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
     raise RuntimeError(f"{api_name}: Unknown error code: {code}.")
 
 
-_REPEATED = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated"
+_REPEATED = (
+    "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+    "repeated"
+)
 _TEXTS = {
-    "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    "inv": (
+        "The diagonal element {} is zero, the inversion could not be completed because the input "
+        "matrix is singular."
+    ),
     "solve": "The solver failed because the input matrix is singular.",
-    "cholesky": "The factorization could not be completed because the input is not positive-definite (the leading minor of "
-    "order {} is not positive-definite).",
+    "cholesky": (
+        "The factorization could not be completed because the input is not positive-definite (the "
+        "leading minor of order {} is not positive-definite)."
+    ),
     "svd": f"{_REPEATED} singular values (error code: {{}}).",
     "eig": f"{_REPEATED} eigenvalues (error code: {{}}).",
     "syevd": f"{_REPEATED} eigenvalues (error code: {{}}).",
-    "lstsq": "The least squares solution could not be computed because the input matrix does not have full rank "
-    "(error code: {}).",
-    "lu_factor": "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
-    "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+    "lstsq": (
+        "The least squares solution could not be computed because the input matrix does not have "
+        "full rank (error code: {})."
+    ),
+    "lu_factor": (
+        "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you "
+        "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+        "linalg.lu_factor_ex(A, pivot)"
+    ),
 }

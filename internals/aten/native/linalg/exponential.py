@@ -1,10 +1,12 @@
 """The exponential of a matrix (`aten/src/ATen/native/LinearAlgebra.cpp`: `linalg_matrix_exp`).
 
-1 + A + A²/2 + A³/6 + ..., a series that converges for every A, but slowly and with large terms that cancel. So A is first divided
-by a power of two, and the result squared as often: exp(A) = exp(A/2)². scipy does it, with a quotient of polynomials for the
-series (N. J. Higham, A. H. Al-Mohy).
+1 + A + A²/2 + A³/6 + ..., a series that converges for every A, but slowly and with large terms that
+cancel. So A is first divided by a power of two, and the result squared as often: exp(A) =
+exp(A/2)². scipy does it, with a quotient of polynomials for the series (N. J. Higham, A. H.
+Al-Mohy).
 
-How the real one differs: it takes polynomials, of a degree (1, 2, 4, 8, 12 or 18) that it chooses for each matrix of a batch.
+How the real one differs: it takes polynomials, of a degree (1, 2, 4, 8, 12 or 18) that it chooses
+for each matrix of a batch.
 """
 
 from __future__ import annotations

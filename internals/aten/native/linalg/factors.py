@@ -1,7 +1,9 @@
-"""P A = L U, for those who need the factors only as a means (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `lu_factor_stub`).
+"""P A = L U, for those who need the factors only as a means
+(`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `lu_factor_stub`).
 
-Elimination with the largest element of a column as its pivot: L and U, triangular, lie in one matrix, and `pivots` tells for each
-row which one it changed places with, counted from 1. From the factors follow determinants, solutions and inverses.
+Elimination with the largest element of a column as its pivot: L and U, triangular, lie in one
+matrix, and `pivots` tells for each row which one it changed places with, counted from 1. From the
+factors follow determinants, solutions and inverses.
 
 How the real one differs: it does not.
 """
@@ -20,7 +22,8 @@ from .batches import column_major, each, routine, zeros
 
 
 def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
-    """The factors of every matrix, or with `transpose` of its transpose, the pivots, and LAPACK's `info`.
+    """The factors of every matrix, or with `transpose` of its transpose, the pivots, and LAPACK's
+    `info`.
 
     Raises NotImplementedError for dtypes that LAPACK does not know.
     """
@@ -28,7 +31,11 @@ def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
         checks.supported("lu_cpu", A)
     a = array(A).swapaxes(-1, -2) if transpose else array(A)
     *batch, m, n = a.shape
-    LU, pivots, info = column_major(a.shape, A.dtype), zeros((*batch, min(m, n)), dt.int32), zeros(batch, dt.int32)
+    LU, pivots, info = (
+        column_major(a.shape, A.dtype),
+        zeros((*batch, min(m, n)), dt.int32),
+        zeros(batch, dt.int32),
+    )
     if A.numel():
         each(routine("getrf", A.dtype), [a], [LU, pivots, info])
         array(pivots)[...] += 1  # scipy counts from 0
@@ -36,12 +43,15 @@ def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
 
 
 def factors_transpose(A: Any) -> bool:
-    """Whether a determinant is that of Aᵀ: a row-major A, read by columns, is just that, and nothing has to be copied."""
+    """Whether a determinant is that of Aᵀ: a row-major A, read by columns, is just that, and
+    nothing has to be copied.
+    """
     return A.is_contiguous() and not A.dtype.is_complex
 
 
 def solve_factored(LU: Any, pivots: Any, b: Any, out: Any, transpose: bool = False) -> None:
-    """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for A of which LU and pivots are the factors.
+    """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for A of which LU and pivots
+    are the factors.
 
     All four are arrays with the same batch. If A is singular x is infinite or NaN.
     """

@@ -1,8 +1,8 @@
 """Inverses (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `LinearAlgebra.cpp`).
 
-A⁻¹ solves A X = 1, and so it is computed: A is factored, and the factors are solved with each column of the identity matrix.
-`linalg.inv_ex` tells in `info` which matrices have no inverse; `linalg.inv` raises for the first of them. Everything else here
-is composite.
+A⁻¹ solves A X = 1, and so it is computed: A is factored, and the factors are solved with each
+column of the identity matrix. `linalg.inv_ex` tells in `info` which matrices have no inverse;
+`linalg.inv` raises for the first of them. Everything else here is composite.
 
 How the real one differs: `linalg.inv_ex` calls `linalg.solve_ex`, with the identity matrix as B.
 """
@@ -25,10 +25,11 @@ from .factors import factor, solve_factored
 
 
 def linalg_inv_ex(A: Any, check_errors: bool = False) -> Any:
-    """The inverse of every matrix, and `info`: 0, or the number of the first diagonal element of U that is zero.
+    """The inverse of every matrix, and `info`: 0, or the number of the first diagonal element of U
+    that is zero.
 
-    Raises RuntimeError for matrices that are not square and for dtypes other than float32, float64 and complex, and, with
-    `check_errors`, LinAlgError for a singular matrix.
+    Raises RuntimeError for matrices that are not square and for dtypes other than float32, float64
+    and complex, and, with `check_errors`, LinAlgError for a singular matrix.
     """
     checks.square("linalg.inv", A)
     checks.floating("linalg.inv", A, low_precision=False)
@@ -42,17 +43,20 @@ def linalg_inv_ex(A: Any, check_errors: bool = False) -> Any:
 
 
 def linalg_inv(A: Any) -> Any:
-    """The inverse of every matrix. Raises as `linalg_inv_ex`, and LinAlgError for a singular matrix."""
+    """The inverse of every matrix. Raises as `linalg_inv_ex`, and LinAlgError for a singular
+    matrix.
+    """
     inverse, info = ops.linalg_inv_ex(A, False)
     ops._linalg_check_errors(info, "linalg.inv", A.dim() == 2)
     return inverse
 
 
 def linalg_tensorinv(self: Any, ind: int = 2) -> Any:
-    """The inverse of a tensor as a linear map, from its dimensions from `ind` on to those before it.
+    """The inverse of a tensor as a linear map, from its dimensions from `ind` on to those before
+    it.
 
-    So tensordot(result, t, ind) is t for every t that has the first `ind` sizes. Raises RuntimeError unless the two products of
-    sizes are equal.
+    So tensordot(result, t, ind) is t for every t that has the first `ind` sizes. Raises
+    RuntimeError unless the two products of sizes are equal.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -61,8 +65,8 @@ def linalg_tensorinv(self: Any, ind: int = 2) -> Any:
     before, after = self.shape[:ind], self.shape[ind:]
     if prod(after) != prod(before):
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{prod(after)} != {prod(before)}"
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {prod(after)} != {prod(before)}"
         )
     n = prod(after)
     return ops.reshape(ops.linalg_inv(ops.reshape(self, [n, n])), [*after, *before])

@@ -1,8 +1,9 @@
-"""The LDL decomposition of symmetric matrices, A = L D Lᵀ (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
+"""The LDL decomposition of symmetric matrices, A = L D Lᵀ
+(`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for some 2 by 2 blocks,
-which the sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower
-triangle is read.
+Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for
+some 2 by 2 blocks, which the sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for
+a real matrix is the same. Only the lower triangle is read.
 
 How the real one differs: it does not; there is no derivative there either.
 """
@@ -26,10 +27,11 @@ from .systems import common_batch
 
 
 def linalg_ldl_factor_ex(self: Any, hermitian: bool = False, check_errors: bool = False) -> Any:
-    """L and D in one lower triangle, the int32 pivots, and `info`: 0, or which element of D is zero.
+    """L and D in one lower triangle, the int32 pivots, and `info`: 0, or which element of D is
+    zero.
 
-    Raises RuntimeError for matrices that are not square, for integers, and, with `check_errors`, where `info` is not 0;
-    NotImplementedError for half precision.
+    Raises RuntimeError for matrices that are not square, for integers, and, with `check_errors`,
+    where `info` is not 0; NotImplementedError for half precision.
     """
     name = "torch.linalg.ldl_factor_ex"
     checks.square(name, self)
@@ -46,7 +48,9 @@ def linalg_ldl_factor_ex(self: Any, hermitian: bool = False, check_errors: bool 
 
 
 def linalg_ldl_factor(self: Any, hermitian: bool = False) -> Any:
-    """L and D in one lower triangle, and the pivots. Raises as `linalg_ldl_factor_ex`, and RuntimeError for a zero in D."""
+    """L and D in one lower triangle, and the pivots. Raises as `linalg_ldl_factor_ex`, and
+    RuntimeError for a zero in D.
+    """
     LD, pivots, info = ops.linalg_ldl_factor_ex(self, hermitian, False)
     ops._linalg_check_errors(info, "torch.linalg.ldl_factor", self.dim() == 2)
     return named("linalg_ldl_factor", ("LD", "pivots"))(LD, pivots)
@@ -55,7 +59,8 @@ def linalg_ldl_factor(self: Any, hermitian: bool = False) -> Any:
 def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
     """X with A X = B, for the A that `linalg_ldl_factor` factored. Batches are broadcast.
 
-    Raises RuntimeError for sizes that do not fit, two dtypes, and pivots that are not integers, IndexError for a vector B.
+    Raises RuntimeError for sizes that do not fit, two dtypes, and pivots that are not integers,
+    IndexError for a vector B.
     """
     name = "torch.linalg.ldl_solve"
     checks.square(name, LD)
@@ -64,31 +69,40 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
     checks.solver(name, B, LD)
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(
-            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
+            f"shape {list(pivots.shape)} instead"
         )
     if pivots.is_floating_point() or pivots.is_complex() or pivots.dtype is dt.bool_:
-        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_TYPE_NAME[pivots.dtype]}")
+        raise RuntimeError(
+            f"{name}: Expected pivots to be integers. Got {SCALAR_TYPE_NAME[pivots.dtype]}"
+        )
     batch = common_batch(LD.shape, B.shape)
     if 0 not in (*batch, LD.shape[-1]):
         checks.supported("ldl_solve_kernel_cpu", LD)
     result = column_major((*batch, *B.shape[-2:]), B.dtype)
     sytrs = routine("hetrs" if _is_hermitian(LD, hermitian) else "sytrs", LD.dtype)
     rows = _checked_pivots(name, pivots, LD.shape[-1])
-    inputs = [broadcast_batch(LD, batch), broadcast_batch(rows, batch, 1), broadcast_batch(B, batch)]
+    inputs = [
+        broadcast_batch(LD, batch),
+        broadcast_batch(rows, batch, 1),
+        broadcast_batch(B, batch),
+    ]
     each(lambda a, p, b: sytrs(a, p, b, lower=True)[0], inputs, [result])
     return result
 
 
 def _checked_pivots(name: str, pivots: Any, n: int) -> Any:
-    """The pivots as an array. Raises RuntimeError for what would lead LAPACK, which believes them, out of the matrix."""
+    """The pivots as an array. Raises RuntimeError for what would lead LAPACK, which believes them,
+    out of the matrix.
+    """
     p = snapshot(pivots)
     for row in p.reshape(-1, n) if p.size else ():
         negative = np.flatnonzero(row < 0)  # a block of two rows has two of them
         ends = np.flatnonzero(np.diff(negative, prepend=-2, append=n + 2) > 1)
         if ((row == 0) | (row > n) | (row < -n)).any() or (np.diff(ends) % 2).any():
             raise RuntimeError(
-                f"{name}: pivots have to be rows from 1 to {n}, or pairs of such numbers that are negative. "
+                f"{name}: pivots have to be rows from 1 to {n}, or pairs of such numbers that are "
+                "negative. "
                 "Did you properly pass the result of ldl_factor?"
             )
     return p

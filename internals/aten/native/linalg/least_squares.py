@@ -1,9 +1,10 @@
-"""Least squares, `linalg.lstsq` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lstsq_out_info`).
+"""Least squares, `linalg.lstsq` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
+`linalg_lstsq_out_info`).
 
-Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK has four routines for
-it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the rank), `gelsd` and `gelss` (singular values). Each
-leaves X in the first rows of B's memory; the rows below, if there are any, are what A cannot reach: their squares are the
-residuals.
+Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK
+has four routines for it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the
+rank), `gelsd` and `gelss` (singular values). Each leaves X in the first rows of B's memory; the
+rows below, if there are any, are what A cannot reach: their squares are the residuals.
 
 How the real one differs: on a GPU there is only `gels`.
 """
@@ -30,16 +31,19 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> Any:
-    """The solution, the sums of squared residuals, the rank of A, and its singular values; all but the first may be empty.
+    """The solution, the sums of squared residuals, the rank of A, and its singular values; all but
+    the first may be empty.
 
-    `rcond`: singular values (for `gelsy` pivots) smaller than this times the largest count as zero. Raises RuntimeError for sizes
-    that do not fit, dtypes other than float32, float64 and complex, and an unknown `driver`, LinAlgError when `gels` meets a
-    matrix that has not full rank.
+    `rcond`: singular values (for `gelsy` pivots) smaller than this times the largest count as zero.
+    Raises RuntimeError for sizes that do not fit, dtypes other than float32, float64 and complex,
+    and an unknown `driver`, LinAlgError when `gels` meets a matrix that has not full rank.
     """
     _check(self, b)
     driver = "gelsy" if driver is None else driver
     if driver not in DRIVERS:
-        raise RuntimeError(f"{NAME}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+        raise RuntimeError(
+            f"{NAME}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+        )
     vector = b.dim() < self.dim()
     sides = array(b)[..., None] if vector else array(b)
     *_, m, n = self.shape
@@ -52,8 +56,16 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
     if rcond is None:
         rcond = float(np.finfo(self.dtype.np).eps) * max(m, n)
     if self.numel():
-        found = [_shared(array(rank), batch), _shared(array(values), (*batch, k)), _shared(info, batch)]
-        each(_solver(driver, self, rcond, rhs), [broadcast_batch(self, batch), buffer], [buffer, *found])
+        found = [
+            _shared(array(rank), batch),
+            _shared(array(values), (*batch, k)),
+            _shared(info, batch),
+        ]
+        each(
+            _solver(driver, self, rcond, rhs),
+            [broadcast_batch(self, batch), buffer],
+            [buffer, *found],
+        )
     elif driver == "gels" or not m:
         array(buffer)[...] = 0
     check_errors(info, NAME, self.dim() == 2)
@@ -71,14 +83,18 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
 
 
 def _shared(a: Any, sizes: Sequence[int]) -> Any:
-    """`a` broadcast, to be written to: what is found for an A that has several B is the same each time."""
+    """`a` broadcast, to be written to: what is found for an A that has several B is the same each
+    time.
+    """
     spread = np.broadcast_to(a, sizes)
     spread.flags.writeable = True
     return spread
 
 
 def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:
-    """The routine as a function of A and B: solution, rank, singular values (0 where it finds none), and `info`."""
+    """The routine as a function of A and B: solution, rank, singular values (0 where it finds
+    none), and `info`.
+    """
     *_, m, n = A.shape
     lapack = routine(driver, A.dtype)
     if driver == "gels":
@@ -119,11 +135,13 @@ def _check(A: Any, B: Any) -> None:
     if A.dtype is not B.dtype:
         a, b = SCALAR_TYPE_NAME[A.dtype], SCALAR_TYPE_NAME[B.dtype]
         raise RuntimeError(
-            f"{NAME}: Expected input and other to have the same dtype, but got input's dtype {a} and other's dtype {b}"
+            f"{NAME}: Expected input and other to have the same dtype, but got input's dtype {a} "
+            f"and other's dtype {b}"
         )
     if not 0 <= A.dim() - B.dim() <= 1:
         raise RuntimeError(
-            f"{NAME}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+            f"{NAME}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            "other.dim()) <= 1"
         )
     side = -1 if is_vector(A, B) else -2
     if A.shape[-2] != B.shape[side]:

@@ -1,8 +1,9 @@
 """The LU decomposition, A = P L U (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with ones on the diagonal, by
-how much rows were subtracted from others; P, in which order the rows were taken. LAPACK keeps L and U in one matrix, and P
-as a list of pivots: in step i row i changed places with row `pivots[i]`, counted from 1.
+Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with
+ones on the diagonal, by how much rows were subtracted from others; P, in which order the rows were
+taken. LAPACK keeps L and U in one matrix, and P as a list of pivots: in step i row i changed places
+with row `pivots[i]`, counted from 1.
 
 How the real one differs: on a GPU it can do without pivots.
 """
@@ -26,14 +27,16 @@ from .factors import factor
 
 
 def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) -> Any:
-    """L and U in one matrix, the int32 pivots, and `info`: 0, or the number of the first diagonal element of U that is zero.
+    """L and U in one matrix, the int32 pivots, and `info`: 0, or the number of the first diagonal
+    element of U that is zero.
 
-    Raises RuntimeError for less than two dimensions, without `pivot`, and, with `check_errors`, where `info` is not 0;
-    NotImplementedError for dtypes that LAPACK does not know.
+    Raises RuntimeError for less than two dimensions, without `pivot`, and, with `check_errors`,
+    where `info` is not 0; NotImplementedError for dtypes that LAPACK does not know.
     """
     if A.dim() < 2:
         raise RuntimeError(
-            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
+            "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
+            f"{list(A.shape)} instead"
         )
     LU, pivots, info = _factor(A, pivot)
     if check_errors:
@@ -42,22 +45,33 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) 
 
 
 def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
-    """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError for a zero on U's diagonal."""
+    """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError for
+    a zero on U's diagonal.
+    """
     LU, pivots, info = ops.linalg_lu_factor_ex(A, pivot, False)
     ops._linalg_check_errors(info, "torch.linalg.lu_factor", A.dim() == 2)
     return named("linalg_lu_factor", ("LU", "pivots"))(LU, pivots)
 
 
 def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
-    """What `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever the caller says."""
+    """What `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever the caller
+    says.
+    """
     deprecated("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
-    return named("_lu_with_info", ("LU", "pivots", "info"))(*ops.linalg_lu_factor_ex(self, pivot, False))
+    return named("_lu_with_info", ("LU", "pivots", "info"))(
+        *ops.linalg_lu_factor_ex(self, pivot, False)
+    )
 
 
 def linalg_lu(A: Any, pivot: bool = True) -> Any:
-    """P (m, m), L (m, k) and U (k, n) of every (m, n) matrix, k the smaller of the two. Raises as `linalg_lu_factor_ex`."""
+    """P (m, m), L (m, k) and U (k, n) of every (m, n) matrix, k the smaller of the two. Raises as
+    `linalg_lu_factor_ex`.
+    """
     if A.dim() < 2:
-        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+        raise RuntimeError(
+            f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} "
+            "instead"
+        )
     LU, pivots, _ = _factor(A, pivot)
     P = (
         from_array(_permutation(array(pivots), A.shape[-2]).astype(A.dtype.np))
@@ -67,26 +81,35 @@ def linalg_lu(A: Any, pivot: bool = True) -> Any:
     return named("linalg_lu", ("P", "L", "U"))(P, *_triangles(array(LU)))
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Any:
     """P, L and U from what `linalg_lu_factor` gave; what is not wanted is empty.
 
-    Raises RuntimeError for less than two dimensions and for pivots that are not int32 or name no row.
+    Raises RuntimeError for less than two dimensions and for pivots that are not int32 or name no
+    row.
     """
     if LU_data.dim() < 2:
         raise RuntimeError(
-            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+            "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+            f"{list(LU_data.shape)} instead"
         )
     if unpack_pivots and LU_pivots.dtype is not dt.int32:
         raise RuntimeError(
-            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\n"
+            "Note: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
         )
     P, L, U = (empty_contiguous((0,), LU_data.dtype) for _ in range(3))
     *batch, m, n = LU_data.shape
     if unpack_pivots:
         pairs = zip(reversed(LU_pivots.shape[:-1]), reversed(batch))
         if not 1 <= LU_pivots.dim() <= len(batch) + 1 or any(k not in (1, b) for k, b in pairs):
-            raise RuntimeError(f"torch.lu_unpack: pivots of sizes {list(LU_pivots.shape)} do not fit LU of {list(LU_data.shape)}")
+            raise RuntimeError(
+                f"torch.lu_unpack: pivots of sizes {list(LU_pivots.shape)} do not fit LU of "
+                f"{list(LU_data.shape)}"
+            )
         pivots = broadcast_batch(snapshot(LU_pivots), batch, 1)[..., : min(m, n)]
         if pivots.size and not 1 <= pivots.min() <= pivots.max() <= m:
             raise RuntimeError(
@@ -107,7 +130,9 @@ def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
 
 
 def _permutation(pivots: Any, m: int) -> Any:
-    """The matrix P of every list of pivots, as bools: row j of L U is row order[j] of A, so P is 1 at (order[j], j)."""
+    """The matrix P of every list of pivots, as bools: row j of L U is row order[j] of A, so P is 1
+    at (order[j], j).
+    """
     *batch, k = pivots.shape
     order = np.broadcast_to(np.arange(m), (*batch, m)).copy()
     for step in range(k):

@@ -1,4 +1,5 @@
-"""Linear systems whose matrix `lu_factor` has factored (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lu_solve`).
+"""Linear systems whose matrix `lu_factor` has factored
+(`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_lu_solve`).
 
 How the real one differs: it chooses between several backends on a GPU.
 """
@@ -21,10 +22,11 @@ from .systems import check_system, common_batch
 
 
 def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
-    """X with A X = B, or X A = B without `left`; with `adjoint` Aᴴ stands for A. Batches are broadcast.
+    """X with A X = B, or X A = B without `left`; with `adjoint` Aᴴ stands for A. Batches are
+    broadcast.
 
-    Raises RuntimeError for sizes that do not fit, for two dtypes, for integers, and for pivots that are not int32 or name no row;
-    NotImplementedError for half precision.
+    Raises RuntimeError for sizes that do not fit, for two dtypes, for integers, and for pivots that
+    are not int32 or name no row; NotImplementedError for half precision.
     """
     name = "linalg.lu_solve"
     checks.floating(f"torch.{name}", LU)
@@ -33,24 +35,33 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_system(f"torch.{name}" if _is_not_square(LU) else name, LU, B, left)
     if not pivots.dim() or LU.shape[-1] != pivots.shape[-1]:
-        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+        raise RuntimeError(
+            f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
+        )
     if LU.shape[:-1] != pivots.shape:
         raise RuntimeError(
-            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with "
+            f"shape {list(pivots.shape)} instead"
         )
     batch = common_batch(LU.shape, B.shape)
     if LU.numel() and B.numel():
         checks.supported("linalg.lu_solve_cpu", LU)
     p = snapshot(pivots)
     if p.size and not 1 <= p.min() <= p.max() <= LU.shape[-1]:
-        which = "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"
+        which = (
+            "smaller or equal to LU.size(-2)" if p.max() > LU.shape[-1] else "greater or equal to 1"
+        )
         raise RuntimeError(
-            f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of lu_factor?"
+            f"Pivots given to lu_solve must all be {which}. Did you properly pass the result of "
+            "lu_factor?"
         )
     sizes = (*batch, *B.shape[-2:])
     result = column_major(sizes, B.dtype) if left else empty_contiguous(sizes, B.dtype)
-    factors, rows, b = broadcast_batch(LU, batch), broadcast_batch(p, batch, 1), broadcast_batch(B, batch)
+    factors, rows, b = (
+        broadcast_batch(LU, batch),
+        broadcast_batch(p, batch, 1),
+        broadcast_batch(B, batch),
+    )
     _solve(factors, rows, b, array(result), left, adjoint)
     return result
 
@@ -62,7 +73,9 @@ def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 def _solve(LU: Any, pivots: Any, b: Any, out: Any, left: bool, adjoint: bool) -> None:
-    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ. Where Aᴴ stands for A, Aᵀ does, and B and X are conjugated instead."""
+    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ. Where Aᴴ stands for A, Aᵀ does, and B and X are conjugated
+    instead.
+    """
     b = b if left else b.swapaxes(-1, -2)
     x = np.empty_like(b)
     solve_factored(LU, pivots, b.conj() if adjoint else b, x, left == adjoint)

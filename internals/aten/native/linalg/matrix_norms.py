@@ -1,9 +1,10 @@
 """Norms of matrices, and of either kind (`aten/src/ATen/native/LinearAlgebra.cpp`).
 
-The norm of a matrix says how much longer it can make a vector: its largest singular value for ord = 2, the largest sum of a
-column's absolute values for ord = 1, of a row's for inf. With a minus, the smallest. "nuc" is the sum of the singular values,
-"fro" the 2-norm of all elements. `linalg.norm` is whichever of `vector_norm` and `matrix_norm` its dimensions call for. All are
-composite: their derivatives are those of `linalg_vector_norm`, `_linalg_svd`, `amax`.
+The norm of a matrix says how much longer it can make a vector: its largest singular value for ord =
+2, the largest sum of a column's absolute values for ord = 1, of a row's for inf. With a minus, the
+smallest. "nuc" is the sum of the singular values, "fro" the 2-norm of all elements. `linalg.norm`
+is whichever of `vector_norm` and `matrix_norm` its dimensions call for. All are composite: their
+derivatives are those of `linalg_vector_norm`, `_linalg_svd`, `amax`.
 
 How the real one differs: it does not.
 """
@@ -24,9 +25,14 @@ _NAME = "linalg.matrix_norm"
 
 
 def linalg_norm(
-    self: Any, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None
+    self: Any,
+    ord: Any = None,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
-    """A matrix norm over two dimensions, a vector norm over one, or over all of them where `ord` is None.
+    """A matrix norm over two dimensions, a vector norm over one, or over all of them where `ord` is
+    None.
 
     Raises RuntimeError for more dimensions, and as `linalg_vector_norm` and `linalg_matrix_norm`.
     """
@@ -37,7 +43,11 @@ def linalg_norm(
 
 
 def linalg_norm_ord_str(
-    self: Any, ord: str, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None
+    self: Any,
+    ord: str,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
     """The norm "fro" or "nuc" of matrices. Raises as `linalg_matrix_norm_str_ord`."""
     _check_dims(self, dim, asked=True)
@@ -45,11 +55,16 @@ def linalg_norm_ord_str(
 
 
 def linalg_matrix_norm(
-    self: Any, ord: Any, dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: dtype | None = None
+    self: Any,
+    ord: Any,
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
     """The norm of order 1, 2, inf, or minus one of these, of the matrices in two dimensions.
 
-    Raises RuntimeError for another order, for integers, for half precision and order 2, and unless `dim` is two dimensions.
+    Raises RuntimeError for another order, for integers, for half precision and order 2, and unless
+    `dim` is two dimensions.
     """
     if isinstance(ord, complex):
         raise RuntimeError(f"{_NAME}: Expected a non-complex scalar as the order of norm.")
@@ -60,7 +75,9 @@ def linalg_matrix_norm(
     row, column = _check(self, dim, dtype, low_precision=size != 2)
     extreme = _largest if order > 0 else _smallest
     if size == 2:
-        return _of_singular_values(self, (row, column), keepdim, dtype, lambda s, keep: extreme(s, -1, keep))
+        return _of_singular_values(
+            self, (row, column), keepdim, dtype, lambda s, keep: extreme(s, -1, keep)
+        )
     if size == float("inf"):
         row, column = column, row
     if not keepdim and row < column:
@@ -69,9 +86,14 @@ def linalg_matrix_norm(
 
 
 def linalg_matrix_norm_str_ord(
-    self: Any, ord: str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: dtype | None = None
+    self: Any,
+    ord: str = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
-    """The norm "fro" (all elements as one vector) or "nuc" (the sum of the singular values) of the matrices in two dimensions.
+    """The norm "fro" (all elements as one vector) or "nuc" (the sum of the singular values) of the
+    matrices in two dimensions.
 
     Raises RuntimeError as `linalg_matrix_norm`; only "nuc" refuses half precision.
     """
@@ -80,7 +102,9 @@ def linalg_matrix_norm_str_ord(
     dims = _check(self, dim, dtype, low_precision=ord == "fro")
     if ord == "fro":
         return ops.linalg_vector_norm(self, 2, dims, keepdim, dtype)
-    return _of_singular_values(self, dims, keepdim, dtype, lambda s, keep: ops.sum_dim_IntList(s, [-1], keep, None))
+    return _of_singular_values(
+        self, dims, keepdim, dtype, lambda s, keep: ops.sum_dim_IntList(s, [-1], keep, None)
+    )
 
 
 def nuclear_norm(self: Any, keepdim: bool = False) -> Any:
@@ -99,7 +123,8 @@ def frobenius_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> 
 
 
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
-    """The norm over all dimensions but `dim`, which are kept with size 1; with dim = -1 over all, as a 0-d tensor.
+    """The norm over all dimensions but `dim`, which are kept with size 1; with dim = -1 over all,
+    as a 0-d tensor.
 
     What weight normalisation divides by.
     """
@@ -113,7 +138,9 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     return ops.view(ops.norm_ScalarOpt_dim(rows, pow, [1 if dim == 0 else 0], False), sizes)
 
 
-def _of_singular_values(self: Any, dims: tuple[int, int], keepdim: bool, dtype: dtype | None, reduce: Any) -> Any:
+def _of_singular_values(
+    self: Any, dims: tuple[int, int], keepdim: bool, dtype: dtype | None, reduce: Any
+) -> Any:
     matrices = self if dtype is None else ops.to_dtype(self, dtype, False, False, None)
     order = [*(d for d in range(self.dim()) if d not in dims), *dims]
     result = reduce(ops.linalg_svdvals(ops.permute(matrices, order), None), keepdim)
@@ -124,7 +151,11 @@ def _of_singular_values(self: Any, dims: tuple[int, int], keepdim: bool, dtype: 
 
 def _largest(t: Any, dim: int, keepdim: bool) -> Any:
     """The largest of what is not negative: 0 where there is nothing."""
-    return ops.amax(t, [dim], keepdim) if t.shape[dim] else ops.sum_dim_IntList(t, [dim], keepdim, None)
+    return (
+        ops.amax(t, [dim], keepdim)
+        if t.shape[dim]
+        else ops.sum_dim_IntList(t, [dim], keepdim, None)
+    )
 
 
 def _smallest(t: Any, dim: int, keepdim: bool) -> Any:
@@ -133,14 +164,19 @@ def _smallest(t: Any, dim: int, keepdim: bool) -> Any:
 
 def _check_dims(self: Any, dim: Sequence[int] | None, asked: bool) -> None:
     if dim is not None and len(dim) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+        raise RuntimeError(
+            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
+        )
     if dim is None and asked and self.dim() not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {self.dim()}D."
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+            f"{self.dim()}D."
         )
 
 
-def _check(self: Any, dim: Sequence[int], dtype: dtype | None, low_precision: bool) -> tuple[int, int]:
+def _check(
+    self: Any, dim: Sequence[int], dtype: dtype | None, low_precision: bool
+) -> tuple[int, int]:
     checks.matrices(_NAME, self)
     checks.floating(_NAME, self, low_precision)
     if len(dim) != 2:

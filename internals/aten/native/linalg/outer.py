@@ -1,7 +1,7 @@
 """Adding an outer product to a matrix (`aten/src/ATen/native/LinearAlgebra.cpp`: `addr`).
 
-An outer product is a pointwise product: of one vector seen as a column and another seen as a row, which are broadcast. So addr is
-a pointwise operator with three operands.
+An outer product is a pointwise product: of one vector seen as a column and another seen as a row,
+which are broadcast. So addr is a pointwise operator with three operands.
 
 How the real one differs: it does not.
 """
@@ -23,10 +23,11 @@ from ..views import expand
 
 
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """beta * self + alpha * (vec1 times each element of vec2). With beta = 0 `self` does not count, not even NaN.
+    """beta * self + alpha * (vec1 times each element of vec2). With beta = 0 `self` does not count,
+    not even NaN.
 
-    Of bools it is the logical sum of products. Raises RuntimeError unless the vectors have one dimension and `self` expands to
-    the sizes of the product.
+    Of bools it is the logical sum of products. Raises RuntimeError unless the vectors have one
+    dimension and `self` expands to the sizes of the product.
     """
     for name, v in (("vec1", vec1), ("vec2", vec2)):
         if v.dim() != 1:

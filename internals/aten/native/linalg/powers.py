@@ -1,7 +1,8 @@
-"""Powers of matrices and of numbers (`aten/src/ATen/native/LinearAlgebra.cpp`: `linalg_matrix_power`, `linalg_vander`).
+"""Powers of matrices and of numbers (`aten/src/ATen/native/LinearAlgebra.cpp`:
+`linalg_matrix_power`, `linalg_vander`).
 
-A¹³ is A⁸ A⁴ A: squaring again and again, and multiplying what the binary digits of 13 ask for, takes five products instead of
-twelve. All composite.
+A¹³ is A⁸ A⁴ A: squaring again and again, and multiplying what the binary digits of 13 ask for,
+takes five products instead of twelve. All composite.
 
 How the real one differs: with `out=` the last product is written there directly.
 """
@@ -44,13 +45,15 @@ def linalg_matrix_power(self: Any, n: int) -> Any:
 
 
 def linalg_vander(x: Any, N: int | None = None) -> Any:
-    """The powers 0 to N - 1 of every element of `x`, in a new last dimension; N is the last size of `x` if not given.
+    """The powers 0 to N - 1 of every element of `x`, in a new last dimension; N is the last size of
+    `x` if not given.
 
     Raises RuntimeError for bools and half precision, and for N < 2.
     """
     if x.dtype.category == BOOL or x.dtype is dt.float16:
         raise RuntimeError(
-            f"linalg.vander supports floating point, complex, and integer tensors, but got {SCALAR_TYPE_NAME[x.dtype]}"
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{SCALAR_TYPE_NAME[x.dtype]}"
         )
     if x.dim() == 0:
         x = ops.unsqueeze(x, -1)

@@ -1,8 +1,8 @@
 """The pseudo-inverse, `linalg.pinv` (`aten/src/ATen/native/LinearAlgebra.cpp`: `pinv`).
 
-For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero: those not larger than
-`atol`, or than `rtol` times the largest. Who names neither gets an `rtol` of the precision of the dtype times the larger
-side of the matrix.
+For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero:
+those not larger than `atol`, or than `rtol` times the largest. Who names neither gets an `rtol` of
+the precision of the dtype times the larger side of the matrix.
 
 How the real one differs: it is composed of operators, below autograd.
 """
@@ -24,22 +24,27 @@ from .eigen import _linalg_eigh
 from .svd import _linalg_svd
 
 
-def linalg_pinv_atol_rtol_tensor(self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """The pseudo-inverse of every matrix; tolerances of several elements are broadcast with the batch.
+def linalg_pinv_atol_rtol_tensor(
+    self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False
+) -> Any:
+    """The pseudo-inverse of every matrix; tolerances of several elements are broadcast with the
+    batch.
 
-    With `hermitian` only the lower triangle of a square matrix is read. Raises RuntimeError for less than two dimensions, dtypes
-    other than float32, float64 and complex, and complex tolerances.
+    With `hermitian` only the lower triangle of a square matrix is read. Raises RuntimeError for
+    less than two dimensions, dtypes other than float32, float64 and complex, and complex
+    tolerances.
     """
     if self.dim() < 2 or self.dtype not in checks.LAPACK_DTYPES:
         raise RuntimeError(
-            f"linalg.pinv({SCALAR_TYPE_NAME[self.dtype]}{{{list(self.shape)}}}): expected a tensor with 2 or more dimensions of "
-            "float, double, cfloat or cdouble types"
+            f"linalg.pinv({SCALAR_TYPE_NAME[self.dtype]}{{{list(self.shape)}}}): expected a tensor "
+            "with 2 or more dimensions of float, double, cfloat or cdouble types"
         )
     a, r = _tolerances("torch.linalg.pinv", self, atol, rtol)
     *batch, m, n = self.shape
     if not self.numel():
         return empty_contiguous((*batch, n, m), self.dtype)
-    factors = _linalg_eigh(self) if hermitian else _linalg_svd(self)  # the tensors, which keep the memory of the arrays
+    # the tensors, which keep the memory of the arrays
+    factors = _linalg_eigh(self) if hermitian else _linalg_svd(self)
     if hermitian:
         s, u = map(array, factors)
         vh = u.conj().swapaxes(-1, -2)
@@ -59,7 +64,9 @@ def linalg_pinv_atol_rtol_float(
     self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
     """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
-    return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian)
+    return ops.linalg_pinv_atol_rtol_tensor(
+        self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
+    )
 
 
 def linalg_pinv(self: Any, rcond: float, hermitian: bool = False) -> Any:
@@ -79,11 +86,15 @@ def pinverse(self: Any, rcond: float = 1e-15) -> Any:
 
 def as_tensor(like: Any, tolerance: float | None) -> Any:
     """A number as a float64 tensor without dimensions; None stays None."""
-    return None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
+    return (
+        None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
+    )
 
 
 def _tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises RuntimeError for complex ones."""
+    """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises
+    RuntimeError for complex ones.
+    """
     checks.real_tolerances(name, atol, rtol)
     a = np.zeros(()) if atol is None else array(atol)
     if rtol is not None:

@@ -1,8 +1,9 @@
 """The QR decomposition, A = Q R (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_qr_out`).
 
-R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder reflections: `geqrf` gives R in the
-upper triangle, and below it the vectors of the reflections, whose product is Q. To multiply them out is another routine
-(`reflections`), and is left out where only R is asked for.
+R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder
+reflections: `geqrf` gives R in the upper triangle, and below it the vectors of the reflections,
+whose product is Q. To multiply them out is another routine (`reflections`), and is left out where
+only R is asked for.
 
 How the real one differs: LAPACK works in the memory of Q or of R, where A fits into one of them.
 """
@@ -24,15 +25,18 @@ from .reflections import multiply_out
 
 
 def linalg_qr(A: Any, mode: str = "reduced") -> Any:
-    """Q (m, k) and R (k, n), k the smaller of m and n; with mode "complete" (m, m) and (m, n); with "r" Q is empty.
+    """Q (m, k) and R (k, n), k the smaller of m and n; with mode "complete" (m, m) and (m, n); with
+    "r" Q is empty.
 
-    Raises RuntimeError for less than two dimensions, for integers, and for another mode; NotImplementedError for half precision.
+    Raises RuntimeError for less than two dimensions, for integers, and for another mode;
+    NotImplementedError for half precision.
     """
     checks.matrices("linalg.qr", A)
     checks.floating("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
+            "or 'complete'"
         )
     checks.supported("geqrf_cpu", A)
     *batch, m, n = A.shape
@@ -58,7 +62,8 @@ def qr(self: Any, some: bool = True) -> Any:
 def geqrf(self: Any) -> Any:
     """R and the vectors of the reflections in one matrix, and the factors `tau` of the reflections.
 
-    Raises RuntimeError for less than two dimensions, NotImplementedError for dtypes that LAPACK does not know.
+    Raises RuntimeError for less than two dimensions, NotImplementedError for dtypes that LAPACK
+    does not know.
     """
     if self.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")

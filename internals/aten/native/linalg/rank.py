@@ -1,6 +1,7 @@
 """The rank of matrices, `linalg.matrix_rank` (`aten/src/ATen/native/LinearAlgebra.cpp`).
 
-How many singular values do not count as zero: the tolerances are those of the pseudo-inverse (`pseudo_inverse`).
+How many singular values do not count as zero: the tolerances are those of the pseudo-inverse
+(`pseudo_inverse`).
 
 How the real one differs: it does not.
 """
@@ -20,10 +21,13 @@ from .pseudo_inverse import as_tensor
 NAME = "torch.linalg.matrix_rank"
 
 
-def linalg_matrix_rank_atol_rtol_tensor(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def linalg_matrix_rank_atol_rtol_tensor(
+    input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False
+) -> Any:
     """The number of singular values above `atol` and above `rtol` times the largest, as int64.
 
-    Raises RuntimeError for less than two dimensions, dtypes other than float32, float64 and complex, and complex tolerances.
+    Raises RuntimeError for less than two dimensions, dtypes other than float32, float64 and
+    complex, and complex tolerances.
     """
     checks.matrices(NAME, input, "input")
     checks.real_tolerances(NAME, atol, rtol)
@@ -44,11 +48,15 @@ def linalg_matrix_rank_atol_rtol_float(
     self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
     """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises as that."""
-    return ops.linalg_matrix_rank_atol_rtol_tensor(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian)
+    return ops.linalg_matrix_rank_atol_rtol_tensor(
+        self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
+    )
 
 
 def linalg_matrix_rank(self: Any, tol: float, hermitian: bool = False) -> Any:
-    """The number of singular values above `tol`. Raises as `linalg_matrix_rank.atol_rtol_tensor`."""
+    """The number of singular values above `tol`. Raises as
+    `linalg_matrix_rank.atol_rtol_tensor`.
+    """
     return ops.linalg_matrix_rank_atol_rtol_float(self, tol, 0.0, hermitian)
 
 
@@ -58,7 +66,9 @@ def linalg_matrix_rank_tol_tensor(input: Any, tol: Any, hermitian: bool = False)
 
 
 def _default(A: Any, atol: Any) -> Any:
-    """The relative tolerance where none is given: 0 where `atol` is positive, else as for the pseudo-inverse."""
+    """The relative tolerance where none is given: 0 where `atol` is positive, else as for the
+    pseudo-inverse.
+    """
     if A.dtype not in checks.LAPACK_DTYPES:
         raise RuntimeError("This function doesn't handle types other than float and double")
     default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])

@@ -1,7 +1,9 @@
-"""Products of Householder reflections (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `householder_product`, `ormqr`).
+"""Products of Householder reflections (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
+`householder_product`, `ormqr`).
 
-A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as `geqrf` leaves it:
-vector i is column i below the diagonal, the 1 on the diagonal and the zeros above are left out.
+A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as
+`geqrf` leaves it: vector i is column i below the diagonal, the 1 on the diagonal and the zeros
+above are left out.
 
 How the real one differs: LAPACK works in the memory of the result.
 """
@@ -22,15 +24,20 @@ from .batches import column_major, each, routine
 def linalg_householder_product(input: Any, tau: Any) -> Any:
     """The first n columns of Q, for `input` (m, n) with m >= n, and `tau` (k) with k <= n.
 
-    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK does not know.
+    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK
+    does not know.
     """
     name = "torch.linalg.householder_product"
     if input.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if input.shape[-2] < input.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+        raise RuntimeError(
+            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
     if tau.dim() and input.shape[-1] < tau.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+        raise RuntimeError(
+            f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
     _check_tau(name, input, tau)
     result = column_major(input.shape, input.dtype)
     checks.supported("orgqr_cpu", input)
@@ -49,9 +56,11 @@ def multiply_out(Q: Any, tau: Any) -> None:
 
 
 def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
-    """Q C, for the reflections `self` with factors `input2`, and C = `input3`; Qᴴ C with `transpose`, C Q without `left`.
+    """Q C, for the reflections `self` with factors `input2`, and C = `input3`; Qᴴ C with
+    `transpose`, C Q without `left`.
 
-    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK does not know.
+    Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK
+    does not know.
     """
     _check_ormqr(self, input2, input3, left)
     checks.supported("ormqr_cpu", self)
@@ -61,7 +70,11 @@ def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: boo
     side, trans = "L" if left else "R", ("C" if self.is_complex() else "T") if transpose else "N"
     work = 64 * max(*input3.shape[-2:], 1)
     k = input2.shape[-1]
-    each(lambda a, tau, c: ormqr(side, trans, a[:, :k], tau, c, work)[0], [self, input2, input3], [result])
+    each(
+        lambda a, tau, c: ormqr(side, trans, a[:, :k], tau, c, work)[0],
+        [self, input2, input3],
+        [result],
+    )
     return result
 
 
@@ -73,35 +86,43 @@ def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
     if other.shape[d] != input.shape[-2]:
         raise RuntimeError(f"{name}: other.shape[{d}] must be equal to input.shape[-2]")
     if tau.dim() and tau.shape[-1] != min(other.shape[d], input.shape[-1]):
-        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{d}], input.shape[-1])")
+        raise RuntimeError(
+            f"{name}: tau.shape[-1] must be equal to min(other.shape[{d}], input.shape[-1])"
+        )
     _check_tau(name, input, tau)
     if other.dim() != input.dim():
         raise RuntimeError(
-            f"{name}: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
-            f"{other.dim()} and input.ndim is equal to {input.dim()}"
+            f"{name}: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {other.dim()} and input.ndim is equal to {input.dim()}"
         )
     if other.shape[:-2] != input.shape[:-2]:
         batch = list(other.shape[:-2])
         raise RuntimeError(
-            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {batch}"
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+            f"{batch}"
         )
     if other.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but input has dtype{SCALAR_TYPE_NAME[input.dtype]} "
-            f"and other has dtype {SCALAR_TYPE_NAME[other.dtype]}"
+            f"{name}: Expected input and other to have the same dtype, but input has "
+            f"dtype{SCALAR_TYPE_NAME[input.dtype]} and other has dtype "
+            f"{SCALAR_TYPE_NAME[other.dtype]}"
         )
 
 
 def _check_tau(name: str, input: Any, tau: Any) -> None:
     if tau.dim() != input.dim() - 1:
         raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.dim()} and "
-            f"input.ndim is equal to {input.dim()}"
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {tau.dim()} and input.ndim is equal to {input.dim()}"
         )
     if tau.shape[:-1] != input.shape[:-2]:
         batch = list(tau.shape[:-1])
-        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {batch}")
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{batch}"
+        )
     if tau.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}: tau dtype {SCALAR_TYPE_NAME[tau.dtype]} does not match input dtype {SCALAR_TYPE_NAME[input.dtype]}"
+            f"{name}: tau dtype {SCALAR_TYPE_NAME[tau.dtype]} does not match input dtype "
+            f"{SCALAR_TYPE_NAME[input.dtype]}"
         )

@@ -1,9 +1,11 @@
 """Systems of linear equations (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `LinearAlgebra.cpp`).
 
-A is factored into triangular matrices, P A = L U, and A X = B is then two substitutions. The factors are results too, for the
-derivative: its system has the matrix Aᴴ, and its factors are known by then. X A = B is Aᵀ Xᵀ = Bᵀ.
+A is factored into triangular matrices, P A = L U, and A X = B is then two substitutions. The
+factors are results too, for the derivative: its system has the matrix Aᴴ, and its factors are known
+by then. X A = B is Aᵀ Xᵀ = Bᵀ.
 
-How the real one differs: it broadcasts the factors in memory, and LAPACK writes X where it will stay.
+How the real one differs: it broadcasts the factors in memory, and LAPACK writes X where it will
+stay.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ from .systems import check_system, common_batch, is_vector
 
 
 def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = False) -> Any:
-    """X with A X = B (without `left`, X A = B), the factors of A, their pivots, and LAPACK's `info` for each A.
+    """X with A X = B (without `left`, X A = B), the factors of A, their pivots, and LAPACK's `info`
+    for each A.
 
-    B is a vector or matrix, or a batch of either; batches are broadcast. Raises RuntimeError for sizes that do not fit and dtypes
-    other than float32, float64 and complex, and, with `check_errors`, LinAlgError for a singular matrix.
+    B is a vector or matrix, or a batch of either; batches are broadcast. Raises RuntimeError for
+    sizes that do not fit and dtypes other than float32, float64 and complex, and, with
+    `check_errors`, LinAlgError for a singular matrix.
     """
     name = "linalg.solve"
     checks.floating(name, A)
@@ -37,29 +41,39 @@ def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fal
     batch = common_batch(sides.shape, A.shape)
     if vector and not left:
         raise RuntimeError(
-            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case {name} is "
-            "equivalent to B / A.squeeze(-1)"
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. "
+            f"In this case {name} is equivalent to B / A.squeeze(-1)"
         )
     LU, pivots, info = factor(A)
     if check_errors:
         raise_for(array(info), "torch.linalg.solve_ex", A.dim() == 2)
     sizes = (*batch, *sides.shape[-2:])[: -1 if vector else None]
-    result = column_major(sizes, A.dtype) if left and len(sizes) > 1 else empty_contiguous(sizes, A.dtype)
+    result = (
+        column_major(sizes, A.dtype)
+        if left and len(sizes) > 1
+        else empty_contiguous(sizes, A.dtype)
+    )
     b, x = broadcast_batch(sides, batch), array(result)[..., None] if vector else array(result)
     if not left:
         b, x = b.swapaxes(-1, -2), x.swapaxes(-1, -2)
-    solve_factored(broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), b, x, transpose=not left)
+    solve_factored(
+        broadcast_batch(LU, batch), broadcast_batch(pivots, batch, 1), b, x, transpose=not left
+    )
     return named("_linalg_solve_ex", ("result", "LU", "pivots", "info"))(result, LU, pivots, info)
 
 
 def linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = False) -> Any:
-    """X with A X = B (without `left`, X A = B), and `info`: 0 for each A that is not singular. Raises as `_linalg_solve_ex`."""
+    """X with A X = B (without `left`, X A = B), and `info`: 0 for each A that is not singular.
+    Raises as `_linalg_solve_ex`.
+    """
     result, _, _, info = ops._linalg_solve_ex(A, B, left, check_errors)
     return named("linalg_solve_ex", ("result", "info"))(result, info)
 
 
 def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
-    """X with A X = B (without `left`, X A = B). Raises as `_linalg_solve_ex`, and LinAlgError for a singular matrix."""
+    """X with A X = B (without `left`, X A = B). Raises as `_linalg_solve_ex`, and LinAlgError for a
+    singular matrix.
+    """
     result, info = ops.linalg_solve_ex(A, B, left, False)
     ops._linalg_check_errors(info, "torch.linalg.solve", A.dim() == 2)
     return result
@@ -68,7 +82,8 @@ def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
 def linalg_tensorsolve(self: Any, other: Any, dims: Any = None) -> Any:
     """X with tensordot(self, X, X.dim()) = other; `dims` of self are moved to the end first.
 
-    Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of those of other.
+    Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of
+    those of other.
     """
     n, k = self.dim(), other.dim()
     if dims is not None:
@@ -76,8 +91,10 @@ def linalg_tensorsolve(self: Any, other: Any, dims: Any = None) -> Any:
     sizes = self.shape[k:]
     if prod(sizes) != other.numel():
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{prod(sizes)} != {other.numel()}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {prod(sizes)} != {other.numel()}"
         )
     matrix = ops.reshape(self, [prod(sizes), prod(sizes)])
-    return ops.reshape(ops.linalg_solve(matrix, ops.flatten_using_ints(other, 0, -1), True), list(sizes))
+    return ops.reshape(
+        ops.linalg_solve(matrix, ops.flatten_using_ints(other, 0, -1), True), list(sizes)
+    )

@@ -1,8 +1,9 @@
 """The singular value decomposition (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_svd`).
 
-A matrix A of m rows and n columns is U diag(S) Vh: k = min(m, n) orthonormal columns in U, k orthonormal rows in Vh, and k
-numbers S >= 0, the largest first. Of the operators here only `_linalg_svd` has a derivative of its own, and its formula takes U
-and Vh. So who wants S alone has them computed if a gradient may be asked for, and not otherwise.
+A matrix A of m rows and n columns is U diag(S) Vh: k = min(m, n) orthonormal columns in U, k
+orthonormal rows in Vh, and k numbers S >= 0, the largest first. Of the operators here only
+`_linalg_svd` has a derivative of its own, and its formula takes U and Vh. So who wants S alone has
+them computed if a gradient may be asked for, and not otherwise.
 
 How the real one differs: a GPU has several routines for it, between which `driver` chooses.
 """
@@ -25,7 +26,9 @@ NOT_FINITE = -4  # LAPACK's `info` when the fourth argument, the matrix, contain
 
 
 def linalg_svd(A: Any, full_matrices: bool = True, driver: str | None = None) -> Any:
-    """U, S and Vh of every matrix; square U and Vh with `full_matrices`. Raises as `_linalg_svd`."""
+    """U, S and Vh of every matrix; square U and Vh with `full_matrices`. Raises as
+    `_linalg_svd`.
+    """
     return named("linalg_svd", ("U", "S", "Vh"))(*ops._linalg_svd(A, full_matrices, True, driver))
 
 
@@ -35,10 +38,13 @@ def linalg_svdvals(A: Any, driver: str | None = None) -> Any:
 
 
 def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
-    """U, S and V, in the older interface; without `compute_uv` U and V are square, and zero. Raises as `_linalg_svd`."""
+    """U, S and V, in the older interface; without `compute_uv` U and V are square, and zero. Raises
+    as `_linalg_svd`.
+    """
     if self.dim() < 2:
         raise RuntimeError(
-            f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions instead"
+            f"linalg.svd: input should have at least 2 dimensions, but has {self.dim()} dimensions "
+            "instead"
         )
     if compute_uv:
         U, S, Vh = ops.linalg_svd(self, not some, None)
@@ -49,17 +55,22 @@ def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
     return named("svd", ("U", "S", "V"))(U, S, ops.adjoint(Vh))
 
 
-def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> Any:
-    """U, S and Vh of every matrix in the last two dimensions; without `compute_uv` U and Vh are empty.
+def _linalg_svd(
+    A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
+) -> Any:
+    """U, S and Vh of every matrix in the last two dimensions; without `compute_uv` U and Vh are
+    empty.
 
-    With `full_matrices` U and Vh are square. S is real. Raises RuntimeError for less than two dimensions, for integers and when
-    a `driver` is named, NotImplementedError for half precision, LinAlgError when A contains NaN or infinity.
+    With `full_matrices` U and Vh are square. S is real. Raises RuntimeError for less than two
+    dimensions, for integers and when a `driver` is named, NotImplementedError for half precision,
+    LinAlgError when A contains NaN or infinity.
     """
     checks.matrices("linalg.svd", A)
     checks.floating("linalg.svd", A)
     if driver is not None:
         raise RuntimeError(
-            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend."
         )
     if A.numel():
         checks.supported("linalg_svd_cpu", A)

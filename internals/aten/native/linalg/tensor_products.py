@@ -1,7 +1,8 @@
-"""Products of tensors (`aten/src/ATen/native/Linear.cpp`: `tensordot`; `LinearAlgebra.cpp`: `kron`, `inner`, `linalg_vecdot`).
+"""Products of tensors (`aten/src/ATen/native/Linear.cpp`: `tensordot`; `LinearAlgebra.cpp`: `kron`,
+`inner`, `linalg_vecdot`).
 
-`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside, everything else is flattened, and
-what is left is one product of matrices. All here are composite.
+`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside,
+everything else is flattened, and what is left is one product of matrices. All here are composite.
 
 How the real one differs: it does not.
 """
@@ -19,7 +20,8 @@ from . import checks
 
 
 def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Sequence[int]) -> Any:
-    """The sum of products over dimensions `dims_self` and `dims_other`, pair by pair; the rest of `self` comes first.
+    """The sum of products over dimensions `dims_self` and `dims_other`, pair by pair; the rest of
+    `self` comes first.
 
     Raises RuntimeError for two dtypes, and for sizes that are neither equal nor 1.
     """
@@ -38,13 +40,17 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
             inner *= n
         else:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and "
+                f"second has size {m} in dim {j}"
             )
     summed_self = [wrap_dim(d, self.dim()) for d in dims_self]
     summed_other = [wrap_dim(d, other.dim()) for d in dims_other]
     kept_self = [d for d in range(self.dim()) if d not in summed_self]
     kept_other = [d for d in range(other.dim()) if d not in summed_other]
-    left, right = ops.permute(a, [*kept_self, *summed_self]), ops.permute(b, [*summed_other, *kept_other])
+    left, right = (
+        ops.permute(a, [*kept_self, *summed_self]),
+        ops.permute(b, [*summed_other, *kept_other]),
+    )
     sizes = [*(self.shape[d] for d in kept_self), *(other.shape[d] for d in kept_other)]
     if prod(sizes) == 1:
         return ops.reshape(_one_sum(left, right), sizes)
@@ -54,7 +60,9 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
 
 
 def _one_sum(a: Any, b: Any) -> Any:
-    """The sum of all products; what is not contiguous is multiplied where it lies rather than copied for `dot`."""
+    """The sum of all products; what is not contiguous is multiplied where it lies rather than
+    copied for `dot`.
+    """
     if a.is_contiguous() and b.is_contiguous():
         return ops.dot(ops.reshape(a, [-1]), ops.reshape(b, [-1]))
     return ops.sum(ops.mul_Tensor(ops.squeeze(a), ops.squeeze(b)), a.dtype)
@@ -76,7 +84,9 @@ def inner(self: Any, other: Any) -> Any:
 
 
 def linalg_vecdot(x: Any, y: Any, dim: int = -1) -> Any:
-    """The sum of conj(x) * y over `dim`, the other dimensions broadcast. Raises RuntimeError for two dtypes and for integers."""
+    """The sum of conj(x) * y over `dim`, the other dimensions broadcast. Raises RuntimeError for
+    two dtypes and for integers.
+    """
     checks.floating("linalg.vecdot", x)
     checks.same_dtype("linalg.vecdot", x, y, ("x", "y"))
     if x.dim() == 1 and y.dim() == 1:
@@ -85,7 +95,9 @@ def linalg_vecdot(x: Any, y: Any, dim: int = -1) -> Any:
 
 
 def kron(self: Any, other: Any) -> Any:
-    """Kronecker's product: every element of `self` times all of `other`, as blocks of one large tensor."""
+    """Kronecker's product: every element of `self` times all of `other`, as blocks of one large
+    tensor.
+    """
     n = max(self.dim(), other.dim())
     a = (1,) * (n - self.dim()) + tuple(self.shape)
     b = (1,) * (n - other.dim()) + tuple(other.shape)

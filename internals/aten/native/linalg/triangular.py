@@ -1,9 +1,12 @@
-"""Triangular systems of linear equations (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_solve_triangular_out`).
+"""Triangular systems of linear equations (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
+`linalg_solve_triangular_out`).
 
-Nothing has to be factored: the last row of an upper triangular system has one unknown, the row above it one more. BLAS does it,
-`trsm`. What is on the other side of the diagonal is not looked at, and with `unitriangular` nor is the diagonal.
+Nothing has to be factored: the last row of an upper triangular system has one unknown, the row
+above it one more. BLAS does it, `trsm`. What is on the other side of the diagonal is not looked at,
+and with `unitriangular` nor is the diagonal.
 
-How the real one differs: where A lies transposed or conjugated in memory it tells `trsm` so, instead of copying A.
+How the real one differs: where A lies transposed or conjugated in memory it tells `trsm` so,
+instead of copying A.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ from .deprecation import deprecated
 from .systems import check_system, common_batch
 
 
-def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def linalg_solve_triangular(
+    self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Any:
     """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`.
 
-    A singular matrix is no error: it gives infinities or NaN. Raises RuntimeError for sizes that do not fit, NotImplementedError
-    for dtypes other than float32, float64 and complex.
+    A singular matrix is no error: it gives infinities or NaN. Raises RuntimeError for sizes that do
+    not fit, NotImplementedError for dtypes other than float32, float64 and complex.
     """
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)
@@ -42,7 +47,8 @@ def linalg_solve_triangular(self: Any, B: Any, upper: bool, left: bool = True, u
 def triangular_solve(
     self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one batch.
+    """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one
+    batch.
 
     Raises as `linalg_solve_triangular`.
     """
@@ -51,7 +57,14 @@ def triangular_solve(
     a, b = _broadcast(A, self)
     checks.supported("triangular_solve_cpu", A)
     result, copy = column_major(b.shape, self.dtype), column_major(a.shape, A.dtype)
-    _solve(a.swapaxes(-1, -2) if transpose else a, b, array(result), upper != transpose, True, unitriangular)
+    _solve(
+        a.swapaxes(-1, -2) if transpose else a,
+        b,
+        array(result),
+        upper != transpose,
+        True,
+        unitriangular,
+    )
     array(copy)[...] = a
     return named("triangular_solve", ("solution", "cloned_coefficient"))(result, copy)
 
@@ -72,6 +85,7 @@ def _check_old(self: Any, A: Any) -> None:
     for name, t in (("b", self), ("A", A)):
         if t.dim() < 2:
             raise RuntimeError(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.dim()} dimensions instead"
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it "
+                f"has {t.dim()} dimensions instead"
             )
     checks.solver("triangular_solve", self, A)

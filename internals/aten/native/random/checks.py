@@ -1,9 +1,10 @@
-"""What a random operator refuses: no range, a dtype that cannot hold it (`aten/src/ATen/native/DistributionTemplates.h`).
+"""What a random operator refuses: no range, a dtype that cannot hold it
+(`aten/src/ATen/native/DistributionTemplates.h`).
 
 The kernels of the GPU ask the same functions.
 
-How the real one differs: it does not. Whether a dtype is refused where there is nothing to draw is different from operator to
-operator, and so here.
+How the real one differs: it does not. Whether a dtype is refused where there is nothing to draw is
+different from operator to operator, and so here.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from internals.core.scalar import C_NAME, checked
 from internals.core.tensor_impl import TensorImpl
 from internals.core.warn import warn
 
-_TYPE_NAME = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+_TYPE_NAME = {
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+}
 _DIGITS = {"float16": 11, "float32": 24, "float64": 53}
 
 
-def check_uniform(t: TensorImpl, low: float, high: float, kernel: str = "check_uniform_bounds") -> dtype:
+def check_uniform(
+    t: TensorImpl, low: float, high: float, kernel: str = "check_uniform_bounds"
+) -> dtype:
     """The dtype to draw. Raises RuntimeError unless low <= high are two finite numbers of it."""
     kind = _floating(t, kernel)
     highest = float(np.finfo(kind.to_real().np).max)
@@ -31,10 +40,13 @@ def check_uniform(t: TensorImpl, low: float, high: float, kernel: str = "check_u
         if not -highest <= value <= highest:
             raise RuntimeError(f"{name} is out of bounds for {C_NAME[kind.to_real().name]}")
     if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
     if high - low > highest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{SCALAR_TYPE_NAME[kind.to_real()]}>::max(), but found "
+            "uniform_ expects to-from <= "
+            f"std::numeric_limits<{SCALAR_TYPE_NAME[kind.to_real()]}>::max(), but found "
             f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
     return kind
@@ -48,7 +60,9 @@ def check_normal(t: TensorImpl, std: float, kernel: str) -> dtype:
 
 
 def check_std(std: TensorImpl) -> None:
-    """Raises RuntimeError unless all deviations are real and >= 0. The host has to know: for a GPU it waits here."""
+    """Raises RuntimeError unless all deviations are real and >= 0. The host has to know: for a GPU
+    it waits here.
+    """
     if std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.numel() and not bool((std.detach() >= 0).all()):  # type: ignore[attr-defined]
@@ -56,9 +70,13 @@ def check_std(std: TensorImpl) -> None:
 
 
 def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
-    """What comes after the largest integer to draw, by default after the largest there is. Raises RuntimeError."""
+    """What comes after the largest integer to draw, by default after the largest there is. Raises
+    RuntimeError.
+    """
     if t.is_complex():
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
     top = int(limits(t.dtype)[1]) + 1 if high is None else high
     _check_bounds(low, top, t.dtype)
     return top
@@ -89,41 +107,56 @@ def limits(kind: dtype) -> tuple[int, int]:
 
 def _check_bounds(low: int, high: int, kind: dtype) -> None:
     if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
     smallest, largest = limits(kind)
     for name, value in (("from", low), ("to - 1", high - 1)):
         if kind.category == dt.FLOATING:
             if abs(value) > largest:
                 power = _DIGITS[kind.name]
                 warn(
-                    f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {C_NAME[kind.name]} can "
-                    "support discrete uniform distribution only within this range. This warning will become an error in "
-                    "version 1.7 release, please fix the code in advance"
+                    f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision "
+                    f"limitations {C_NAME[kind.name]} can support discrete uniform distribution "
+                    "only within this range. This warning will become an error in version 1.7 "
+                    "release, please fix the code in advance"
                 )
         elif not smallest <= value <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}")
+            raise RuntimeError(
+                f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}"
+            )
 
 
 def check_permutation(n: int, kind: dtype) -> None:
-    """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and complex."""
+    """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and
+    complex.
+    """
     if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
-        raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
+        raise RuntimeError(
+            f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} "
+            "type."
+        )
     check_dtype("randperm", kind, dt.INTEGRAL, dt.FLOATING)
     checked(n, kind)
 
 
 def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
-    """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of those in `t`."""
+    """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of
+    those in `t`.
+    """
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {SCALAR_TYPE_NAME[t.dtype]}"
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{SCALAR_TYPE_NAME[t.dtype]}"
         )
     if t.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > t.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
     if not t.shape[-1]:
         raise RuntimeError("multinomial: there are no weights to draw from")
     if not (np.isfinite(weights) & (weights >= 0)).all():
@@ -166,6 +199,6 @@ def check_geometric(t: TensorImpl, p: float) -> None:
 def _check_continuous(name: str, t: TensorImpl, names: dict[Any, str]) -> None:
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
-            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {names[t.dtype]}"
+            f"{name} distribution is a continuous probability distribution. dtype must be a "
+            f"floating point but you specified {names[t.dtype]}"
         )

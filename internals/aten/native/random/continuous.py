@@ -1,12 +1,15 @@
-"""Exponential, log-normal and Cauchy numbers (`aten/src/ATen/native/cpu/DistributionTemplates.h`: `exponential_kernel`, ...).
+"""Exponential, log-normal and Cauchy numbers (`aten/src/ATen/native/cpu/DistributionTemplates.h`:
+`exponential_kernel`, ...).
 
-Each is a uniform number u, or a normal one, put through the inverse of the distribution function: -log(1 - u) / lambda,
-median + sigma tan(pi (u - 1/2)), exp(normal). All are drawn in double precision.
+Each is a uniform number u, or a normal one, put through the inverse of the distribution function:
+-log(1 - u) / lambda, median + sigma tan(pi (u - 1/2)), exp(normal). All are drawn in double
+precision.
 
-Compared with PyTorch 2.13 they agree up to the last bit of a double, and mostly bit for bit in float32, except where it has MKL
-draw exponential numbers, on Intel processors.
+Compared with PyTorch 2.13 they agree up to the last bit of a double, and mostly bit for bit in
+float32, except where it has MKL draw exponential numbers, on Intel processors.
 
-How the real one differs: on Intel processors `exponential_` takes one seed from the generator, and a stream of MKL's from there.
+How the real one differs: on Intel processors `exponential_` takes one seed from the generator, and
+a stream of MKL's from there.
 """
 
 from __future__ import annotations
@@ -25,9 +28,17 @@ from .filling import on_cpu, store
 
 
 def exponential_(self: TensorImpl, lambd: float, generator: Generator | None) -> Any:
-    """Times until something happens that happens `lambd` times per unit. Raises RuntimeError unless lambd > 0."""
+    """Times until something happens that happens `lambd` times per unit. Raises RuntimeError unless
+    lambd > 0.
+    """
     check_exponential(self, lambd)
-    return store(self, lambda n: draw.exponential(on_cpu(generator), n) / lambd, "random.exponential", generator, lambd)
+    return store(
+        self,
+        lambda n: draw.exponential(on_cpu(generator), n) / lambd,
+        "random.exponential",
+        generator,
+        lambd,
+    )
 
 
 def log_normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
@@ -39,7 +50,9 @@ def log_normal_(self: TensorImpl, mean: float, std: float, generator: Generator 
 def cauchy_(self: TensorImpl, median: float, sigma: float, generator: Generator | None) -> Any:
     """Numbers with tails so heavy that they have no mean. Raises RuntimeError unless sigma > 0."""
     check_cauchy(self, sigma)
-    return store(self, lambda n: median + sigma * np.tan(math.pi * (uniform64(on_cpu(generator), n) - 0.5)))
+    return store(
+        self, lambda n: median + sigma * np.tan(math.pi * (uniform64(on_cpu(generator), n) - 0.5))
+    )
 
 
 def _exp(x: Any) -> Any:

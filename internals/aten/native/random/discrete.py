@@ -1,7 +1,9 @@
-"""Random integers, choices and permutations (`aten/src/ATen/native/Distributions.cpp`, `TensorFactories.cpp`).
+"""Random integers, choices and permutations (`aten/src/ATen/native/Distributions.cpp`,
+`TensorFactories.cpp`).
 
-`multinomial` without replacement divides each weight by an exponential number and takes the largest: the same trick as in
-PyTorch, and the same samples where `exponential_` agrees. Its samples with replacement agree too.
+`multinomial` without replacement divides each weight by an exponential number and takes the
+largest: the same trick as in PyTorch, and the same samples where `exponential_` agrees. Its samples
+with replacement agree too.
 
 How the real one differs: see `transformations`.
 """
@@ -25,7 +27,14 @@ from internals.core.generator import Generator, uniform32, uniform64
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from . import transformations as draw
-from .checks import check_bernoulli, check_geometric, check_integers, check_permutation, check_weights, limits
+from .checks import (
+    check_bernoulli,
+    check_geometric,
+    check_integers,
+    check_permutation,
+    check_weights,
+    limits,
+)
 from .filling import kernel_device, like, on_cpu, store, target
 
 
@@ -33,7 +42,12 @@ def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Genera
     """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
     top = check_integers(self, from_, to)
     how = generator, from_, top - from_, top - from_ >= 1 << 28
-    return store(self, lambda n: draw.integers(on_cpu(generator), n, from_, top - from_), "random.integers", *how)
+    return store(
+        self,
+        lambda n: draw.integers(on_cpu(generator), n, from_, top - from_),
+        "random.integers",
+        *how,
+    )
 
 
 def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
@@ -58,13 +72,19 @@ def random_(self: TensorImpl, generator: Generator | None) -> Any:
 def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
     check_bernoulli(self, p, f"bernoulli_scalar_{kernel_device(self)}_")
-    return store(self, lambda n: uniform64(on_cpu(generator), n) < p, "random.bernoulli", generator, p)
+    return store(
+        self, lambda n: uniform64(on_cpu(generator), n) < p, "random.bernoulli", generator, p
+    )
 
 
 def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | None) -> Any:
-    """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
+    """1 with the probability at the same place in `p`. Raises RuntimeError unless these are
+    probabilities of the same shape.
+    """
     if kernel_device(self) == "cuda" and p.dtype.category != dt.FLOATING:
-        raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
+        raise RuntimeError(
+            f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}"
+        )
     if kernel_device(self) == "cuda":
         check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
     check_dtype("bernoulli_tensor_cpu_p_", p.dtype, dt.FLOATING)
@@ -73,7 +93,9 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
     if self.device is not CPU:
         return on_device("random.bernoulli_by_element", self, generator, p)
     p = expand(p, self.shape)
-    order = memory_order(self.shape, [tuple(s * t.dtype.itemsize for s in t.stride()) for t in (self, p)])
+    order = memory_order(
+        self.shape, [tuple(s * t.dtype.itemsize for s in t.stride()) for t in (self, p)]
+    )
     here, values = array(self).transpose(order), array(p).transpose(order)
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -111,13 +133,21 @@ def randperm_generator(
     kind = dtype or dt.int64
     t = empty((n,), kind, layout, device, pin_memory)
     check_permutation(n, kind)
-    return store(t, lambda count: draw.permutation(on_cpu(generator), count), "sampling.permutation", generator)
+    return store(
+        t,
+        lambda count: draw.permutation(on_cpu(generator), count),
+        "sampling.permutation",
+        generator,
+    )
 
 
-def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None) -> Any:
+def multinomial(
+    self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None
+) -> Any:
     """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
 
-    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
+    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too
+    few to draw from.
     """
     weights = array(self)
     check_weights(self, weights, num_samples, replacement)
@@ -142,6 +172,8 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
 
 
 def geometric_(self: TensorImpl, p: float, generator: Generator | None) -> Any:
-    """How many tries it takes until one succeeds, each with probability `p`. Raises RuntimeError unless 0 < p < 1."""
+    """How many tries it takes until one succeeds, each with probability `p`. Raises RuntimeError
+    unless 0 < p < 1.
+    """
     check_geometric(self, p)
     return store(self, lambda n: draw.geometric(on_cpu(generator), n, p))

@@ -1,4 +1,5 @@
-"""Random tensors from nothing: `rand`, `randn`, `randint` and their kind (`aten/src/ATen/native/TensorFactories.cpp`).
+"""Random tensors from nothing: `rand`, `randn`, `randint` and their kind
+(`aten/src/ATen/native/TensorFactories.cpp`).
 
 Each is an empty tensor, and an in-place operator that fills it.
 
@@ -22,42 +23,75 @@ from .filling import target
 from .uniform_normal import normal_, uniform_
 
 
-def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+def rand(
+    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """Uniform numbers in [0, 1). Raises NotImplementedError for integers and bools."""
     return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def rand_generator(
-    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    size: Sequence[int],
+    generator: Generator | None,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
 ) -> Any:
     return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
-def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+def randn(
+    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """Standard normal numbers. Raises NotImplementedError for integers and bools."""
     return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
 
 
 def randn_generator(
-    size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    size: Sequence[int],
+    generator: Generator | None,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
 ) -> Any:
     return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
-def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
-    """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such integers in the dtype."""
+def randint(
+    high: int,
+    size: Sequence[int],
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
+) -> Any:
+    """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such
+    integers in the dtype.
+    """
     return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory, out)
 
 
 def randint_generator(
-    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any,
-    pin_memory: Any, out: Any = None,
+    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any,
+    device: Any, pin_memory: Any, out: Any = None,
 ) -> Any:  # fmt: skip
     return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory, out)
 
 
 def randint_low(
-    low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    low: int,
+    high: int,
+    size: Sequence[int],
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    out: Any = None,
 ) -> Any:
     return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory, out)
 
@@ -74,11 +108,15 @@ def randint_low_generator(
     out: Any = None,
 ) -> Any:
     """Integers from `low` to `high - 1`."""
-    return random_from_(target(size, dtype or dt.int64, layout, device, pin_memory, out), low, high, generator)
+    return random_from_(
+        target(size, dtype or dt.int64, layout, device, pin_memory, out), low, high, generator
+    )
 
 
 def rand_like(self: TensorImpl, *options: Any) -> Any:
-    """`options` are dtype, layout, device, pin_memory and memory_format: what is None is as in `self`."""
+    """`options` are dtype, layout, device, pin_memory and memory_format: what is None is as in
+    `self`.
+    """
     return rand_like_generator(self, None, *options)
 
 
@@ -100,7 +138,9 @@ def randint_like(self: TensorImpl, high: int, *options: Any) -> Any:
     return randint_like_low_generator_dtype(self, 0, high, None, *options)
 
 
-def randint_like_generator(self: TensorImpl, high: int, generator: Generator | None, *options: Any) -> Any:
+def randint_like_generator(
+    self: TensorImpl, high: int, generator: Generator | None, *options: Any
+) -> Any:
     return randint_like_low_generator_dtype(self, 0, high, generator, *options)
 
 
@@ -125,4 +165,6 @@ def randint_like_Tensor_generator(
     """Integers from 0 to `high - 1`. Raises RuntimeError unless `high` is one number on the CPU."""
     if high.dim() or high.device is not CPU:
         raise RuntimeError("high must be a scalar tensor and on CPU")
-    return randint_like_low_generator_dtype(self, 0, int(checked(array(high).item(), dt.int64)), generator, *options)
+    return randint_like_low_generator_dtype(
+        self, 0, int(checked(array(high).item(), dt.int64)), generator, *options
+    )

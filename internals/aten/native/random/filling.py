@@ -1,8 +1,11 @@
-"""Storing random numbers in a tensor (`aten/src/ATen/native/cpu/DistributionTemplates.h`, `Loops.h: cpu_serial_kernel`).
+"""Storing random numbers in a tensor (`aten/src/ATen/native/cpu/DistributionTemplates.h`, `Loops.h:
+cpu_serial_kernel`).
 
-Numbers come one after the other from the generator and are stored in the order in which the elements lie in memory.
+Numbers come one after the other from the generator and are stored in the order in which the
+elements lie in memory.
 
-How the real one differs: a loop that computes a number where it is stored; here an array of numbers is made first.
+How the real one differs: a loop that computes a number where it is stored; here an array of numbers
+is made first.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from internals.core.tensor_impl import TensorImpl, array
 
 
 def store(t: Any, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:
-    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex number takes two.
+    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex
+    number takes two.
 
     On another device `name` draws (`on_device`), which is called with `args`.
     """
@@ -45,7 +49,9 @@ def store(t: Any, numbers: Callable[[int], Any], name: str = "", *args: Any) -> 
     return t
 
 
-def target(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+def target(
+    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """What a factory fills: a new tensor, or `out`, which is resized without a word."""
     if out is None:
         return empty(size, dtype, layout, device, pin_memory)
@@ -56,10 +62,14 @@ def target(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory
 
 
 def on_cpu(given: Generator | None) -> Generator:
-    """The generator to draw from, by default the common one. Raises RuntimeError for one of another device."""
+    """The generator to draw from, by default the common one. Raises RuntimeError for one of another
+    device.
+    """
     given = given or default_generator
     if given.device is not CPU:
-        raise RuntimeError(f"Expected a 'cpu' device type for generator but found '{given.device.type}'")
+        raise RuntimeError(
+            f"Expected a 'cpu' device type for generator but found '{given.device.type}'"
+        )
     return given
 
 

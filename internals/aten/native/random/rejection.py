@@ -1,14 +1,18 @@
-"""Poisson and binomial numbers (`aten/src/ATen/native/Distributions.cpp: sample_poisson`, `Distributions.h: sample_binomial`).
+"""Poisson and binomial numbers (`aten/src/ATen/native/Distributions.cpp: sample_poisson`,
+`Distributions.h: sample_binomial`).
 
-Small means are counted out: Poisson multiplies uniform numbers until the product falls below exp(-rate); binomial adds up the
-distances from one success to the next until they exceed the number of trials. Large means, from 10 on, are drawn by transformed
-rejection (Hörmann 1993): a uniform number is stretched over the integers, so that nearly the right number of them falls on each,
-and a second one decides whether to keep the result or to try again. So an element takes as many words as it happens to take.
+Small means are counted out: Poisson multiplies uniform numbers until the product falls below
+exp(-rate); binomial adds up the distances from one success to the next until they exceed the number
+of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann 1993): a uniform
+number is stretched over the integers, so that nearly the right number of them falls on each, and a
+second one decides whether to keep the result or to try again. So an element takes as many words as
+it happens to take.
 
-For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding decides whether to try again.
+For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding
+decides whether to try again.
 
-How the real one differs: rejection for binomials is TensorFlow's variant, followed here, too; a rate of infinity gives the
-smallest integer there, and a number of trials that is NaN never ends.
+How the real one differs: rejection for binomials is TensorFlow's variant, followed here, too; a
+rate of infinity gives the smallest integer there, and a number of trials that is NaN never ends.
 """
 
 from __future__ import annotations
@@ -33,13 +37,16 @@ Uniform = Callable[[], float]
 FROM_HERE_REJECTION = 10
 # What Stirling's formula leaves out of log(k!), for k from 0 to 9.
 STIRLING_TAILS = [
-    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+    0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+    0.00925546218271273, 0.00833056343336287,
 ]  # fmt: skip
 
 
 def poisson(self: TensorImpl, generator: Generator | None) -> Any:
-    """How often something happens that happens `self` times on average. Raises RuntimeError for rates below 0, and NaN."""
+    """How often something happens that happens `self` times on average. Raises RuntimeError for
+    rates below 0, and NaN.
+    """
     check_dtype("poisson_cpu", self.dtype, dt.FLOATING)
     rates = array(self)
     if not (rates >= 0).all():
@@ -54,15 +61,23 @@ def poisson(self: TensorImpl, generator: Generator | None) -> Any:
 def binomial(count: TensorImpl, prob: TensorImpl, generator: Generator | None) -> Any:
     """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
 
-    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype, NotImplementedError for float16.
+    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,
+    NotImplementedError for float16.
     """
     kind = count.dtype
     if kind.category != dt.FLOATING:
-        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[kind]}")
+        raise ValueError(
+            f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[kind]}"
+        )
     if prob.dtype.category != dt.FLOATING:
-        raise ValueError(f"binomial only supports floating-point dtypes for prob, got: {SCALAR_TYPE_NAME[prob.dtype]}")
+        raise ValueError(
+            "binomial only supports floating-point dtypes for prob, got: "
+            f"{SCALAR_TYPE_NAME[prob.dtype]}"
+        )
     if prob.dtype is not kind:
-        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[kind]}")
+        raise RuntimeError(
+            f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[kind]}"
+        )
     if kind is dt.float16:
         raise not_implemented("binomial_cpu", kind)
     t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), kind)
@@ -109,7 +124,9 @@ def _poisson_by_rejection(rate: float, uniform: Uniform) -> float:
 
 
 def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
-    """One number; `count` and `prob` are numbers of numpy, so that products and differences are rounded as their dtype says."""
+    """One number; `count` and `prob` are numbers of numpy, so that products and differences are
+    rounded as their dtype says.
+    """
     if count <= 0 or prob <= 0:
         return 0
     if prob >= 1:
@@ -136,7 +153,11 @@ def _binomial_by_gaps(count: Any, prob: Any, uniform: Uniform) -> float:
 def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
     number = type(count)
     deviation = float(np.sqrt(count * prob * (1 - prob)))
-    centre, ratio, mode = float(count * prob) + 0.5, float(prob / (1 - prob)), float(np.floor((count + 1) * prob))
+    centre, ratio, mode = (
+        float(count * prob) + 0.5,
+        float(prob / (1 - prob)),
+        float(np.floor((count + 1) * prob)),
+    )
     n, p = float(count), float(prob)
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p

@@ -1,20 +1,23 @@
-"""From random words to random numbers (`aten/src/ATen/core/TransformationHelper.h`, `native/cpu/DistributionTemplates.h`).
+"""From random words to random numbers (`aten/src/ATen/core/TransformationHelper.h`,
+`native/cpu/DistributionTemplates.h`).
 
-Each function takes a generator and a count and returns that many numbers, consuming words in the order PyTorch does. That is
-what "the same seed gives the same numbers" rests on:
+Each function takes a generator and a count and returns that many numbers, consuming words in the
+order PyTorch does. That is what "the same seed gives the same numbers" rests on:
 
 - uniform: one word a float32 (its lower 24 bits), two a float64 (53 bits).
-- normal, 16 values or more in contiguous memory: uniforms first, then Box-Muller on blocks of 16, where value j pairs with
-  value j + 8; a tail that does not fill a block redoes the last 16 values.
-- normal otherwise: Box-Muller in double, the second value of a pair kept in the generator for the next call.
+- normal, 16 values or more in contiguous memory: uniforms first, then Box-Muller on blocks of 16,
+  where value j pairs with value j + 8; a tail that does not fill a block redoes the last 16 values.
+- normal otherwise: Box-Muller in double, the second value of a pair kept in the generator for the
+  next call.
 - exponential, log-normal, Cauchy, geometric: from a double, or a normal number made one at a time.
 - integers: a word modulo the range; two words once the range reaches 2**28.
 
-Compared with PyTorch 2.13 these agree bit for bit: uniform, integers, permutations, and bernoulli and multinomial where PyTorch
-does not use MKL for them. Normals agree up to the last bit or two: a logarithm and a cosine are not rounded alike everywhere.
+Compared with PyTorch 2.13 these agree bit for bit: uniform, integers, permutations, and bernoulli
+and multinomial where PyTorch does not use MKL for them. Normals agree up to the last bit or two: a
+logarithm and a cosine are not rounded alike everywhere.
 
-How the real one differs: one number at a time, in C++. On Intel processors it draws `bernoulli_(p)` and exponentials from an MKL
-stream instead.
+How the real one differs: one number at a time, in C++. On Intel processors it draws `bernoulli_(p)`
+and exponentials from an MKL stream instead.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ def uniform(g: Generator, n: int, kind: dtype, low: float = 0.0, high: float = 1
 def normal_block(g: Generator, n: int, kind: dtype, mean: float, std: float) -> Any:
     """`n` >= 16 normal numbers, block-wise."""
     whole = n - n % BLOCK
-    u = uniform(g, whole if kind is float16 else n, kind)  # half precision draws no numbers it will not use
+    # half precision draws no numbers it will not use
+    u = uniform(g, whole if kind is float16 else n, kind)
     values = np.empty(n, u.dtype)
     values[:whole] = box_muller(u[:whole], mean, std)
     if n % BLOCK:
@@ -54,15 +58,22 @@ def box_muller(u: Any, mean: float, std: float) -> Any:
     """Uniforms to normals: of each 16, the first 8 give the radius and the last 8 the angle."""
     pairs = u.reshape(-1, 2, 8)
     number = u.dtype.type
-    # Computed in double and rounded, so that the result does not depend on how fast this machine can take a cosine.
-    radius = np.sqrt(number(-2) * np.log((number(1) - pairs[:, 0]).astype(np.float64)).astype(u.dtype))
+    # Computed in double and rounded, so that the result does not depend on how fast this machine
+    # can take a cosine.
+    radius = np.sqrt(
+        number(-2) * np.log((number(1) - pairs[:, 0]).astype(np.float64)).astype(u.dtype)
+    )
     angle = (number(2) * number(math.pi) * pairs[:, 1]).astype(np.float64)
-    both = np.stack([radius * np.cos(angle).astype(u.dtype), radius * np.sin(angle).astype(u.dtype)], 1)
+    both = np.stack(
+        [radius * np.cos(angle).astype(u.dtype), radius * np.sin(angle).astype(u.dtype)], 1
+    )
     return (both * number(std) + number(mean)).reshape(-1)
 
 
 def normal_serial(g: Generator, n: int) -> Any:
-    """`n` standard normal numbers in double, pair by pair; an odd one out is kept for the next call."""
+    """`n` standard normal numbers in double, pair by pair; an odd one out is kept for the next
+    call.
+    """
     with drawing:
         values = [] if g.next_normal is None or not n else [np.array([g.next_normal])]
         missing = n - len(values)

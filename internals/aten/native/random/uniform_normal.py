@@ -1,8 +1,10 @@
-"""Uniform and normal numbers (`aten/src/ATen/native/Distributions.cpp`, `DistributionTemplates.h: normal_impl_`).
+"""Uniform and normal numbers (`aten/src/ATen/native/Distributions.cpp`, `DistributionTemplates.h:
+normal_impl_`).
 
-The in-place operators check their bounds, draw as many numbers as there are elements and store them. `normal` with a tensor of
-means or of deviations draws standard numbers, and moves and stretches each. What the numbers are made of, and how far they agree
-with PyTorch's, is told in `transformations`.
+The in-place operators check their bounds, draw as many numbers as there are elements and store
+them. `normal` with a tensor of means or of deviations draws standard numbers, and moves and
+stretches each. What the numbers are made of, and how far they agree with PyTorch's, is told in
+`transformations`.
 
 How the real one differs: see `transformations`.
 """
@@ -29,11 +31,15 @@ def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | N
     """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
     kind = check_uniform(self, from_, to)
     how = "random.uniform", generator, from_, to
-    return store(self, lambda n: draw.uniform(on_cpu(generator), n, kind.to_real(), from_, to), *how)
+    return store(
+        self, lambda n: draw.uniform(on_cpu(generator), n, kind.to_real(), from_, to), *how
+    )
 
 
 def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
-    """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError for std < 0."""
+    """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError
+    for std < 0.
+    """
     kind = check_normal(self, std, f"normal_kernel_{kernel_device(self)}")
     if kind.is_complex:
         std /= 2**0.5
@@ -46,14 +52,18 @@ def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | No
     return store(self, lambda n: draw.normal_serial(g, n) * std + mean)
 
 
-def normal_functional(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
+def normal_functional(
+    self: TensorImpl, mean: float, std: float, generator: Generator | None
+) -> Any:
     """What `self` would be after `self.normal_(mean, std)`."""
     return ops.normal_(ops.clone(ops.detach(self), None), mean, std, generator)
 
 
 def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
-    return _shifted(normal_(empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean)
+    return _shifted(
+        normal_(empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean
+    )
 
 
 def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
@@ -69,21 +79,27 @@ def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator
     return normal_Tensor_Tensor_out(mean, std, generator, t)
 
 
-def normal_Tensor_float_out(mean: TensorImpl, std: float, generator: Generator | None, out: Any) -> Any:
+def normal_Tensor_float_out(
+    mean: TensorImpl, std: float, generator: Generator | None, out: Any
+) -> Any:
     """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
     check_no_partial_overlap(out, mean)
     resize_output(out, broadcast_shapes(mean.shape, out.shape))
     return _shifted(normal_(out, 0.0, std, generator), mean)
 
 
-def normal_float_Tensor_out(mean: float, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
+def normal_float_Tensor_out(
+    mean: float, std: TensorImpl, generator: Generator | None, out: Any
+) -> Any:
     check_std(std)
     check_no_partial_overlap(out, std)
     resize_output(out, std.shape)
     return _shifted(_stretched(normal_(out, 0.0, 1.0, generator), std), mean)
 
 
-def normal_Tensor_Tensor_out(mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any) -> Any:
+def normal_Tensor_Tensor_out(
+    mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any
+) -> Any:
     check_std(std)
     check_no_partial_overlap(out, mean, std)
     resize_output(out, broadcast_shapes(mean.shape, std.shape))
@@ -115,6 +131,10 @@ def _stretched(t: Any, std: Any) -> Any:
 def _shifted(t: Any, mean: Any) -> Any:
     """t + mean, in place; `mean` is a tensor or a number."""
     if t.device is not CPU:
-        return ops.add__Tensor(t, mean.detach(), 1) if hasattr(mean, "detach") else ops.add__Scalar(t, mean, 1)
+        return (
+            ops.add__Tensor(t, mean.detach(), 1)
+            if hasattr(mean, "detach")
+            else ops.add__Scalar(t, mean, 1)
+        )
     array(t)[...] += array(mean) if isinstance(mean, TensorImpl) else mean
     return t

@@ -1,4 +1,5 @@
-"""Functions of mathematics beyond the elementary ones (`aten/src/ATen/native/Math.h`, `UnaryOps.cpp`, `BinaryOps.cpp`).
+"""Functions of mathematics beyond the elementary ones (`aten/src/ATen/native/Math.h`,
+`UnaryOps.cpp`, `BinaryOps.cpp`).
 
 error_functions.py         erfc, erfinv, erfcx; the normal distribution: ndtr, ndtri, log_ndtr
 gamma_functions.py         lgamma, digamma, polygamma, mvlgamma, igamma, zeta

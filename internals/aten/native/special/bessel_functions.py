@@ -1,7 +1,8 @@
 """Bessel's functions of orders 0 and 1, and Airy's (`aten/src/ATen/native/Math.h`).
 
-The plain ones (J, Y) oscillate, the modified ones (I, K) grow and decay exponentially; "scaled" means without that exponential.
-All are refused for complex numbers, and all but `i0`, `i0e`, `i1` and `i1e` for half precision (NotImplementedError).
+The plain ones (J, Y) oscillate, the modified ones (I, K) grow and decay exponentially; "scaled"
+means without that exponential. All are refused for complex numbers, and all but `i0`, `i0e`, `i1`
+and `i1e` for half precision (NotImplementedError).
 
 How the real one differs: it declares derivatives for the four just named only, and so do we.
 """
@@ -82,7 +83,9 @@ spherical_bessel_j0 = partial(real, "spherical_bessel_j0_cpu", sine_over, half=F
 
 
 def airy(a: Any, out: Any) -> None:
-    """0 from about 100 on, where scipy gives up only much later, with NaN; NaN for infinities, as in PyTorch."""
+    """0 from about 100 on, where scipy gives up only much later, with NaN; NaN for infinities, as
+    in PyTorch.
+    """
     out[...] = special.airy(np.where(np.isinf(a), np.nan, np.minimum(a, 200)))[0]
 
 

@@ -1,6 +1,8 @@
-"""The error function's relatives, and the normal distribution (`aten/src/ATen/native/Math.h`, `UnaryOps.cpp`).
+"""The error function's relatives, and the normal distribution (`aten/src/ATen/native/Math.h`,
+`UnaryOps.cpp`).
 
-How the real one differs: `erfc` and `erfinv` come from SLEEF or MKL; `erfcx` is Steven G. Johnson's, as scipy's is.
+How the real one differs: `erfc` and `erfinv` come from SLEEF or MKL; `erfcx` is Steven G.
+Johnson's, as scipy's is.
 """
 
 from __future__ import annotations

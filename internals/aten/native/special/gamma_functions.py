@@ -1,7 +1,9 @@
-"""The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function (`aten/src/ATen/native/Math.h`).
+"""The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function
+(`aten/src/ATen/native/Math.h`).
 
-How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at the poles -1, -2, ... that gives
-a large number instead of infinity. `igamma` of NaN may be 0 or 1 there, `zeta` and `polygamma` of infinity are NaN.
+How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at
+the poles -1, -2, ... that gives a large number instead of infinity. `igamma` of NaN may be 0 or 1
+there, `zeta` and `polygamma` of infinity are NaN.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def polygamma(n: int, self: Any, out: Any = None) -> Any:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
         return digamma(self, out=out)
-    return real("trigamma" if n == 1 else "polygamma", partial(derivative_of_digamma, n=n), self, out=out)
+    return real(
+        "trigamma" if n == 1 else "polygamma", partial(derivative_of_digamma, n=n), self, out=out
+    )
 
 
 def polygamma_(self: Any, n: int) -> Any:
@@ -43,20 +47,24 @@ def polygamma_(self: Any, n: int) -> Any:
 
 
 def mvlgamma(self: Any, p: int, out: Any = None) -> Any:
-    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and bool."""
+    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and
+    bool.
+    """
     if self.dtype is dt.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     if p > MOST_FACTORS:
         raise RuntimeError(
-            f"mvlgamma: expected p, the number of factors for each element, to be at most {MOST_FACTORS}, but got {p}"
+            "mvlgamma: expected p, the number of factors for each element, to be at most "
+            f"{MOST_FACTORS}, but got {p}"
         )
     check_dtype("mvlgamma_cpu", self.dtype, dt.BOOL, dt.INTEGRAL, dt.FLOATING)
     return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
-# The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError unless floating.
+# The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError
+# unless floating.
 igamma = partial(real, "igamma_cpu", "gammainc", promote="common")
 
 

@@ -1,4 +1,5 @@
-"""Logarithms where a formula would overflow or ask for 0 · log 0 (`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
+"""Logarithms where a formula would overflow or ask for 0 · log 0
+(`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
 
 Complex numbers are refused (NotImplementedError), but by `logaddexp`.
 
@@ -42,15 +43,22 @@ entr = partial(real, "entr_cpu", "entr")
 
 
 def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
-    """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; `eps`, if positive, keeps p between eps and 1 - eps."""
-    return real("logit_cpu", special.logit if eps is None or eps < 0 else partial(kept_logit, eps=eps), self, out=out)
+    """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; `eps`, if positive, keeps p between
+    eps and 1 - eps.
+    """
+    return real(
+        "logit_cpu",
+        special.logit if eps is None or eps < 0 else partial(kept_logit, eps=eps),
+        self,
+        out=out,
+    )
 
 
 def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
     """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows.
 
-    Where both real parts are infinite that says nothing: of two zeros' logarithms one is taken, and infinities are added up as
-    they are. NaN in any part makes all of it NaN.
+    Where both real parts are infinite that says nothing: of two zeros' logarithms one is taken, and
+    infinities are added up as they are. NaN in any part makes all of it NaN.
     """
     swap = a.real < b.real
     low, high = np.where(swap, a, b), np.where(swap, b, a)

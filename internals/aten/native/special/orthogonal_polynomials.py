@@ -1,13 +1,17 @@
-"""Orthogonal polynomials, each by its recurrence (`aten/src/ATen/native/Math.h`: `chebyshev_polynomial_t_forward`, ...).
+"""Orthogonal polynomials, each by its recurrence (`aten/src/ATen/native/Math.h`:
+`chebyshev_polynomial_t_forward`, ...).
 
-A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step from the last two, p and q, to the
-next, of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The degree is the integer part of `n`; negative degrees
-give 0. None has a derivative, in PyTorch neither; complex numbers and half precision are refused (NotImplementedError).
+A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step from the
+last two, p and q, to the next, of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The
+degree is the integer part of `n`; negative degrees give 0. None has a derivative, in PyTorch
+neither; complex numbers and half precision are refused (NotImplementedError).
 
-High degrees, as in PyTorch: between -1 and 1 Chebyshev's are what their names say, functions of an angle; Hermite's are NaN from
-some degree on; where Legendre's and Laguerre's are 1 in all degrees, no step is needed. Whatever has become NaN stays it.
+High degrees, as in PyTorch: between -1 and 1 Chebyshev's are what their names say, functions of an
+angle; Hermite's are NaN from some degree on; where Legendre's and Laguerre's are 1 in all degrees,
+no step is needed. Whatever has become NaN stays it.
 
-How the real one differs: it takes as many steps as `n` says, for minutes or years; here there is a most.
+How the real one differs: it takes as many steps as `n` says, for minutes or years; here there is a
+most.
 """
 
 from __future__ import annotations
@@ -62,7 +66,12 @@ def legendre(k: int, x: Any, p: Any, q: Any) -> Any:
     return ((2 * k + 1) * x * q - k * p) / (k + 1)
 
 
-FIRST_OF_CHEBYSHEV = {"t": lambda x: x, "u": lambda x: x + x, "v": lambda x: x + x - 1, "w": lambda x: x + x + 1}
+FIRST_OF_CHEBYSHEV = {
+    "t": lambda x: x,
+    "u": lambda x: x + x,
+    "v": lambda x: x + x - 1,
+    "w": lambda x: x + x + 1,
+}
 
 # High degrees that take no steps: for which elements, and what they are.
 
