@@ -23,6 +23,7 @@ import inspect
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from functools import cache as once
 from importlib.metadata import version
 from typing import Any
@@ -33,6 +34,7 @@ from . import cache
 from .entry import Entry
 from .language import Inline, Kernel, bound
 from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
+from .records import kinds
 from .templates import Choice, DeviceFunction, Intrinsic
 
 # numbers as LLVM knows them; everything else is a pointer
@@ -75,7 +77,7 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
     flags.error_model = "numpy"
     if kernel.fastmath:
         flags.fastmath = FastMathOptions(set(kernel.fastmath))
-    arguments = (types.int64, types.int64, *map(_numba_type, words))
+    arguments = (types.int64, types.int64, *_argument_types(kernel, words))
     with _lock:
         try:
             result = compiler.compile_extra(
@@ -125,6 +127,20 @@ def _c_function(called: str, words: list[str]) -> str:
     )
 
 
+def _argument_types(kernel: Kernel, words: list[str]) -> list[Any]:
+    """numba's types of the arguments. It takes a record apart into its slots itself."""
+    rest = iter(words)
+    return [_of_kind(kind, rest) for kind in kinds(kernel.function).values() or words]
+
+
+def _of_kind(kind: Any, words: Iterator[str]) -> Any:
+    from numba.core import types
+
+    if not hasattr(kind, "_fields"):
+        return _numba_type(next(words))
+    return types.NamedTuple([_of_kind(k, words) for k in kinds(kind).values()], kind)
+
+
 def _numba_type(word: str) -> Any:
     from numba.core import types
 
@@ -168,7 +184,8 @@ def _callable(called: Inline) -> Any:
 def description(instance: DeviceFunction) -> str:
     """All that the code of `instance` depends on, as text. So is that of a kernel of the GPU."""
     options = [repr(getattr(instance, name, None)) for name in ("fastmath", "launch_bounds")]
-    parts = [instance.name, _source(instance), *options]
+    records = [str(kinds(k)) for k in _records(instance.function)]
+    parts = [instance.name, _source(instance), *options, *records]
     for name in instance.names():
         value = instance.meaning(name)
         if isinstance(value, Choice):
@@ -183,6 +200,14 @@ def description(instance: DeviceFunction) -> str:
             array = value.tobytes() if isinstance(value, np.ndarray) else b""
             parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}{array!r}")
     return "\n".join(parts)
+
+
+def _records(record: Any) -> Iterator[Any]:
+    """The records among the arguments of a kernel, and those in them."""
+    for kind in kinds(record).values():
+        if hasattr(kind, "_fields"):
+            yield kind
+            yield from _records(kind)
 
 
 def _source(instance: DeviceFunction) -> str:

@@ -46,6 +46,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .records import signature_of
 from .templates import MISSING, DeviceFunction, Template
 
 if TYPE_CHECKING:
@@ -78,8 +79,6 @@ class Inline(DeviceFunction):
 class Kernel(Inline):
     """A loop over a range of work."""
 
-    signature = ""
-
     def __init__(
         self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()
     ) -> None:
@@ -91,8 +90,9 @@ class Kernel(Inline):
         disk.
 
         signature: a word for each argument after `begin` and `end`: `*f4` is a pointer to float32
-        (`*f8 *i8 *i4 *i2 *i1 *u1 *b1` likewise), `i8` an int, `f8` and `f4` numbers. aliasing: what
-        is written may lie in the same memory as what is read. Otherwise the caller promises that it
+        (`*f8 *i8 *i4 *i2 *i1 *u1 *b1` likewise), `i8` an int, `f8` and `f4` numbers. For a kernel
+        that says what its arguments are, a word for each pointer is enough. aliasing: what is
+        written may lie in the same memory as what is read. Otherwise the caller promises that it
         does not.
 
         Raises CompileError if numba cannot compile it.
@@ -101,21 +101,17 @@ class Kernel(Inline):
         if found is None:
             from .compile import compiled
 
-            found = self._entries[signature, aliasing] = compiled(self, signature, aliasing)
+            given = iter(signature.split())
+            own = signature_of(self.function).split()
+            words = [next(given) if word.startswith("*") else word for word in own]
+            whole = " ".join(words) if own else signature
+            found = self._entries[signature, aliasing] = compiled(self, whole, aliasing)
         return found
 
 
-def kernel(function: Callable[..., Any] | None = None, *, signature: str = "") -> Any:
-    """Mark `function(begin, end, ...)` as a kernel of the CPU. A `signature` may be kept with it,
-    in
-    which T is what the template of that name is bound to."""
-
-    def mark(f: Callable[..., Any]) -> Kernel:
-        marked = Kernel(f)
-        marked.signature = signature
-        return marked
-
-    return mark if function is None else mark(function)
+def kernel(function: Callable[..., Any]) -> Any:
+    """Mark `function(begin, end, ...)` as a kernel of the CPU."""
+    return Kernel(function)
 
 
 def inline(function: Callable[..., Any] | None = None, *, fastmath: tuple[str, ...] = ()) -> Any:

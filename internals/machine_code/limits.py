@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+
+from internals.machine_code.records import Elements
 
 from .entry import Entry
 from .language import kernel
@@ -30,7 +31,7 @@ LARGE = 1 << 24  # elements of each array: 64 MB
 
 
 @kernel
-def add_arrays(begin: Any, end: Any, x: Any, y: Any, out: Any) -> None:
+def add_arrays(begin: int, end: int, x: Elements, y: Elements, out: Elements) -> None:
     for i in range(begin, end):
         out[i] = x[i] + y[i]
 

@@ -1,5 +1,5 @@
-"""Arguments of kernels as records: a `NamedTuple`, in which others may be nested, is so many slots,
-in the order of its fields.
+"""Arguments of kernels: words for their types, and records. A record is a `NamedTuple`, in which
+others may be nested; it is so many slots, in the order of its fields.
 
     class Place(NamedTuple):                  class Move(NamedTuple):
         address: Pointer                          source: Place
@@ -9,29 +9,43 @@ in the order of its fields.
     flat(Move(Place(4096, 32), 7))            (4096, 32, 7), as `Entry.parallel` wants them
     filled(Move, (4096, 32, 7))               the record again, of numbers or of a writer's values
 
+A kernel that says what its arguments are, as in `def fill(begin: int, end: int, out: Values, move:
+Move)`, has a signature by that: "*T *f4 i8 i8".
+
 How the real one differs: a lambda of C++ captures what its loop needs by name, and the compiler
 lays it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
-Pointer = Annotated[int, "an address"]
+Pointer = Annotated[int, "*f4"]
 """The type of a field that is an address."""
-WORDS = {Pointer: "*f4", int: "i8", float: "f8"}
+Values = Annotated[Any, "*T"]
+"""A pointer to elements of the dtype that T is bound to."""
+Elements = Annotated[Any, "*"]
+"""A pointer to elements of a dtype that the caller's signature says."""
+Indices = Annotated[Any, "*i8"]
+"""A pointer to numbers of int64."""
+WORDS = {
+    Pointer: "*f4", Values: "*T", Elements: "*", Indices: "*i8", int: "i8", float: "f8",
+}  # fmt: skip
 
 
-@cache
-def signature_of(record: type) -> str:
-    """A word for each slot, as `Entry` wants them."""
-    return " ".join(WORDS.get(kind) or signature_of(kind) for kind in _kinds(record))
+def signature_of(record: type | Callable[..., Any]) -> str:
+    """A word for each slot, as `Entry` wants them: of a record, or of a kernel's arguments after
+    `begin` and `end`; "" if a kernel does not say what they are.
+    """
+    return " ".join(WORDS.get(kind) or signature_of(kind) for kind in kinds(record).values())
 
 
-def flat(record: tuple[Any, ...]) -> Iterator[Any]:
-    """The values of a record and of those in it, one after the other."""
+def flat(record: Iterable[Any]) -> Iterator[Any]:
+    """The values of a record, or of arguments, and of the records among them, one after the
+    other.
+    """
     for value in record:
         if isinstance(value, tuple):
             yield from flat(value)
@@ -42,10 +56,18 @@ def flat(record: tuple[Any, ...]) -> Iterator[Any]:
 def filled(record: type, values: Iterable[Any]) -> Any:
     """A record of the values in its slots."""
     rest = iter(values)
-    return record(*(next(rest) if kind in WORDS else filled(kind, rest) for kind in _kinds(record)))
+    values = (next(rest) if k in WORDS else filled(k, rest) for k in kinds(record).values())
+    return record(*values)
 
 
 @cache
-def _kinds(record: type) -> tuple[Any, ...]:
+def kinds(record: type | Callable[..., Any]) -> dict[str, Any]:
+    """The type of each field of a record, or of each argument of a kernel after the first two."""
     hints = get_type_hints(record, include_extras=True)
-    return tuple(hints[name] for name in record._fields)  # type: ignore[attr-defined]
+    fields = getattr(record, "_fields", None)
+    if fields is None:
+        code = record.__code__  # type: ignore[union-attr]
+        fields = code.co_varnames[2 : code.co_argcount]
+        if not all(name in hints for name in fields):
+            return {}
+    return {name: hints[name] for name in fields}

@@ -24,6 +24,7 @@ from internals.machine_code import kernel, template
 from internals.machine_code.entry import Entry
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.pool import PARTS_A_THREAD
+from internals.machine_code.records import Elements
 
 from . import gemm
 from .copying import plan_copy
@@ -40,7 +41,16 @@ W = template("W")
 
 
 @kernel
-def weights_of_rows(begin, end, scores, weights, n, pitch, sees, more):
+def weights_of_rows(
+    begin: int,
+    end: int,
+    scores: Elements,
+    weights: Elements,
+    n: int,
+    pitch: int,
+    sees: int,
+    more: int,
+) -> None:
     """softmax of rows of n, `pitch` apart: of the first `sees` of the first row, `more` more of
     each row after it.
 
@@ -85,13 +95,13 @@ def attend(query: Any, key: Any, value: Any, out: Any, factor: float, is_causal:
         Scratch(2 * pieces * BLOCK * n_keys, dtype),
         ctypes.c_int64(0),
     )
-    plan.copy.run(keys.data_ptr(), backed_ptr(key))
+    plan.copy.run(keys.address, backed_ptr(key))
     tensors = (
         backed_ptr(query),
-        keys.data_ptr(),
+        keys.address,
         backed_ptr(value),
         backed_ptr(out),
-        scores.data_ptr(),
+        scores.address,
     )
     plan.entry.parallel(
         plan.items, plan.grain, *tensors, ctypes.addressof(taken), factor, *plan.numbers
@@ -109,7 +119,7 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
         return None
     number: Any = q.dtype.np
     bound = weights_of_rows.bind(T=number.type, W=np.float64, **keys_for(number.type))
-    weigh = ready(bound, f"*{number.str[1:]} *{number.str[1:]} i8 i8 i8 i8")
+    weigh = ready(bound, f"*{number.str[1:]} *{number.str[1:]}")
     columns = (*k.strides[:2], k.strides[3], k.strides[2])
     packed = (heads * size * n_keys, size * n_keys, n_keys, 1)
     copy = plan_copy(k.dtype, k.dtype, (batch, heads, size, n_keys), packed, columns)

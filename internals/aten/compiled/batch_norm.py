@@ -16,22 +16,23 @@ channels; and it has loops for `channels_last` too, where here numpy serves.
 from __future__ import annotations
 
 from math import nan, prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
-from internals.core.tensor_impl import TensorImpl, backed_ptr, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
+from internals.machine_code.records import Elements, Values
 
 from ..native.memory_format import empty_as
 from .pieces import PIECE, piece_sum
-from .ready import FLOATS, typed
+from .ready import FLOATS, run_typed
 
 T = template("T")
 GRAIN = 1 << 13
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_squares(x: Any, at: int, n: int, center: Any) -> Any:
+def piece_squares(x: Elements, at: int, n: int, center: float) -> Any:
     total = T(0)
     for i in range(n):
         total += (x[at + i] - center) * (x[at + i] - center)
@@ -39,40 +40,58 @@ def piece_squares(x: Any, at: int, n: int, center: Any) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_products(g: Any, x: Any, at: int, n: int, center: Any) -> Any:
+def piece_products(g: Elements, x: Elements, at: int, n: int, center: float) -> Any:
     total = T(0)
     for i in range(n):
         total += g[at + i] * (x[at + i] - center)
     return total
 
 
-@kernel(signature="*T *T *T *T *T *T i8 i8 i8 i8 f8")
+class Batch(NamedTuple):
+    images: int
+    channels: int
+    size: int  # of an image's channel
+
+
+@kernel
 def evaluate(
-    begin, end, x, mean, variance, weight, bias, out, has_weight, has_bias, channels, size, eps
-):
+    begin: int, end: int, x: Values, mean: Values, variance: Values, weight: Values, bias: Values,
+    out: Values, has_weight: int, has_bias: int, batch: Batch, eps: float,
+) -> None:  # fmt: skip
     """out = (x - mean) / sqrt(variance + eps) * weight + bias. One item of work is a channel of an
     image.
     """
     for plane in range(begin, end):
-        c = plane % channels
+        c = plane % batch.channels
         scale = T(1) / T(sqrt(variance[c] + T(eps)))
         if has_weight:
             scale = scale * weight[c]
         shift = mean[c] * -scale
         if has_bias:
             shift = shift + bias[c]
-        for i in range(plane * size, plane * size + size):
+        for i in range(plane * batch.size, plane * batch.size + batch.size):
             out[i] = x[i] * scale + shift
 
 
-@kernel(signature="*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8 i8 f8 f8")
+class Given(NamedTuple):
+    """1 for each tensor that is there."""
+
+    weight: int
+    bias: int
+    mean: int
+    var: int
+
+
+@kernel
 def train(
-    begin, end, x, weight, bias, running_mean, running_var, out, mean, rstd,
-    has_weight, has_bias, has_mean, has_var, images, channels, size, momentum, eps,
-):  # fmt: skip
+    begin: int, end: int, x: Values, weight: Values, bias: Values, running_mean: Values,
+    running_var: Values, out: Values, mean: Values, rstd: Values, has: Given, batch: Batch,
+    momentum: float, eps: float,
+) -> None:  # fmt: skip
     """The same by the batch's own mean and variance, towards which the running ones move. One item
     of work is a channel.
     """
+    images, channels, size = batch
     count = images * size
     for c in range(begin, end):
         total, squares = 0.0, 0.0
@@ -88,27 +107,28 @@ def train(
         variance = T(squares / count)
         r = T(1) / T(sqrt(variance + T(eps)))
         mean[c], rstd[c] = center, r
-        if has_mean:
+        if has.mean:
             running_mean[c] = T(1 - momentum) * running_mean[c] + T(momentum) * center
-        if has_var:
+        if has.var:
             unbiased = T(squares / (count - 1)) if count > 1 else T(nan)
             running_var[c] = T(1 - momentum) * running_var[c] + T(momentum) * unbiased
-        scale = r * weight[c] if has_weight else r
-        shift = bias[c] if has_bias else T(0)
+        scale = r * weight[c] if has.weight else r
+        shift = bias[c] if has.bias else T(0)
         for n in range(images):
             at = (n * channels + c) * size
             for i in range(at, at + size):
                 out[i] = (x[i] - center) * scale + shift
 
 
-@kernel(signature="*T *T *T *T *T *T *T *T i8 i8 i8 i8 i8 i8")
+@kernel
 def backward(
-    begin, end, g, x, weight, mean, rstd, dx, dw, db, has_weight, wants_dx, training, images,
-    channels, size
-):  # fmt: skip
+    begin: int, end: int, g: Values, x: Values, weight: Values, mean: Values, rstd: Values,
+    dx: Values, dw: Values, db: Values, has_weight: int, wants_dx: int, training: int, batch: Batch,
+) -> None:  # fmt: skip
     """The gradients of input, weight and bias; without `training`, mean and rstd are constants. One
     item of work is a channel.
     """
+    images, channels, size = batch
     count = images * size
     for c in range(begin, end):
         center, r = mean[c], rstd[c]
@@ -151,16 +171,12 @@ def run_evaluate(
     x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl
 ) -> bool:
     """Fill `out`; False where there is no machine code."""
-    found = typed(evaluate, x.dtype)
-    if found is not None:
-        images, channels, *rest = x.shape
-        size, some = prod(rest), backed_ptr(mean)
-        found.parallel(
-            images * channels, GRAIN // (size + 1) + 1, backed_ptr(x), some, backed_ptr(variance),
-            _pointer(weight, some), _pointer(bias, some), backed_ptr(out), weight is not None,
-            bias is not None, channels, size, eps,
-        )  # fmt: skip
-    return found is not None
+    batch = _batch(x)
+    planes, given = batch.images * batch.channels, (weight is not None, bias is not None)
+    tensors = x, mean, variance, weight, bias, out
+    return run_typed(
+        evaluate, x.dtype, planes, GRAIN // (batch.size + 1) + 1, *tensors, given, batch, eps
+    )
 
 
 def run_train(
@@ -170,21 +186,12 @@ def run_train(
     """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no
     machine code.
     """
-    found = typed(train, x.dtype)
-    if found is not None:
-        images, channels, size, some = (
-            x.shape[0],
-            x.shape[1],
-            prod(tuple(x.shape)[2:]),
-            backed_ptr(mean),
-        )
-        given = (weight, bias, *running)
-        found.parallel(
-            channels, GRAIN // (images * size + 1) + 1, backed_ptr(x),
-            *(_pointer(t, some) for t in given), backed_ptr(out), some, backed_ptr(rstd),
-            *(t is not None for t in given), images, channels, size, momentum, eps,
-        )  # fmt: skip
-    return found is not None
+    batch, given = _batch(x), (weight, bias, *running)
+    has = Given(*(t is not None for t in given))
+    tensors = x, *given, out, mean, rstd
+    return run_typed(
+        train, x.dtype, batch.channels, _grain(batch), *tensors, has, batch, momentum, eps
+    )
 
 
 def run_backward(
@@ -196,21 +203,19 @@ def run_backward(
     wants_dx: bool,
 ) -> Any:
     """(gradient of x or None, of weight, of bias); None where there is no machine code."""
-    found = typed(backward, x.dtype)
-    mean, rstd = saved
-    if found is None:
-        return None
-    images, channels, size = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:])
+    batch, (mean, rstd) = _batch(x), saved
     dx = empty_as(x, x.shape) if wants_dx else None
-    dw, db = (empty_contiguous((channels,), x.dtype) for _ in range(2))
-    some = backed_ptr(dw)
-    found.parallel(
-        channels, GRAIN // (images * size + 1) + 1, backed_ptr(g), backed_ptr(x),
-        _pointer(weight, some), backed_ptr(mean), backed_ptr(rstd), _pointer(dx, some), some,
-        backed_ptr(db), weight is not None, wants_dx, training, images, channels, size,
-    )  # fmt: skip
-    return dx, dw, db
+    dw, db = (empty_contiguous((batch.channels,), x.dtype) for _ in range(2))
+    tensors, how = (g, x, weight, mean, rstd, dx, dw, db), (weight is not None, wants_dx, training)
+    if run_typed(backward, x.dtype, batch.channels, _grain(batch), *tensors, how, batch):
+        return dx, dw, db
+    return None
 
 
-def _pointer(t: Any, otherwise: int) -> int:
-    return otherwise if t is None else backed_ptr(t)
+def _batch(x: TensorImpl) -> Batch:
+    images, channels, *rest = x.shape
+    return Batch(images, channels, prod(rest))
+
+
+def _grain(batch: Batch) -> int:
+    return GRAIN // (batch.images * batch.size + 1) + 1

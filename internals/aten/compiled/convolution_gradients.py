@@ -32,25 +32,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import ceil, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
+from internals.machine_code.records import Elements, Indices, Values
 
 from ..native.memory_format import empty_as
 from . import windows
 from .convolving import convolution, convolve
 from .gemm import batched, best_tile, factors, gemm
 from .pieces import PIECE, piece_sum
-from .ready import typed
+from .ready import run_typed
 from .scratch import Scratch, Table
 from .windows import (
     GRAIN,
+    Columns,
+    Pair,
     Plan,
+    Strides,
     Window,
+    add_columns,
     as_images,
     behind_inside,
     chunks,
@@ -66,7 +71,7 @@ from .windows import (
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
 SIDE = 16
 T = template("T")
-ONE = Window((1, 1), (1, 1), (0, 0), (1, 1))
+ONE = Window(Pair(1, 1), Pair(1, 1), Pair(0, 0), Pair(1, 1))
 How = Sequence[Sequence[int]]
 
 
@@ -107,9 +112,9 @@ def input_gradient(
     reach = [(k - 1) * d - p for k, d, p in zip(window.kernel, window.dilation, window.padding)]
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
-        turned = Window(window.kernel, (1, 1), (reach[0], reach[1]), window.dilation)
+        turned = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
         exchanged = _exchanged(weight, prod(window.kernel), groups)
-        convolve(g, exchanged.data_ptr(), bias, dx, turned, groups)
+        convolve(g, exchanged.address, bias, dx, turned, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
             depthwise_dx(g, weight, dx, window)
@@ -125,10 +130,9 @@ def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
     turned = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / SIDE)
-    typed(exchange_channels, weight.dtype).parallel(
-        groups * blocks, GRAIN // (outputs * elements * SIDE) + 1, backed_ptr(weight),
-        turned.data_ptr(), outputs, inputs, elements, blocks,
-    )  # fmt: skip
+    sizes = outputs, inputs, elements, blocks
+    grain = GRAIN // (outputs * elements * SIDE) + 1
+    run_typed(exchange_channels, weight.dtype, groups * blocks, grain, weight, turned, sizes)
     return turned
 
 
@@ -138,37 +142,26 @@ def _add_columns(
     """Gradients times weights are what each window gives back to its elements; an element adds up
     what it gets.
     """
-    (images, outputs, height, width), (_, channels, dx_height, dx_width) = g.shape, dx.shape
-    terms, plane = outputs // groups, height * width
+    (images, outputs, *size), (_, channels, *image) = g.shape, dx.shape
+    terms, plane = outputs // groups, prod(size)
     rows = channels // groups * prod(window.kernel)
     blocks = ceil(rows / SIDE)
     turned = Scratch(groups * rows * terms, g.dtype)
-    typed(transpose, g.dtype).parallel(
-        groups * blocks,
-        GRAIN // (terms * SIDE) + 1,
-        backed_ptr(weight),
-        turned.data_ptr(),
-        terms,
-        rows,
-        blocks,
-    )
+    grain = GRAIN // (terms * SIDE) + 1
+    run_typed(transpose, g.dtype, groups * blocks, grain, weight, turned, terms, rows, blocks)
     together = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
     places = together * plane
     joined = Scratch(outputs * places, g.dtype)
     matrix = Scratch(groups * rows * places, g.dtype)
+    sizes = channels, Pair(*size), Pair(*image)
+    how = Columns(window, *sizes, places, plane, Strides(*dx.stride()))
     for first, n in chunks(images, together):
-        fill_columns(g, first, n, (height, width), ONE, joined, places)
-        batched(
-            g.dtype,
-            turned.data_ptr(),
-            joined.data_ptr(),
-            matrix.data_ptr(),
-            (groups, rows, terms, places),
-        )
-        typed(windows.add_columns, g.dtype).parallel(
-            n * channels, GRAIN // (dx_height * dx_width) + 1, matrix.data_ptr(),
-            image_at(dx, first), *window.kernel, channels, height, width, dx_height, dx_width,
-            *window.padding, *window.stride, *window.dilation, places, plane, *dx.stride(),
+        fill_columns(g, first, n, Pair(*size), ONE, joined, places)
+        addresses = turned.address, joined.address, matrix.address
+        batched(g.dtype, *addresses, (groups, rows, terms, places))
+        run_typed(
+            add_columns, g.dtype, n * channels, GRAIN // prod(image) + 1, matrix,
+            image_at(dx, first), how,
         )  # fmt: skip
 
 
@@ -200,7 +193,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     sums = Scratch(kernel_h * outputs * line, g.dtype)
     pixels = Scratch(together * image, g.dtype)
     joined = Scratch(outputs * together * height * width, g.dtype)
-    a, b, c, item = joined.data_ptr(), pixels.data_ptr(), sums.data_ptr(), g.itemsize
+    a, b, c, item = joined.address, pixels.address, sums.address, g.itemsize
     for first, n in chunks(images, together):
         _lay_out_pixels(x, first, n, sizes, window, pixels)
         places = n * height * width
@@ -222,10 +215,9 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
                     x=right + i * apart_h * row * item, out=to + i * outputs * line * item
                 )
                 gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
-    typed(collect_weights, g.dtype).parallel(
-        outputs, GRAIN // (line * kernel_h) + 1, sums.data_ptr(), backed_ptr(dw), inputs, kernel_h,
-        kernel_w, line, outputs * line, inputs,
-    )  # fmt: skip
+    sizes_of_sums = inputs, kernel_h, kernel_w, line, outputs * line, inputs
+    grain = GRAIN // (line * kernel_h) + 1
+    run_typed(collect_weights, g.dtype, outputs, grain, sums, dw, sizes_of_sums)
     return dw
 
 
@@ -233,11 +225,10 @@ def _lay_out_pixels(
     x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch
 ) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
-    _, channels, height, width = x.shape
-    typed(lay_out_pixels, x.dtype).parallel(
-        n * sizes[0], GRAIN // (sizes[1] * channels) + 1, image_at(x, first), pixels.data_ptr(),
-        channels, *sizes, height, width, *window.padding, *x.stride(),
-    )  # fmt: skip
+    _, channels, *image = x.shape
+    how = Pixels(channels, Pair(*sizes), Pair(*image), window.padding, Strides(*x.stride()))
+    grain = GRAIN // (sizes[1] * channels) + 1
+    run_typed(lay_out_pixels, x.dtype, n * sizes[0], grain, image_at(x, first), pixels, how)
 
 
 @lru_cache(maxsize=64)
@@ -252,65 +243,70 @@ def bias_gradient(g: TensorImpl) -> Any:
     db = empty_contiguous((g.shape[1],), g.dtype)
     images, size = g.shape[0], prod(g.shape[2:])
     if g.is_contiguous() and g.numel():
-        typed(sum_channels, g.dtype).parallel(
-            g.shape[1],
-            GRAIN // (images * size) + 1,
-            backed_ptr(g),
-            backed_ptr(db),
-            images,
-            g.shape[1],
-            size,
-        )
+        channels, grain = g.shape[1], GRAIN // (images * size) + 1
+        run_typed(sum_channels, g.dtype, channels, grain, g, db, images, channels, size)
     else:
         np.add.reduce(array(g), (0, *range(2, g.dim())), out=array(db))
     return db
 
 
-@kernel(signature="*T *T *T" + " i8" * 18)
+class Depthwise(NamedTuple):
+    window: Window
+    outputs: int
+    channels: int
+    image: Pair  # the size of a plane of the input
+    places: Pair  # of a plane of the gradient
+    g: Strides
+
+
+@kernel
 def depthwise_input_gradient(
-    begin, end, g, weight, dx, kernel_h, kernel_w, outputs, channels, rows, places, height, width,
-    top, left, step_h, step_w, apart_h, apart_w, g_n, g_c, g_h, g_w,
-):  # fmt: skip
-    """Planes (height, width) of zeros to which the gradients of (rows, places) are added, times
-    weights. An item is a plane."""
-    multiple = outputs // channels
+    begin: int, end: int, g: Values, weight: Values, dx: Values, how: Depthwise
+) -> None:
+    """Planes of zeros to which the gradients are added, times weights. An item is a plane."""
+    kernel, stride, padding, dilation = how.window
+    (height, width), (rows, places) = how.image, how.places
+    multiple = how.outputs // how.channels
     for plane in range(begin, end):
-        n, c, to = plane // channels, plane % channels, plane * height * width
+        n, c, to = plane // how.channels, plane % how.channels, plane * height * width
         for i in range(height * width):
             dx[to + i] = T(0)
         for o in range(c * multiple, c * multiple + multiple):
-            for e in range(kernel_h * kernel_w):
-                w = weight[o * kernel_h * kernel_w + e]
-                shift_h, shift_w = e // kernel_w * apart_h - top, e % kernel_w * apart_w - left
-                first = min(first_inside(step_w, shift_w), places)
-                last = max(first, behind_inside(step_w, shift_w, width, places))
+            for e in range(kernel.h * kernel.w):
+                w = weight[o * kernel.h * kernel.w + e]
+                shift_h = e // kernel.w * dilation.h - padding.h
+                shift_w = e % kernel.w * dilation.w - padding.w
+                first = min(first_inside(stride.w, shift_w), places)
+                last = max(first, behind_inside(stride.w, shift_w, width, places))
                 for i in range(rows):
-                    y, at = i * step_h + shift_h, n * g_n + o * g_c + i * g_h
+                    y, at = i * stride.h + shift_h, n * how.g.n + o * how.g.c + i * how.g.h
                     if y >= 0 and y < height:
                         row = to + y * width + shift_w
                         for j in range(first, last):
-                            dx[row + j * step_w] += w * g[at + j * g_w]
+                            dx[row + j * stride.w] += w * g[at + j * how.g.w]
 
 
-@kernel(signature="*T *i8 *T *T" + " i8" * 13)
+@kernel
 def depthwise_weight_gradient(
-    begin, end, x, offsets, g, dw, elements, outputs, channels, plane_size, columns, rows, places,
-    images, g_n, g_c, g_h, g_w, adding,
-):  # fmt: skip
-    """One item of work is an output channel; x is laid out."""
+    begin: int, end: int, x: Values, offsets: Indices, g: Values, dw: Values, how: Depthwise,
+    images: int, plane_size: int, columns: int, adding: int,
+) -> None:  # fmt: skip
+    """One item of work is an output channel; x is laid out, in planes of `columns`."""
+    (rows, places), elements = how.places, how.window.kernel.h * how.window.kernel.w
     for o in range(begin, end):
-        source = o // (outputs // channels) * plane_size
+        source = o // (how.outputs // how.channels) * plane_size
         for e in range(elements):
             total = 0.0
             for n in range(images):
                 for i in range(rows):
-                    at = source + n * channels * plane_size + offsets[e] + i * columns
-                    total += row_product(x, at, g, n * g_n + o * g_c + i * g_h, g_w, places)
+                    at = source + n * how.channels * plane_size + offsets[e] + i * columns
+                    from_ = n * how.g.n + o * how.g.c + i * how.g.h
+                    total += row_product(x, at, g, from_, how.g.w, places)
             dw[o * elements + e] = dw[o * elements + e] + T(total) if adding else T(total)
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def row_product(x: Any, at: int, g: Any, from_: int, step: int, n: int) -> Any:
+def row_product(x: Elements, at: int, g: Elements, from_: int, step: int, n: int) -> Any:
     total = T(0)
     if step == 1:
         for j in range(n):
@@ -324,24 +320,29 @@ def row_product(x: Any, at: int, g: Any, from_: int, step: int, n: int) -> Any:
 def depthwise_dx(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window) -> None:
     """Fill `dx` (N, C, H, W), which is row-major, with what it gets back for a gradient g (N, O,
     H', W')."""
-    (images, channels, height, width), (outputs, rows, places) = dx.shape, g.shape[1:]
-    typed(depthwise_input_gradient, g.dtype).parallel(
-        images * channels, GRAIN // (rows * places * prod(window.kernel)) + 1, backed_ptr(g),
-        backed_ptr(weight), backed_ptr(dx), *window.kernel, outputs, channels, rows, places, height,
-        width, *window.padding, *window.stride, *window.dilation, *g.stride(),
-    )  # fmt: skip
+    how = _depthwise(g, dx, window)
+    planes, grain = dx.shape[0] * how.channels, _depthwise_grain(1, how)
+    run_typed(depthwise_input_gradient, g.dtype, planes, grain, g, weight, dx, how)
 
 
 def depthwise_dw(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Window) -> None:
     """Fill `dw` (O, 1, *K) with what it gets back for a gradient g (N, O, H', W') and input x (N,
     C, H, W)."""
-    outputs, rows, places = g.shape[1:]
+    how = _depthwise(g, x, window)
     for first, n, plan, laid in _laid_out(x, g, window):
-        typed(depthwise_weight_gradient, g.dtype).parallel(
-            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(),
-            plan.offsets.address, image_at(g, first), backed_ptr(dw), prod(window.kernel), outputs,
-            x.shape[1], plan.plane, plan.columns, rows, places, n, *g.stride(), first > 0,
+        run_typed(
+            depthwise_weight_gradient, g.dtype, how.outputs, _depthwise_grain(n, how), laid,
+            plan.offsets, image_at(g, first), dw, how, n, plan.plane, plan.columns, first > 0,
         )  # fmt: skip
+
+
+def _depthwise(g: TensorImpl, x: TensorImpl, window: Window) -> Depthwise:
+    (_, channels, *image), (_, outputs, *places) = x.shape, g.shape
+    return Depthwise(window, outputs, channels, Pair(*image), Pair(*places), Strides(*g.stride()))
+
+
+def _depthwise_grain(images: int, how: Depthwise) -> int:
+    return GRAIN // (images * prod(how.places) * prod(how.window.kernel)) + 1
 
 
 def _laid_out(
@@ -358,8 +359,11 @@ def _laid_out(
         yield first, n, plan, laid
 
 
-@kernel(signature="*T *T" + " i8" * 4)
-def exchange_channels(begin, end, x, out, outputs, inputs, elements, blocks):
+@kernel
+def exchange_channels(
+    begin: int, end: int, x: Values, out: Values, outputs: int, inputs: int, elements: int,
+    blocks: int,
+) -> None:  # fmt: skip
     """Weights (groups, outputs, inputs, elements) as (groups, inputs, outputs, elements), the
     elements backwards.
 
@@ -374,8 +378,10 @@ def exchange_channels(begin, end, x, out, outputs, inputs, elements, blocks):
                     out[to + e] = x[at + elements - 1 - e]
 
 
-@kernel(signature="*T *T" + " i8" * 3)
-def transpose(begin, end, x, out, rows, columns, blocks):
+@kernel
+def transpose(
+    begin: int, end: int, x: Values, out: Values, rows: int, columns: int, blocks: int
+) -> None:
     """Matrices (n, rows, columns) as (n, columns, rows). One item of work is a block of `SIDE`
     columns of one."""
     for item in range(begin, end):
@@ -386,14 +392,21 @@ def transpose(begin, end, x, out, rows, columns, blocks):
                 out[base + c * rows + r] = x[base + r * columns + c]
 
 
-@kernel(signature="*T *T" + " i8" * 11)
-def lay_out_pixels(
-    begin, end, x, out, channels, rows, columns, height, width, top, left, x_n, x_c, x_h, x_w
-):
-    """Images (n, channels, height, width) as (n, rows, columns, channels), with zeros around from
-    `top` and `left` on.
+class Pixels(NamedTuple):
+    channels: int
+    size: Pair  # of the images with their border
+    image: Pair  # without
+    padding: Pair
+    x: Strides
+
+
+@kernel
+def lay_out_pixels(begin: int, end: int, x: Values, out: Values, how: Pixels) -> None:
+    """Images (N, C, H, W) as (N, *size, C), with zeros around from the padding on.
 
     One item of work is a row of an image."""
+    (rows, columns), (height, width), (top, left) = how.size, how.image, how.padding
+    channels = how.channels
     for item in range(begin, end):
         n, y = item // rows, item % rows - top
         to = item * columns * channels
@@ -405,16 +418,19 @@ def lay_out_pixels(
                 out[to + j] = T(0)
             for j in range(min(left + width, columns) * channels, columns * channels):
                 out[to + j] = T(0)
-            at = n * x_n + y * x_h
+            at = n * how.x.n + y * how.x.h
             for first in range(0, channels, SIDE):
                 last = min(first + SIDE, channels)
                 for j in range(min(width, columns - left)):
                     for c in range(first, last):
-                        out[to + (left + j) * channels + c] = x[at + c * x_c + j * x_w]
+                        out[to + (left + j) * channels + c] = x[at + c * how.x.c + j * how.x.w]
 
 
-@kernel(signature="*T *T" + " i8" * 6)
-def collect_weights(begin, end, x, out, inputs, kernel_h, kernel_w, x_output, x_h, x_w):
+@kernel
+def collect_weights(
+    begin: int, end: int, x: Values, out: Values, inputs: int, kernel_h: int, kernel_w: int,
+    x_output: int, x_h: int, x_w: int,
+) -> None:  # fmt: skip
     """Gradients of weights, in the order kernel row, output, kernel column, input, as (outputs,
     inputs, kernel_h, kernel_w).
 
@@ -428,8 +444,10 @@ def collect_weights(begin, end, x, out, inputs, kernel_h, kernel_w, x_output, x_
                     out[to + (c * kernel_h + h) * kernel_w + w] = x[at + c]
 
 
-@kernel(signature="*T *T" + " i8" * 3)
-def sum_channels(begin, end, x, out, images, channels, size):
+@kernel
+def sum_channels(
+    begin: int, end: int, x: Values, out: Values, images: int, channels: int, size: int
+) -> None:
     """The sums of the channels of x (images, channels, size). One item of work is a channel."""
     for c in range(begin, end):
         total = 0.0

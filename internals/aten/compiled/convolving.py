@@ -116,8 +116,8 @@ def _read_where_it_lies(
         if laid:
             lay_out(x, first, n, plan, window, laid)
         source, target = (
-            laid.data_ptr() if laid else image_at(x, first),
-            sums.data_ptr() if sums else image_at(out, first),
+            laid.address if laid else image_at(x, first),
+            sums.address if sums else image_at(out, first),
         )
         g = factors(tile, weight, source, plan.offsets, target, rows, places, places)
         apart = {
@@ -143,5 +143,5 @@ def _lay_out_columns(
     sums = Scratch(outputs * places, x.dtype)
     for first, n in chunks(images, together):
         fill_columns(x, first, n, (height, width), window, matrix, places)
-        batched(x.dtype, weight, matrix.data_ptr(), sums.data_ptr(), (groups, rows, terms, places))
+        batched(x.dtype, weight, matrix.address, sums.address, (groups, rows, terms, places))
         cut_out(sums, bias, out, first, n, (plane, places, width))

@@ -42,12 +42,12 @@ T = template("T")
 
 
 @inline
-def as_it_is(a):
+def as_it_is(a: float) -> Any:
     return a
 
 
 @inline
-def truth(a):
+def truth(a: float) -> Any:
     """Whether a number is not zero; NaN is not."""
     return a != T(0)
 

@@ -18,6 +18,7 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code import kernel, template
 from internals.machine_code.parallel import get_num_threads
+from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
 from .pieces import (
@@ -47,14 +48,35 @@ better = template("better")
 
 
 @kernel
-def extremes_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride):
+def extremes_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    n: int,
+    chunk: int,
+    chunks: int,
+    outer_stride: int,
+) -> None:
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         out[unit] = row_extreme(x, start, count, 1)
 
 
 @kernel
-def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
+def extremes_of_columns(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    n: int,
+    inner: int,
+    chunk: int,
+    chunks: int,
+    tiles: int,
+    outer_stride: int,
+    stride: int,
+) -> None:
     for unit in range(begin, end):
         part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
@@ -72,8 +94,18 @@ def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, oute
 
 @kernel
 def extremes_of_columns_with_indices(
-    begin, end, x, out, indices, n, inner, tile, tiles, outer_stride, stride
-):
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    indices: Elements,
+    n: int,
+    inner: int,
+    tile: int,
+    tiles: int,
+    outer_stride: int,
+    stride: int,
+) -> None:
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         target = o * inner
@@ -124,14 +156,14 @@ def _of_rows(x: Any, rows: Rows, chunks: int, largest: bool) -> Any:
     units, grain = rows.outer * chunks, max(1, GRAIN // chunk)
     sizes = rows.n, chunk, chunks, rows.outer_stride
     bound = extremes_of_rows.bind(**_row(x, largest))
-    done = run(bound, f"{word} {word} i8 i8 i8 i8", units, grain, address(x), address(out), *sizes)
+    done = run(bound, f"{word} {word}", units, grain, address(x), address(out), *sizes)
     return out if done else None
 
 
 def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
     word = WORD[x.dtype.char]
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
-    bound, words = extremes_of_columns.bind(better=_better(largest)), f"{word} {word}" + " i8" * 7
+    bound, words = extremes_of_columns.bind(better=_better(largest)), f"{word} {word}"
     while True:
         chunk = min(n, SPLIT)
         chunks, tiles = -(-n // chunk), -(-inner // TILE)
@@ -156,7 +188,7 @@ def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
     grain = max(1, GRAIN // (n * tile))
     addresses = address(x), address(values), address(indices)
     units, sizes = rows.outer * tiles, (n, inner, tile, tiles, rows.outer_stride, rows.stride)
-    done = run(bound, f"{word} {word} *i8" + " i8" * 6, units, grain, *addresses, *sizes)
+    done = run(bound, f"{word} {word} *i8", units, grain, *addresses, *sizes)
     return (values, indices) if done else None
 
 

@@ -32,6 +32,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import BOOL
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code.language import inline, kernel, template
+from internals.machine_code.records import Elements, Indices
 from internals.machine_code.settings import use_compiled
 
 from .copying import BITS
@@ -44,126 +45,116 @@ STEP, ALONG, ACROSS = template("STEP"), template("ALONG"), template("ACROSS")
 BY_COLUMNS, WRAPS = template("BY_COLUMNS"), template("WRAPS")
 
 
+class Steps(NamedTuple):
+    outer: int
+    n: int
+    inner: int
+
+
+class Block(NamedTuple):
+    """A tensor around one dimension: sizes (outer, n, inner), and the strides of the three."""
+
+    outer: int
+    n: int
+    inner: int
+    strides: Steps
+
+    def turned(self) -> Block:
+        """The same with the dimension as the last, where the kernels' inner loops run along it: for
+        an `inner` of 1.
+        """
+        return Block(self.outer, 1, self.n, Steps(self.strides.outer, 0, self.strides.n))
+
+
 @kernel
 def read_elements(
-    begin, end, out, x, index, wrong, n, m, inner, x_o, x_n, x_i, index_o, index_m, index_i
-):
-    """gather, for a range of rows (o, m). `WRAPS`: -1 is the last place."""
-    step, along, across = (
-        index_i if STEP < 0 else STEP,
-        x_n if ALONG < 0 else ALONG,
-        x_i if ACROSS < 0 else ACROSS,
-    )
+    begin: int, end: int, out: Elements, x: Elements, index: Elements, wrong: Indices, n: int,
+    steps: Steps, places: Block,
+) -> None:  # fmt: skip
+    """gather, for a range of rows (o, m) of places. `WRAPS`: -1 is the last of n."""
+    step = places.strides.inner if STEP < 0 else STEP
+    along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for row in range(begin, end):
-        o, p = row // m, row % m
-        rows, start = o * index_o + p * index_m, o * x_o
-        for i in range(inner):
+        o, p = row // places.n, row % places.n
+        rows, start = o * places.strides.outer + p * places.strides.n, o * steps.outer
+        for i in range(places.inner):
             at = index[rows + i * step]
             if WRAPS and at < 0:
                 at += n
             if at < 0 or at >= n:
                 wrong[0] = 1
                 break
-            out[row * inner + i] = x[start + at * along + i * across]
+            out[row * places.inner + i] = x[start + at * along + i * across]
 
 
 @kernel
-def read_rows(begin, end, out, x, index, wrong, n, m, inner, x_o, x_n, x_i, index_m):
+def read_rows(
+    begin: int, end: int, out: Elements, x: Elements, index: Elements, wrong: Indices, block: Block,
+    m: int, index_step: int,
+) -> None:  # fmt: skip
     """index_select, for a range of rows (o, m). `WRAPS`: -1 is the last place."""
-    step = x_i if STEP < 0 else STEP
+    n, inner, steps = block.n, block.inner, block.strides
+    step = steps.inner if STEP < 0 else STEP
     for row in range(begin, end):
         o, p = row // m, row % m
-        at = index[p * index_m]
+        at = index[p * index_step]
         if WRAPS and at < 0:
             at += n
         if at < 0 or at >= n:
             wrong[0] = 1
         else:
-            start = o * x_o + at * x_n
+            start = o * steps.outer + at * steps.n
             for i in range(inner):
                 out[row * inner + i] = x[start + i * step]
 
 
 @kernel
 def write_elements(
-    begin,
-    end,
-    x,
-    index,
-    src,
-    wrong,
-    n,
-    outer,
-    m,
-    inner,
-    x_o,
-    x_n,
-    x_i,
-    index_o,
-    index_m,
-    index_i,
-    src_o,
-    src_m,
-    src_i,
-):
+    begin: int, end: int, x: Elements, index: Elements, src: Elements, wrong: Indices, n: int,
+    steps: Steps, places: Block, src_steps: Steps,
+) -> None:  # fmt: skip
     """scatter, for a range of slices, or of the columns of all slices."""
-    first, last, left, right = begin, end, 0, inner
+    first, last, left, right = begin, end, 0, places.inner
     if BY_COLUMNS:
-        first, last, left, right = 0, outer, begin, end
-    step, along, across = (
-        index_i if STEP < 0 else STEP,
-        x_n if ALONG < 0 else ALONG,
-        x_i if ACROSS < 0 else ACROSS,
-    )
+        first, last, left, right = 0, places.outer, begin, end
+    step = places.strides.inner if STEP < 0 else STEP
+    along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for o in range(first, last):
-        for p in range(m):
-            start, rows, source = o * x_o, o * index_o + p * index_m, o * src_o + p * src_m
+        for p in range(places.n):
+            start, source = o * steps.outer, o * src_steps.outer + p * src_steps.n
+            rows = o * places.strides.outer + p * places.strides.n
             for i in range(left, right):
                 at = index[rows + i * step]
                 if at < 0 or at >= n:
                     wrong[0] = 1
                     break
                 place = start + at * along + i * across
-                x[place] = T(OP(x[place], src[source + i * src_i]))
+                x[place] = T(OP(x[place], src[source + i * src_steps.inner]))
 
 
 @kernel
 def add_rows(
-    begin,
-    end,
-    x,
-    index,
-    src,
-    alpha,
-    wrong,
-    outer,
-    m,
-    inner,
-    n,
-    x_o,
-    x_n,
-    index_m,
-    src_o,
-    src_m,
-    src_i,
-):
+    begin: int, end: int, x: Elements, index: Elements, src: Elements, alpha: Elements,
+    wrong: Indices, n: int, steps: Steps, rows: Block, index_step: int,
+) -> None:  # fmt: skip
     """index_add, for a range of slices, or of the columns of all slices. `WRAPS`: -1 is the last
     place.
     """
-    first, last, left, right = begin, end, 0, inner
+    first, last, left, right = begin, end, 0, rows.inner
     if BY_COLUMNS:
-        first, last, left, right = 0, outer, begin, end
-    step = src_i if STEP < 0 else STEP
+        first, last, left, right = 0, rows.outer, begin, end
+    step = rows.strides.inner if STEP < 0 else STEP
     scale = alpha[0]
     for o in range(first, last):
-        for p in range(m):
-            at = index[p * index_m]
+        for p in range(rows.n):
+            at = index[p * index_step]
             if WRAPS and at < 0:
                 at += n
             if at < 0 or at >= n:
                 wrong[0] = 1
             else:
-                start, source = o * x_o + at * x_n, o * src_o + p * src_m
+                start = o * steps.outer + at * steps.n
+                source = o * rows.strides.outer + p * rows.strides.n
                 for i in range(left, right):
                     x[start + i] = T(x[start + i] + src[source + i * step] * scale)
 
@@ -174,15 +165,6 @@ add      = inline(lambda old, new: old + new)
 multiply = inline(lambda old, new: old * new)
 # fmt: on
 _WRITERS = {"": put, "add": add, "multiply": multiply}
-
-
-class Block(NamedTuple):
-    """A tensor around one dimension: sizes (outer, n, inner), and the strides of the three."""
-
-    outer: int
-    n: int
-    inner: int
-    strides: tuple[int, int, int]
 
 
 def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool | None:
@@ -197,24 +179,17 @@ def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool 
     bits = _reads(out, x, index)
     if bits is None:
         return False
-    m, inner, (index_o, index_m, index_i), (x_o, x_n, x_i) = (
-        places.n,
-        places.inner,
-        places.strides,
-        block.strides,
-    )
-    if inner == 1:  # the last dimension: let the kernel's inner loop run along it
-        m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
+    n, steps = block.n, block.strides
+    if places.inner == 1:
+        places, steps = places.turned(), steps._replace(inner=0)
     bound = read_elements.bind(
-        STEP=_known(index_i), ALONG=_known(x_n), ACROSS=_known(x_i), WRAPS=False
-    )
-    wrong, flag = _flag()
-    done = run(
-        bound, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8" + " i8" * 9,
-        block.outer * m, max(1, GRAIN // inner),
-        backed_ptr(out), backed_ptr(x), backed_ptr(index), flag,
-        block.n, m, inner, x_o, x_n, x_i, index_o, index_m, index_i,
+        STEP=_known(places.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
+        WRAPS=False,
     )  # fmt: skip
+    wrong, flag = _flag()
+    words = f"*{bits} *{bits} *{WORDS[index.dtype]} *i8"
+    units, grain = places.outer * places.n, max(1, GRAIN // places.inner)
+    done = run(bound, words, units, grain, out, x, index, flag, n, steps, places)
     return None if wrong[0] else done
 
 
@@ -228,24 +203,19 @@ def index_select(
     bits = None if block is None else _reads(out, x, index)
     if block is None or bits is None or (index.dim() > 1 and not index.is_contiguous()):
         return False
-    m, index_m = index.numel(), index.stride()[-1] if index.dim() == 1 else 1
-    (x_o, x_n, x_i), inner, words = (
-        block.strides,
-        block.inner,
-        f"*{bits} *{bits} *{WORDS[index.dtype]} *i8",
-    )
+    m, step = index.numel(), index.stride()[-1] if index.dim() == 1 else 1
+    words = f"*{bits} *{bits} *{WORDS[index.dtype]} *i8"
     wrong, flag = _flag()
-    addresses = backed_ptr(out), backed_ptr(x), backed_ptr(index), flag
-    if inner == 1:
-        steps = {"STEP": _known(index_m), "ALONG": _known(x_n), "ACROSS": 0}
-        bound = read_elements.bind(**steps, WRAPS=wraps)
-        units = block.outer
-        sizes: tuple[int, ...] = (block.n, 1, m, x_o, x_n, 0, 0, 0, index_m)
+    pointers = out, x, index, flag
+    if block.inner == 1:
+        known = {"STEP": _known(step), "ALONG": _known(block.strides.n), "ACROSS": 0}
+        bound, units, grain = read_elements.bind(**known, WRAPS=wraps), block.outer, GRAIN // m
+        places = Block(block.outer, 1, m, Steps(0, 0, step))
+        sizes: tuple[Any, ...] = block.n, block.strides._replace(inner=0), places
     else:
-        bound = read_rows.bind(STEP=_known(x_i), WRAPS=wraps)
-        units, sizes = block.outer * m, (block.n, m, inner, x_o, x_n, x_i, index_m)
-    grain = max(1, GRAIN // (m if inner == 1 else inner))
-    done = run(bound, words + " i8" * len(sizes), units, grain, *addresses, *sizes)
+        bound = read_rows.bind(STEP=_known(block.strides.inner), WRAPS=wraps)
+        units, grain, sizes = block.outer * m, GRAIN // block.inner, (block, m, step)
+    done = run(bound, words, units, max(1, grain), *pointers, *sizes)
     return None if wrong[0] else done
 
 
@@ -268,10 +238,10 @@ def scatter(
         values = _block_of(src, dim, index.shape)
         if values is None or not are_apart(x, index, src):
             return False
-        address, strides = backed_ptr(src), values.strides
+        address, src_steps = backed_ptr(src), values.strides
     else:
         held = np.asarray(src, x.dtype.np)
-        address, strides = held.__array_interface__["data"][0], (0, 0, 0)
+        address, src_steps = held.__array_interface__["data"][0], Steps(0, 0, 0)
     if (
         words is None
         or not x.is_contiguous()
@@ -279,27 +249,22 @@ def scatter(
         or not are_apart(x, index)
     ):
         return False
-    m, inner, (index_o, index_m, index_i), (x_o, x_n, x_i) = (
-        places.n,
-        places.inner,
-        places.strides,
-        block.strides,
-    )
-    if inner == 1:
-        m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
-        strides = strides[0], 0, strides[1]
-    by_columns = block.outer == 1 and block.inner > 1
-    steps = {"STEP": _known(index_i), "ALONG": _known(x_n), "ACROSS": _known(x_i)}
+    n, steps, by_columns = block.n, block.strides, block.outer == 1 and block.inner > 1
+    if places.inner == 1:
+        places, steps = places.turned(), steps._replace(inner=0)
+        src_steps = Steps(src_steps.outer, 0, src_steps.n)
     bound = write_elements.bind(
-        OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns, **steps
-    )
-    wrong, flag = _flag()
-    n, work = (inner, m) if by_columns else (block.outer, m * inner)
-    done = run(
-        bound, f"*{words} *{WORDS[index.dtype]} *{words} *i8" + " i8" * 13,
-        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), address, flag,
-        block.n, block.outer, m, inner, x_o, x_n, x_i, index_o, index_m, index_i, *strides,
+        OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns,
+        STEP=_known(places.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
     )  # fmt: skip
+    wrong, flag = _flag()
+    units, work = places.outer, places.n * places.inner
+    if by_columns:
+        units, work = places.inner, places.n
+    words = f"*{words} *{WORDS[index.dtype]} *{words} *i8"
+    pointers = x, index, address, flag
+    grain = max(1, GRAIN // work)
+    done = run(bound, words, units, grain, *pointers, n, steps, places, src_steps)
     return None if wrong[0] else done
 
 
@@ -332,14 +297,12 @@ def index_add(
     )
     wrong, flag = _flag()
     scale = np.asarray(alpha, x.dtype.np)
-    n, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
-    index_m = index.stride()[-1] if index.dim() == 1 else 1
-    done = run(
-        bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words} *i8" + " i8" * 10,
-        n, max(1, GRAIN // work), backed_ptr(x), backed_ptr(index), backed_ptr(src),
-        scale.__array_interface__["data"][0], flag,
-        block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
-    )  # fmt: skip
+    units, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
+    step = index.stride()[-1] if index.dim() == 1 else 1
+    words = f"*{words} *{WORDS[index.dtype]} *{words} *{words} *i8"
+    pointers = x, index, src, scale.__array_interface__["data"][0], flag
+    sizes = block.n, block.strides, rows, step
+    done = run(bound, words, units, max(1, GRAIN // work), *pointers, *sizes)
     return None if wrong[0] else done
 
 
@@ -380,14 +343,14 @@ def _block_of(t: TensorImpl, dim: int, sizes: Sequence[int]) -> Block | None:
     """The part of `t` with these sizes, around `dim`."""
     strides = t.stride()
     if not sizes:
-        return Block(1, 1, 1, (0, 0, 0))
+        return Block(1, 1, 1, Steps(0, 0, 0))
     before, after = (
         _merged(sizes[:dim], strides[:dim]),
         _merged(sizes[dim + 1 :], strides[dim + 1 :]),
     )
     if before is None or after is None:
         return None
-    return Block(before[0], sizes[dim], after[0], (before[1], strides[dim], after[1]))
+    return Block(before[0], sizes[dim], after[0], Steps(before[1], strides[dim], after[1]))
 
 
 def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int] | None:

@@ -183,8 +183,8 @@ def bmm(a: Any, x: Any, out: Any) -> bool:
     x_at = backed_ptr(x)
     if plan.copy is not None:
         scratch = Scratch(plan.copied, g.dtype)
-        plan.copy.run(scratch.data_ptr(), x_at)
-        x_at = scratch.data_ptr()
+        plan.copy.run(scratch.address, x_at)
+        x_at = scratch.address
     addresses = backed_ptr(a), x_at, plan.offsets.address, backed_ptr(out)
     plan.entry.parallel(plan.items, plan.grain, *addresses, *plan.numbers)
     return True

@@ -20,6 +20,7 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import kernel, template
+from internals.machine_code.records import Elements
 
 from .pieces import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
 from .ready import run
@@ -36,7 +37,17 @@ term = template("term")
 
 
 @kernel
-def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_stride):
+def moments_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    means: Elements,
+    squares: Elements,
+    n: int,
+    chunk: int,
+    chunks: int,
+    outer_stride: int,
+) -> None:
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         means[unit] = row_mean(x, start, count, 1)
@@ -45,8 +56,19 @@ def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_strid
 
 @kernel
 def moments_of_columns(
-    begin, end, x, means, squares, n, inner, chunk, chunks, tiles, outer_stride, stride
-):
+    begin: int,
+    end: int,
+    x: Elements,
+    means: Elements,
+    squares: Elements,
+    n: int,
+    inner: int,
+    chunk: int,
+    chunks: int,
+    tiles: int,
+    outer_stride: int,
+    stride: int,
+) -> None:
     for unit in range(begin, end):
         part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
@@ -88,7 +110,7 @@ def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
     mean, m2 = np.empty((rows.outer, chunks, inner)), np.empty((rows.outer, chunks, inner))
     addresses = address(a), address(mean), address(m2)
     units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
-    words = f"{WORD[a.dtype.char]} *f8 *f8" + " i8" * len(sizes)
+    words = f"{WORD[a.dtype.char]} *f8 *f8"
     if not run(bound, words, units, grain, *addresses, *sizes):
         return None
     if chunks > 1:

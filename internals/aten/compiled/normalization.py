@@ -21,6 +21,7 @@ import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
+from internals.machine_code.records import Elements
 
 from .pieces import identity, row_mean, row_squared_distances
 from .ready import run
@@ -39,14 +40,24 @@ has_bias = template("has_bias")
 
 
 @inline
-def row_moments(x, start, n, stride):
+def row_moments(x: Elements, start: int, n: int, stride: int) -> Any:
     """(mean, variance), as W."""
     mean = row_mean(x, start, n, stride)
     return mean, row_squared_distances(x, start, n, stride, mean) / W(n)
 
 
 @inline
-def row_layer_norm(x, weight, bias, out, start, n, stride, center, scale):
+def row_layer_norm(
+    x: Elements,
+    weight: Elements,
+    bias: Elements,
+    out: Elements,
+    start: int,
+    n: int,
+    stride: int,
+    center: float,
+    scale: float,
+) -> Any:
     """(x - center) * scale * weight + bias; the parameters are n elements, side by side."""
     for i in range(n):
         y = (x[start + i * stride] - center) * scale
@@ -58,7 +69,18 @@ def row_layer_norm(x, weight, bias, out, start, n, stride, center, scale):
 
 
 @kernel
-def layer_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, n, eps):
+def layer_norm_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    weight: Elements,
+    bias: Elements,
+    out: Elements,
+    means: Elements,
+    rstds: Elements,
+    n: int,
+    eps: float,
+) -> None:
     for row in range(begin, end):
         mean, variance = row_moments(x, row * n, n, 1)
         means[row], rstds[row] = T(mean), T(W(1) / math.sqrt(variance + eps))
@@ -66,7 +88,20 @@ def layer_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, n, eps):
 
 
 @kernel
-def group_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, channels, size, groups, eps):
+def group_norm_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    weight: Elements,
+    bias: Elements,
+    out: Elements,
+    means: Elements,
+    rstds: Elements,
+    channels: int,
+    size: int,
+    groups: int,
+    eps: float,
+) -> None:
     for row in range(begin, end):
         n = channels * size
         mean, variance = row_moments(x, row * n, n, 1)
@@ -82,8 +117,19 @@ def group_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, channels,
 
 @kernel
 def layer_norm_backward_of_rows(
-    begin, end, g, x, means, rstds, weight, dx, dweights, dbiases, rows, n
-):
+    begin: int,
+    end: int,
+    g: Elements,
+    x: Elements,
+    means: Elements,
+    rstds: Elements,
+    weight: Elements,
+    dx: Elements,
+    dweights: Elements,
+    dbiases: Elements,
+    rows: int,
+    n: int,
+) -> None:
     for block in range(begin, end):
         here = block * n
         if has_weight:
@@ -108,7 +154,9 @@ def layer_norm_backward_of_rows(
 
 
 @inline(fastmath=("reassoc", "nsz", "contract"))
-def gradient_sums(g, x, weight, start, first, last, mean):
+def gradient_sums(
+    g: Elements, x: Elements, weight: Elements, start: int, first: int, last: int, mean: float
+) -> Any:
     """Of h = g * weight: the sum, and the sum of h * (x - mean)."""
     level, along = W(0), W(0)
     for i in range(first, last):
@@ -137,7 +185,7 @@ def layer_norm(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bound = layer_norm_of_rows.bind(**_bindings(x, weight, bias))
     addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
-    return run(bound, " ".join([word] * 6) + " i8 f8", rows, max(1, GRAIN // n), *addresses, n, eps)
+    return run(bound, " ".join([word] * 6), rows, max(1, GRAIN // n), *addresses, n, eps)
 
 
 def group_norm(
@@ -157,7 +205,7 @@ def group_norm(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bound = group_norm_of_rows.bind(**_bindings(x, weight, bias))
     addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
-    sizes, words = (channels, n // channels, groups), " ".join([word] * 6) + " i8 i8 i8 f8"
+    sizes, words = (channels, n // channels, groups), " ".join([word] * 6)
     return run(bound, words, rows, max(1, GRAIN // n), *addresses, *sizes, eps)
 
 
@@ -174,7 +222,7 @@ def layer_norm_backward(
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bindings = {**_bindings(x, weight, None)}
     del bindings["has_bias"], bindings["term"]
-    bound, words = layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8) + " i8 i8"
+    bound, words = layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8)
     blocks = -(-rows // BLOCK)
     parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
     addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]

@@ -33,6 +33,7 @@ from numpy import float32, float64, int32, int64
 
 from internals.machine_code import inline, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
+from internals.machine_code.records import Elements
 from internals.machine_code.vector_math import exp
 
 # the dtype of the elements, and of the arithmetic where it is not in double precision
@@ -48,7 +49,7 @@ PIECE = 512
 
 
 @inline
-def chunk_of_row(unit, n, chunk, chunks, outer_stride):
+def chunk_of_row(unit: int, n: int, chunk: int, chunks: int, outer_stride: int) -> Any:
     """(where it starts, how many elements it has) of a chunk; each row has as many chunks."""
     row = unit // chunks
     first = (unit - row * chunks) * chunk
@@ -56,7 +57,7 @@ def chunk_of_row(unit, n, chunk, chunks, outer_stride):
 
 
 @inline
-def tile_of_columns(unit, inner, tile, tiles):
+def tile_of_columns(unit: int, inner: int, tile: int, tiles: int) -> Any:
     """(which of the blocks of columns, left, right) of a tile; each block has as many tiles."""
     block = unit // tiles
     left = (unit - block * tiles) * tile
@@ -64,22 +65,22 @@ def tile_of_columns(unit, inner, tile, tiles):
 
 
 @inline
-def identity(v):
+def identity(v: float) -> Any:
     return v
 
 
 @inline
-def square(v):
+def square(v: float) -> Any:
     return v * v
 
 
 @inline
-def magnitude(v):
+def magnitude(v: float) -> Any:
     return abs(v)
 
 
 @inline
-def row_sum(x, start, n, stride):
+def row_sum(x: Elements, start: int, n: int, stride: int) -> Any:
     """The sum of term(x), as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -88,7 +89,7 @@ def row_sum(x, start, n, stride):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_sum(x, start, n, stride):
+def block_sum(x: Elements, start: int, n: int, stride: int) -> Any:
     total = W(0)
     for i in range(n):
         total += term(W(x[start + i * stride]))
@@ -96,7 +97,7 @@ def block_sum(x, start, n, stride):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_sum(x, at, n):
+def piece_sum(x: Elements, at: int, n: int) -> Any:
     """The sum of n elements, as a T."""
     total = T(0)
     for i in range(n):
@@ -105,7 +106,7 @@ def piece_sum(x, at, n):
 
 
 @inline
-def row_product(x, start, n, stride):
+def row_product(x: Elements, start: int, n: int, stride: int) -> Any:
     """The product of the elements, as a W."""
     total = W(1)
     for first in range(0, n, BLOCK):
@@ -114,7 +115,7 @@ def row_product(x, start, n, stride):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_product(x, start, n, stride):
+def block_product(x: Elements, start: int, n: int, stride: int) -> Any:
     total = W(1)
     for i in range(n):
         total *= W(x[start + i * stride])
@@ -122,19 +123,19 @@ def block_product(x, start, n, stride):
 
 
 @inline
-def float32_key(v):
+def float32_key(v: float) -> Any:
     b = float32(v).view(int32)
     return int32(b ^ int32(int32(b >> int32(31)) & int32(0x7FFFFFFF)))
 
 
 @inline
-def float64_key(v):
+def float64_key(v: float) -> Any:
     b = float64(v).view(int64)
     return b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @inline
-def float32_from_key(largest, smallest, wanted):
+def float32_from_key(largest: int, smallest: int, wanted: int) -> Any:
     """The float of the key `wanted`, or NaN if one of the two extreme keys is a NaN's."""
     k = int32(wanted)
     v = int32(k ^ int32(int32(k >> int32(31)) & int32(0x7FFFFFFF))).view(float32)
@@ -142,7 +143,7 @@ def float32_from_key(largest, smallest, wanted):
 
 
 @inline
-def float64_from_key(largest, smallest, wanted):
+def float64_from_key(largest: int, smallest: int, wanted: int) -> Any:
     v = int64(wanted ^ ((wanted >> 63) & 0x7FFFFFFFFFFFFFFF)).view(float64)
     return (
         float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
@@ -150,26 +151,26 @@ def float64_from_key(largest, smallest, wanted):
 
 
 @inline
-def integer_from_key(largest, smallest, wanted):
+def integer_from_key(largest: int, smallest: int, wanted: int) -> Any:
     return T(wanted)
 
 
 @inline
-def row_largest(x, start, n, stride):
+def row_largest(x: Elements, start: int, n: int, stride: int) -> Any:
     """The largest of at least one element; NaN if there is one. +0 counts as larger than -0."""
     largest, smallest = row_extreme_keys(x, start, n, stride)
     return from_key(largest, smallest, largest)
 
 
 @inline
-def row_smallest(x, start, n, stride):
+def row_smallest(x: Elements, start: int, n: int, stride: int) -> Any:
     """The smallest of at least one element; NaN if there is one."""
     largest, smallest = row_extreme_keys(x, start, n, stride)
     return from_key(largest, smallest, smallest)
 
 
 @inline
-def row_extreme_keys(x, start, n, stride):
+def row_extreme_keys(x: Elements, start: int, n: int, stride: int) -> Any:
     largest = key(x[start])
     smallest = largest
     for i in range(n):
@@ -180,13 +181,13 @@ def row_extreme_keys(x, start, n, stride):
 
 
 @inline
-def row_mean(x, start, n, stride):
+def row_mean(x: Elements, start: int, n: int, stride: int) -> Any:
     """The mean of term(x), as a W."""
     return row_sum(x, start, n, stride) / W(n)
 
 
 @inline
-def row_squared_distances(x, start, n, stride, center):
+def row_squared_distances(x: Elements, start: int, n: int, stride: int, center: float) -> Any:
     """The sum of (x - center)^2; divided by n, with the mean as center, the variance."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -197,7 +198,7 @@ def row_squared_distances(x, start, n, stride, center):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_squared_distances(x, start, n, stride, center):
+def block_squared_distances(x: Elements, start: int, n: int, stride: int, center: float) -> Any:
     total = W(0)
     for i in range(n):
         distance = W(x[start + i * stride]) - center
@@ -206,7 +207,7 @@ def block_squared_distances(x, start, n, stride, center):
 
 
 @inline
-def row_exp_sum(x, start, n, stride, shift):
+def row_exp_sum(x: Elements, start: int, n: int, stride: int, shift: float) -> Any:
     """The sum of exp(x - shift), as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -215,7 +216,7 @@ def row_exp_sum(x, start, n, stride, shift):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_exp_sum(x, start, n, stride, shift):
+def block_exp_sum(x: Elements, start: int, n: int, stride: int, shift: float) -> Any:
     total = T(0)
     for i in range(n):
         total += exp(x[start + i * stride] - shift)
@@ -223,7 +224,7 @@ def block_exp_sum(x, start, n, stride, shift):
 
 
 @inline
-def row_exp(x, out, start, n, stride, shift):
+def row_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift: float) -> Any:
     """Write exp(x - shift) to `out`; their sum, as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -232,7 +233,7 @@ def row_exp(x, out, start, n, stride, shift):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_exp(x, out, start, n, stride, shift):
+def block_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift: float) -> Any:
     total = T(0)
     for i in range(n):
         e = exp(x[start + i * stride] - shift)
@@ -242,7 +243,7 @@ def block_exp(x, out, start, n, stride, shift):
 
 
 @inline
-def row_softmax(x, out, start, n, stride):
+def row_softmax(x: Elements, out: Elements, start: int, n: int, stride: int) -> Any:
     """exp(x) divided by its sum. The largest element is subtracted first, so nothing overflows."""
     total = row_exp(x, out, start, n, stride, row_largest(x, start, n, stride))
     factor = T(W(1) / total)
@@ -251,7 +252,7 @@ def row_softmax(x, out, start, n, stride):
 
 
 @inline
-def row_log_softmax(x, out, start, n, stride):
+def row_log_softmax(x: Elements, out: Elements, start: int, n: int, stride: int) -> Any:
     """The logarithm of softmax: x - largest - log of the sum of exp(x - largest)."""
     largest = row_largest(x, start, n, stride)
     log_total = T(math.log(row_exp_sum(x, start, n, stride, largest)))
@@ -260,7 +261,7 @@ def row_log_softmax(x, out, start, n, stride):
 
 
 @inline
-def row_product_sum(x, y, start, n, stride):
+def row_product_sum(x: Elements, y: Elements, start: int, n: int, stride: int) -> Any:
     """The sum of x * y, as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -269,7 +270,7 @@ def row_product_sum(x, y, start, n, stride):
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_product_sum(x, y, start, n, stride):
+def block_product_sum(x: Elements, y: Elements, start: int, n: int, stride: int) -> Any:
     total = W(0)
     for i in range(n):
         total += W(x[start + i * stride]) * W(y[start + i * stride])
@@ -277,7 +278,9 @@ def block_product_sum(x, y, start, n, stride):
 
 
 @inline
-def row_softmax_backward(g, y, out, start, n, stride):
+def row_softmax_backward(
+    g: Elements, y: Elements, out: Elements, start: int, n: int, stride: int
+) -> Any:
     """y * (g - the sum of g * y)."""
     total = T(row_product_sum(g, y, start, n, stride))
     for i in range(n):
@@ -285,7 +288,9 @@ def row_softmax_backward(g, y, out, start, n, stride):
 
 
 @inline
-def row_log_softmax_backward(g, y, out, start, n, stride):
+def row_log_softmax_backward(
+    g: Elements, y: Elements, out: Elements, start: int, n: int, stride: int
+) -> Any:
     """g - exp(y) * (the sum of g)."""
     total = T(row_sum(g, start, n, stride))
     for i in range(n):
@@ -296,7 +301,7 @@ def row_log_softmax_backward(g, y, out, start, n, stride):
 
 
 @inline
-def larger(a, b):
+def larger(a: float, b: float) -> Any:
     """Whether a comes before b in search of a maximum: NaN before all, but not before another
     NaN.
     """
@@ -304,12 +309,14 @@ def larger(a, b):
 
 
 @inline
-def smaller(a, b):
+def smaller(a: float, b: float) -> Any:
     return (a < b) | ((a != a) & (b == b))
 
 
 @inline
-def columns_largest(x, largest, here, top, n, stride, left, right):
+def columns_largest(
+    x: Elements, largest: Elements, here: int, top: int, n: int, stride: int, left: int, right: int
+) -> Any:
     for j in range(left, right):
         largest[here + j] = x[top + j]
     for i in range(1, n):
@@ -321,7 +328,17 @@ def columns_largest(x, largest, here, top, n, stride, left, right):
 
 
 @inline
-def columns_exp_sum(x, largest, totals, here, top, n, stride, left, right):
+def columns_exp_sum(
+    x: Elements,
+    largest: Elements,
+    totals: Elements,
+    here: int,
+    top: int,
+    n: int,
+    stride: int,
+    left: int,
+    right: int,
+) -> Any:
     """The sums of exp(x - largest), as W."""
     for j in range(left, right):
         totals[here + j] = W(0)
@@ -332,7 +349,18 @@ def columns_exp_sum(x, largest, totals, here, top, n, stride, left, right):
 
 
 @inline
-def columns_softmax(x, out, largest, totals, here, top, n, stride, left, right):
+def columns_softmax(
+    x: Elements,
+    out: Elements,
+    largest: Elements,
+    totals: Elements,
+    here: int,
+    top: int,
+    n: int,
+    stride: int,
+    left: int,
+    right: int,
+) -> Any:
     columns_largest(x, largest, here, top, n, stride, left, right)
     for j in range(left, right):
         totals[here + j] = W(0)
@@ -351,7 +379,18 @@ def columns_softmax(x, out, largest, totals, here, top, n, stride, left, right):
 
 
 @inline
-def columns_log_softmax(x, out, largest, totals, here, top, n, stride, left, right):
+def columns_log_softmax(
+    x: Elements,
+    out: Elements,
+    largest: Elements,
+    totals: Elements,
+    here: int,
+    top: int,
+    n: int,
+    stride: int,
+    left: int,
+    right: int,
+) -> Any:
     columns_largest(x, largest, here, top, n, stride, left, right)
     columns_exp_sum(x, largest, totals, here, top, n, stride, left, right)
     for j in range(left, right):
@@ -363,7 +402,18 @@ def columns_log_softmax(x, out, largest, totals, here, top, n, stride, left, rig
 
 
 @inline
-def columns_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
+def columns_softmax_backward(
+    g: Elements,
+    y: Elements,
+    out: Elements,
+    totals: Elements,
+    here: int,
+    top: int,
+    n: int,
+    stride: int,
+    left: int,
+    right: int,
+) -> Any:
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -377,7 +427,18 @@ def columns_softmax_backward(g, y, out, totals, here, top, n, stride, left, righ
 
 
 @inline
-def columns_log_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
+def columns_log_softmax_backward(
+    g: Elements,
+    y: Elements,
+    out: Elements,
+    totals: Elements,
+    here: int,
+    top: int,
+    n: int,
+    stride: int,
+    left: int,
+    right: int,
+) -> Any:
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):

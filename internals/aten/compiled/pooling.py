@@ -17,17 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
+from internals.machine_code.records import Indices, Values
 
-from .ready import FLOATS, typed
+from .ready import FLOATS, run_typed, typed
 from .scratch import Scratch, Table
 from .windows import (
     CHUNK,
+    Pair,
     Plan,
     Window,
     behind_inside,
@@ -42,46 +44,56 @@ T = template("T")
 GRAIN = 1 << 13
 
 
-@kernel(signature="*T *i8 *i8 *T *i8" + " i8" * 12)
+class LaidOut(NamedTuple):
+    """Planes in phases, as `windows.lay_out` leaves them."""
+
+    plane: int
+    columns: int
+    places: Pair  # of windows
+
+
+@kernel
 def max_pool(
-    begin, end, x, offsets, positions, out, index, elements, plane_size, columns, rows, places,
-    width, top, left, step_h, step_w, apart_h, apart_w,
-):  # fmt: skip
-    """The maxima of windows (rows, places) of planes that are laid out, and their positions in
-    planes of `width`.
+    begin: int, end: int, x: Values, offsets: Indices, positions: Indices, out: Values,
+    index: Indices, laid: LaidOut, window: Window, width: int,
+) -> None:  # fmt: skip
+    """The maxima of windows of planes that are laid out, and their positions in planes of
+    `width`.
 
     NaN is the largest, and the last of it counts; of equal elements the first does, also where
     there is nothing but -inf."""
+    kernel, stride, padding, dilation = window
+    rows, places = laid.places
     for plane in range(begin, end):
         for i in range(rows):
-            at, to = plane * plane_size + i * columns, (plane * rows + i) * places
-            corner = (i * step_h - top) * width - left
-            first_y = first_inside(apart_h, i * step_h - top) * apart_h * width
+            at, to = plane * laid.plane + i * laid.columns, (plane * rows + i) * places
+            top = i * stride.h - padding.h
+            corner = top * width - padding.w
+            first_y = first_inside(dilation.h, top) * dilation.h * width
             for j in range(places):
+                left = j * stride.w - padding.w
+                first_x = first_inside(dilation.w, left) * dilation.w
                 out[to + j] = T(-inf)
-                index[to + j] = (
-                    corner
-                    + j * step_w
-                    + first_y
-                    + first_inside(apart_w, j * step_w - left) * apart_w
-                )
-            for e in range(elements):
+                index[to + j] = corner + j * stride.w + first_y + first_x
+            for e in range(kernel.h * kernel.w):
                 line, position = at + offsets[e], corner + positions[e]
                 for j in range(places):
                     v, best, there = x[line + j], out[to + j], index[to + j]
                     larger = (v > best) | (v != v)
                     out[to + j] = v if larger else best
-                    index[to + j] = position + j * step_w if larger else there
+                    index[to + j] = position + j * stride.w if larger else there
 
 
-@kernel(signature="*T *i8 *T *T" + " i8" * 5)
-def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns, rows, places):
-    """The sums of windows (rows, places) of planes that are laid out, each divided by its
-    divisor.
-    """
+@kernel
+def avg_pool(
+    begin: int, end: int, x: Values, offsets: Indices, divisor: Values, out: Values, laid: LaidOut,
+    elements: int,
+) -> None:  # fmt: skip
+    """The sums of windows of planes that are laid out, each divided by its divisor."""
+    rows, places = laid.places
     for plane in range(begin, end):
         for i in range(rows):
-            at, to = plane * plane_size + i * columns, (plane * rows + i) * places
+            at, to = plane * laid.plane + i * laid.columns, (plane * rows + i) * places
             for j in range(places):
                 out[to + j] = T(0)
             for e in range(elements):
@@ -92,8 +104,10 @@ def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns
                 out[to + j] = out[to + j] / divisor[i * places + j]
 
 
-@kernel(signature="*T *i8 *T" + " i8" * 2)
-def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
+@kernel
+def max_pool_backward(
+    begin: int, end: int, g: Values, index: Indices, dx: Values, plane_size: int, windows: int
+) -> None:
     """Planes of zeros with each gradient added where `index` says. A window whose elements all lie
     in the padding has none.
     """
@@ -107,44 +121,34 @@ def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
                 dx[to + place] += g[at + i]
 
 
-@kernel(signature="*T *T *T" + " i8" * 10)
+@kernel
 def avg_pool_backward(
-    begin,
-    end,
-    g,
-    divisor,
-    dx,
-    kernel_h,
-    kernel_w,
-    height,
-    width,
-    rows,
-    places,
-    top,
-    left,
-    step_h,
-    step_w,
-):
+    begin: int, end: int, g: Values, divisor: Values, dx: Values, image: Pair, places: Pair,
+    window: Window,
+) -> None:  # fmt: skip
     """Planes of zeros with each gradient, over its divisor, added to all elements of its window."""
+    (height, width), (rows, columns) = image, places
+    kernel, stride, padding, _ = window
     for plane in range(begin, end):
-        to, at = plane * height * width, plane * rows * places
+        to, at = plane * height * width, plane * rows * columns
         for i in range(height * width):
             dx[to + i] = T(0)
         for i in range(rows):
-            for h in range(kernel_h):
-                y = i * step_h + h - top
+            for h in range(kernel.h):
+                y = i * stride.h + h - padding.h
                 if y >= 0 and y < height:
-                    for w in range(kernel_w):
-                        shift = w - left
-                        first = min(first_inside(step_w, shift), places)
-                        line, row = to + y * width + shift, i * places
-                        for j in range(first, behind_inside(step_w, shift, width, places)):
-                            dx[line + j * step_w] += g[at + row + j] / divisor[row + j]
+                    for w in range(kernel.w):
+                        shift = w - padding.w
+                        first = min(first_inside(stride.w, shift), columns)
+                        line, row = to + y * width + shift, i * columns
+                        for j in range(first, behind_inside(stride.w, shift, width, columns)):
+                            dx[line + j * stride.w] += g[at + row + j] / divisor[row + j]
 
 
-@kernel(signature="*T *T" + " i8" * 4)
-def adaptive_pool(begin, end, x, out, height, width, rows, places):
-    """The means of planes (height, width) over rows * places windows that cover them evenly."""
+@kernel
+def adaptive_pool(begin: int, end: int, x: Values, out: Values, image: Pair, windows: Pair) -> None:
+    """The means of planes over windows that cover them evenly."""
+    (height, width), (rows, places) = image, windows
     for plane in range(begin, end):
         at, to = plane * height * width, plane * rows * places
         for i in range(rows):
@@ -158,9 +162,12 @@ def adaptive_pool(begin, end, x, out, height, width, rows, places):
                 out[to + i * places + j] = total / T((last_y - first_y) * (last_x - first_x))
 
 
-@kernel(signature="*T *T" + " i8" * 4)
-def adaptive_pool_backward(begin, end, g, dx, height, width, rows, places):
+@kernel
+def adaptive_pool_backward(
+    begin: int, end: int, g: Values, dx: Values, image: Pair, windows: Pair
+) -> None:
     """Planes of zeros with each gradient added, in equal parts, to the elements of its window."""
+    (height, width), (rows, places) = image, windows
     for plane in range(begin, end):
         to, at = plane * height * width, plane * rows * places
         for i in range(height * width):
@@ -175,7 +182,7 @@ def adaptive_pool_backward(begin, end, g, dx, height, width, rows, places):
                         dx[k] += part
 
 
-__all__ = ["Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
+__all__ = ["Pair", "Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
 
 
 def fits(*tensors: TensorImpl) -> bool:
@@ -188,54 +195,44 @@ def fits(*tensors: TensorImpl) -> bool:
 def run(kernel: Any, *args: Any) -> bool:
     """Run a kernel that needs nothing laid out on the planes of tensors; False where numpy has to.
 
-    args: tensors, tables and numbers, as the kernel wants them; the first tells dtype and number of
+    args: as the kernel wants them; the first is a tensor, which tells dtype and number of
     planes."""
-    found, planes = typed(kernel, args[0].dtype), prod(args[0].shape[:-2])
-    if found is not None:
-        work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
-        found.parallel(planes, GRAIN // (work + 1) + 1, *map(_argument, args))
-    return found is not None
+    planes = prod(args[0].shape[:-2])
+    work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
+    return run_typed(kernel, args[0].dtype, planes, GRAIN // (work + 1) + 1, *args)
 
 
 def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window: Window) -> bool:
     """Fill `values` and `indices`; False where numpy has to."""
-    found = typed(max_pool, x.dtype)
-    if found is None:
+    if typed(max_pool, x.dtype) is None:
         return False
     plan, width, item = _planned(x, values, window), x.shape[-1], x.itemsize
-    (kernel_h, kernel_w), stride, padding, dilation = window
-    positions = _positions(kernel_h, kernel_w, dilation[0] * width, dilation[1])
-    size = prod(values.shape[-2:])
+    how = LaidOut(plan.plane, plan.columns, Pair(*values.shape[-2:]))
+    positions = _positions(window.kernel, window.dilation, width)
+    size = prod(how.places)
     for first, planes, laid in _laid_out(x, plan, window, -inf):
-        found.parallel(
-            planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(),
-            plan.offsets.address, positions.address, backed_ptr(values) + first * size * item,
-            backed_ptr(indices) + first * size * 8, kernel_h * kernel_w, plan.plane, plan.columns,
-            *values.shape[-2:], width, *padding, *stride, *dilation,
+        to = backed_ptr(values) + first * size * item, backed_ptr(indices) + first * size * 8
+        run_typed(
+            max_pool, x.dtype, planes, GRAIN // (size * positions.size) + 1, laid, plan.offsets,
+            positions, to, how, window, width,
         )  # fmt: skip
     return True
 
 
 def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window) -> bool:
     """Fill `out`, dividing by what a table says; False where numpy has to."""
-    found = typed(avg_pool, x.dtype)
-    if found is None:
+    if typed(avg_pool, x.dtype) is None:
         return False
     plan, elements = _planned(x, out, window), prod(window.kernel)
-    size = prod(out.shape[-2:])
+    how = LaidOut(plan.plane, plan.columns, Pair(*out.shape[-2:]))
+    size = prod(how.places)
     for first, planes, laid in _laid_out(x, plan, window, 0.0):
-        found.parallel(
-            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), plan.offsets.address,
-            divisors.address, backed_ptr(out) + first * size * x.itemsize, elements, plan.plane,
-            plan.columns, *out.shape[-2:],
+        to = backed_ptr(out) + first * size * x.itemsize
+        run_typed(
+            avg_pool, x.dtype, planes, GRAIN // (size * elements) + 1, laid, plan.offsets, divisors,
+            to, how, elements,
         )  # fmt: skip
     return True
-
-
-def _argument(a: Any) -> int:
-    if isinstance(a, TensorImpl):
-        return backed_ptr(a)
-    return a.address if isinstance(a, Table) else a
 
 
 def _planned(x: TensorImpl, out: TensorImpl, window: Window) -> Plan:
@@ -258,10 +255,8 @@ def _laid_out(
 
 
 @lru_cache(maxsize=256)
-def _positions(kernel_h: int, kernel_w: int, row: int, step: int) -> Table:
+def _positions(kernel: Pair, dilation: Pair, width: int) -> Table:
     """How far each element of a window is from its corner in the plane."""
-    rows, columns = (
-        np.arange(kernel_h, dtype=np.int64) * row,
-        np.arange(kernel_w, dtype=np.int64) * step,
-    )
+    rows = np.arange(kernel.h, dtype=np.int64) * dilation.h * width
+    columns = np.arange(kernel.w, dtype=np.int64) * dilation.w
     return Table((rows[:, None] + columns).reshape(-1))

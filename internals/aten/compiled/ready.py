@@ -9,7 +9,7 @@ instructions; templates over a dtype are instantiated for each when the library 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,9 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code.language import Kernel
+from internals.machine_code.records import signature_of
 
 FLOATS = (dt.float32, dt.float64)
 
@@ -49,21 +51,46 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
 
 
 def run(kernel: Kernel, signature: str, units: int, grain: int, *arguments: Any) -> bool:
-    """Do the kernel's work, `grain` units or more a thread. False if numpy has to do it."""
-    entry = ready(kernel, signature)
+    """Do the kernel's work, `grain` units or more a thread. False if numpy has to do it.
+
+    signature: see `Kernel.entry`. arguments: numbers, records of them, and what has an address.
+    None is a pointer that the kernel does not follow.
+    """
+    return _run(ready(kernel, signature), units, grain, arguments)
+
+
+def run_typed(kernel: Kernel, dtype: dtype, units: int, grain: int, *arguments: Any) -> bool:
+    """The same with T bound to `dtype`, for a kernel whose pointers are `Values` or `Indices`."""
+    return _run(typed(kernel, dtype), units, grain, arguments)
+
+
+def _run(entry: Any, units: int, grain: int, arguments: tuple[Any, ...]) -> bool:
     if entry is not None:
-        entry.parallel(units, grain, *arguments)
+        entry.parallel(units, grain, *_slots(arguments))
     return entry is not None
+
+
+def _slots(arguments: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in arguments:
+        if isinstance(value, int | float):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _slots(value)
+        elif isinstance(value, TensorImpl):
+            found.append(backed_ptr(value))
+        else:
+            found.append(0 if value is None else value.address)
+    return found
 
 
 @cache
 def typed(kernel: Kernel, dtype: dtype) -> Any:
-    """The machine code of `kernel` with T bound; in its signature, T stands for its type. None
-    where numpy has to serve."""
+    """The machine code of `kernel` with T bound; None where numpy has to serve."""
     number: Any = dtype.np
-    return ready(
-        kernel.bind(T=number.type), kernel.signature.replace("T", np.dtype(number).str[1:])
-    )
+    words = signature_of(kernel.function).replace("T", np.dtype(number).str[1:]).split()
+    pointers = " ".join(word for word in words if word.startswith("*"))
+    return ready(kernel.bind(T=number.type), pointers)
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:

@@ -24,6 +24,7 @@ from internals.core import dtype as dt
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty
 from internals.machine_code import inline, kernel, template
+from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
 from .pieces import chunk_of_row, identity, magnitude, row_product, row_sum, square, tile_of_columns
@@ -45,14 +46,36 @@ finish = template("finish")
 
 
 @kernel
-def totals_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride, divisor):
+def totals_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    n: int,
+    chunk: int,
+    chunks: int,
+    outer_stride: int,
+    divisor: float,
+) -> None:
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         out[unit] = O(finish(row_total(x, start, count, 1), divisor))
 
 
 @kernel
-def totals_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
+def totals_of_columns(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    n: int,
+    inner: int,
+    chunk: int,
+    chunks: int,
+    tiles: int,
+    outer_stride: int,
+    stride: int,
+) -> None:
     for unit in range(begin, end):
         part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
@@ -75,17 +98,17 @@ def totals_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_
 
 
 @inline
-def divided(total, divisor):
+def divided(total: float, divisor: float) -> Any:
     return total / divisor
 
 
 @inline
-def as_it_is(total, divisor):
+def as_it_is(total: float, divisor: float) -> Any:
     return total
 
 
 @inline
-def root(total, divisor):
+def root(total: float, divisor: float) -> Any:
     return math.sqrt(total)
 
 
@@ -212,7 +235,7 @@ def _entry(source: Any, result: Any, total: Any, of: Any, last: Any) -> Any:
     bound = totals_of_rows.bind(
         O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
     )
-    return ready(bound, f"{WORD[source.char]} {WORD[result.char]} i8 i8 i8 i8 f8")
+    return ready(bound, f"{WORD[source.char]} {WORD[result.char]}")
 
 
 def _in_two_steps(
@@ -253,7 +276,7 @@ def _columns(x: Any, rows: Rows, wide: Any, of: Any, last: Any, divisor: float) 
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
     while True:
         bound = totals_of_columns.bind(W=wide.type, term=of)
-        entry = ready(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]} i8 i8 i8 i8 i8 i8 i8")
+        entry = ready(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]}")
         if entry is None:
             return None
         chunks, tiles = -(-n // BLOCK), -(-inner // TILE)

@@ -9,10 +9,13 @@ How the real one differs: it takes one row after the other.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import inline, kernel, template
+from internals.machine_code.records import Elements
 
 from .pieces import tile_of_columns
 from .ready import run
@@ -27,7 +30,7 @@ combine = template("combine")
 
 
 @kernel
-def scans_of_rows(begin, end, x, out, n, start):
+def scans_of_rows(begin: int, end: int, x: Elements, out: Elements, n: int, start: int) -> None:
     fours = begin + (end - begin) // 4 * 4
     for row in range(begin, fours, 4):
         i = row * n
@@ -44,7 +47,18 @@ def scans_of_rows(begin, end, x, out, n, start):
 
 
 @kernel
-def scans_of_columns(begin, end, x, out, running, n, inner, tile, tiles, start):
+def scans_of_columns(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    running: Elements,
+    n: int,
+    inner: int,
+    tile: int,
+    tiles: int,
+    start: int,
+) -> None:
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here = o * inner
@@ -58,12 +72,12 @@ def scans_of_columns(begin, end, x, out, running, n, inner, tile, tiles, start):
 
 
 @inline
-def plus(a, b):
+def plus(a: float, b: float) -> Any:
     return a + b
 
 
 @inline
-def times(a, b):
+def times(a: float, b: float) -> Any:
     return a * b
 
 
@@ -80,10 +94,10 @@ def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
     words, start = f"{WORD[source]} {WORD[target]}", int(product)
     if inner == 1:
         bound, grain = scans_of_rows.bind(**bindings), max(4, GRAIN // n)
-        return run(bound, f"{words} i8 i8", outer, grain, backed_ptr(x), backed_ptr(out), n, start)
+        return run(bound, f"{words}", outer, grain, backed_ptr(x), backed_ptr(out), n, start)
     running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(running)
     return run(
-        scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8 i8",
+        scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]}",
         outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles, start,
     )  # fmt: skip

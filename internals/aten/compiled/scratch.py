@@ -21,16 +21,15 @@ _arena = CachingAllocator()
 
 
 class Scratch:
-    """Uninitialised memory for `numel` elements, until nobody refers to it."""
+    """Uninitialised memory for `numel` elements, for as long as this object lives. `address` is
+    that of the first; 0 when there are none.
+    """
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "address")
 
     def __init__(self, numel: int, dtype: dtype) -> None:
         self._data = _arena.allocate(numel * dtype.itemsize)
-
-    def data_ptr(self) -> int:
-        """The address of the first element; 0 when there are none."""
-        return self._data.pointer
+        self.address: int = self._data.pointer
 
     def __del__(self) -> None:
         if hasattr(self, "_data"):  # not where there was no memory

@@ -16,6 +16,7 @@ import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 from internals.machine_code import kernel, template
+from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
 from . import pieces
@@ -44,33 +45,67 @@ columns_result = template("columns_result")
 
 
 @kernel
-def results_of_rows(begin, end, x, out, n):
+def results_of_rows(begin: int, end: int, x: Elements, out: Elements, n: int) -> None:
     for row in range(begin, end):
         row_result(x, out, row * n, n, 1)
 
 
 @kernel
-def results_of_columns(begin, end, x, out, largest, totals, n, inner, tile, tiles):
+def results_of_columns(
+    begin: int,
+    end: int,
+    x: Elements,
+    out: Elements,
+    largest: Elements,
+    totals: Elements,
+    n: int,
+    inner: int,
+    tile: int,
+    tiles: int,
+) -> None:
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(x, out, largest, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
 @kernel
-def gradients_of_rows(begin, end, g, y, out, n):
+def gradients_of_rows(
+    begin: int, end: int, g: Elements, y: Elements, out: Elements, n: int
+) -> None:
     for row in range(begin, end):
         row_result(g, y, out, row * n, n, 1)
 
 
 @kernel
-def gradients_of_columns(begin, end, g, y, out, totals, n, inner, tile, tiles):
+def gradients_of_columns(
+    begin: int,
+    end: int,
+    g: Elements,
+    y: Elements,
+    out: Elements,
+    totals: Elements,
+    n: int,
+    inner: int,
+    tile: int,
+    tiles: int,
+) -> None:
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(g, y, out, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
 @kernel
-def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_stride):
+def exp_sums_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    largest: Elements,
+    totals: Elements,
+    n: int,
+    chunk: int,
+    chunks: int,
+    outer_stride: int,
+) -> None:
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         value = row_largest(x, start, count, 1)
@@ -80,8 +115,19 @@ def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_str
 
 @kernel
 def exp_sums_of_columns(
-    begin, end, x, largest, shifts, totals, n, inner, tile, tiles, outer_stride, stride
-):
+    begin: int,
+    end: int,
+    x: Elements,
+    largest: Elements,
+    shifts: Elements,
+    totals: Elements,
+    n: int,
+    inner: int,
+    tile: int,
+    tiles: int,
+    outer_stride: int,
+    stride: int,
+) -> None:
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here, top = o * inner, o * outer_stride
@@ -113,13 +159,13 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
     if inner == 1:
         bound = results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"]))
         grain = max(1, GRAIN // n)
-        return run(bound, f"{word} {word} i8", outer, grain, backed_ptr(x), backed_ptr(out), n)
+        return run(bound, f"{word} {word}", outer, grain, backed_ptr(x), backed_ptr(out), n)
     largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
     tile, tiles = tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
     return run(
         results_of_columns.bind(columns_result=of_columns, **types),
-        f"{word} {word} {word} *f8 i8 i8 i8 i8",
+        f"{word} {word} {word} *f8",
         outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles,
     )  # fmt: skip
 
@@ -136,12 +182,12 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
             types["term"] = identity
         bound = gradients_of_rows.bind(row_result=of_row).bind(**types)
         pointers = backed_ptr(g), backed_ptr(y), backed_ptr(out)
-        return run(bound, f"{word} {word} {word} i8", outer, max(1, GRAIN // n), *pointers, n)
+        return run(bound, f"{word} {word} {word}", outer, max(1, GRAIN // n), *pointers, n)
     totals, (tile, tiles) = np.empty((outer, inner)), tiles_of(outer, inner)
     addresses = backed_ptr(g), backed_ptr(y), backed_ptr(out), address(totals)
     return run(
         gradients_of_columns.bind(columns_result=of_columns, **types),
-        f"{word} {word} {word} *f8 i8 i8 i8 i8",
+        f"{word} {word} {word} *f8",
         outer * tiles, max(1, GRAIN // (n * tile)), *addresses, n, inner, tile, tiles,
     )  # fmt: skip
 
@@ -154,7 +200,7 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
     n, inner = rows.n, rows.inner
     word, types = WORD[x.dtype.char], {"T": x.dtype.type, "W": np.float64}
     if inner > 1:
-        words = f"{word} {word} {word} *f8 i8 i8 i8 i8 i8 i8"
+        words = f"{word} {word} {word} *f8"
         largest, shifts = (
             np.empty((rows.outer, inner), x.dtype),
             np.empty((rows.outer, inner), x.dtype),
@@ -172,7 +218,7 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
     largest, totals = np.empty((rows.outer, chunks), x.dtype), np.empty((rows.outer, chunks))
     addresses = address(x), address(largest), address(totals)
     units, sizes = rows.outer * chunks, (n, chunk, chunks, rows.outer_stride)
-    words, grain = f"{word} {word} *f8 i8 i8 i8 i8", max(1, GRAIN // chunk)
+    words, grain = f"{word} {word} *f8", max(1, GRAIN // chunk)
     if not run(bound, words, units, grain, *addresses, *sizes):
         return None
     if chunks > 1:

@@ -27,6 +27,7 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
+from internals.machine_code.records import Elements
 
 from .pieces import float32_key, float64_key, identity, larger
 from .ready import run
@@ -46,7 +47,20 @@ before = template("before")
 
 
 @kernel
-def sorts_of_rows(begin, end, x, values, indices, keys, places, counts, n, rows, parts, flip):
+def sorts_of_rows(
+    begin: int,
+    end: int,
+    x: Elements,
+    values: Elements,
+    indices: Elements,
+    keys: Elements,
+    places: Elements,
+    counts: Elements,
+    n: int,
+    rows: int,
+    parts: int,
+    flip: int,
+) -> None:
     for part in range(begin, end):
         first_count = part * BYTES * 256
         for row in range(part * rows // parts, (part + 1) * rows // parts):
@@ -81,13 +95,15 @@ def sorts_of_rows(begin, end, x, values, indices, keys, places, counts, n, rows,
 
 
 @inline
-def sort_key(v):
+def sort_key(v: float) -> Any:
     """An integer whose bits, read without a sign, order as the elements do."""
     return K(key(v + T(0)) ^ SIGN) if v == v else K(-1)
 
 
 @kernel
-def best_of_rows(begin, end, x, values, indices, n, k):
+def best_of_rows(
+    begin: int, end: int, x: Elements, values: Elements, indices: Elements, n: int, k: int
+) -> None:
     for row in range(begin, end):
         first, last, held = row * k, row * k + k - 1, 0
         for i in range(n):
@@ -102,7 +118,7 @@ def best_of_rows(begin, end, x, values, indices, n, k):
 
 
 @inline
-def smaller_than_nan(a, b):
+def smaller_than_nan(a: float, b: float) -> Any:
     """Whether a comes before b upwards: here NaN comes last."""
     return (a < b) | ((b != b) & (a == a))
 
@@ -120,7 +136,7 @@ def sort(
     rows = x.size // n
     bindings = _keys(x.dtype)
     wide = np.dtype(bindings["K"])
-    words = f"{word} {word} *i8 {WORD[wide.char]} *i4 *i4 i8 i8 i8 i8"
+    words = f"{word} {word} *i8 {WORD[wide.char]} *i4 *i4"
     parts = min(get_num_threads(), rows, max(1, x.size // GRAIN))
     keys, places = np.empty((parts, 2, n), wide), np.empty((parts, 2, n), np.int32)
     counts = np.empty((parts, bindings["BYTES"], 256), np.int32)
@@ -152,7 +168,7 @@ def topk(t: TensorImpl, k: int, dim: int, largest: bool) -> Any:
     n, kept = x.shape[-1], (*x.shape[:-1], k)
     values, indices = np.empty(kept, x.dtype), np.empty(kept, np.int64)
     grain, addresses = max(1, GRAIN // n), [address(a) for a in (x, values, indices)]
-    if not run(bound, f"{word} {word} *i8 i8 i8", x.size // n, grain, *addresses, n, k):
+    if not run(bound, f"{word} {word} *i8", x.size // n, grain, *addresses, n, k):
         return None
     return np.moveaxis(values, -1, dim), np.moveaxis(indices, -1, dim)
 

@@ -29,8 +29,9 @@ import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, alias, array, backed_ptr, empty_contiguous
 from internals.machine_code import inline, kernel, template
+from internals.machine_code.records import Indices, Values
 
-from .ready import typed
+from .ready import run_typed
 from .scratch import Scratch, Table
 
 T = template("T")
@@ -38,13 +39,27 @@ CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
 GRAIN = 1 << 14  # elements that a thread should copy at least
 
 
-class Window(NamedTuple):
-    """How a kernel moves over an image; all entries are (vertical, horizontal)."""
+class Pair(NamedTuple):
+    h: int
+    w: int
 
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
+
+class Window(NamedTuple):
+    """How a kernel moves over an image."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+
+
+class Strides(NamedTuple):
+    """How far neighbours in a batch of images lie apart, in elements."""
+
+    n: int
+    c: int
+    h: int
+    w: int
 
 
 class Plan(NamedTuple):
@@ -127,13 +142,18 @@ def _spread_out(
     x: TensorImpl, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
     out: Scratch, steps: tuple[int, int], fill: float,
 ) -> None:  # fmt: skip
-    _, channels, height, width = x.shape
-    parts = phases.size // 2
-    typed(spread_out, x.dtype).parallel(
-        n * channels, GRAIN // (parts * prod(places) + 1) + 1, image_at(x, first), out.data_ptr(),
-        phases.address, parts, channels, *places, height, width, *window.padding, *window.stride,
-        *x.stride(), *steps, fill,
-    )  # fmt: skip
+    _, channels, *image = x.shape
+    how = Spread(
+        channels,
+        phases.size // 2,
+        Pair(*image),
+        Pair(*places),
+        window,
+        Strides(*x.stride()),
+        *steps,
+    )
+    grain = GRAIN // (how.phases * prod(places) + 1) + 1
+    run_typed(spread_out, x.dtype, n * channels, grain, image_at(x, first), out, phases, how, fill)
 
 
 @lru_cache(maxsize=256)
@@ -147,21 +167,28 @@ def cut_out(
     sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]
 ) -> None:
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
-    _, channels, height, width = out.shape
-    typed(cut_planes, out.dtype).parallel(
-        n * channels, GRAIN // (height * width) + 1, sums.data_ptr(),
-        sums.data_ptr() if bias is None else backed_ptr(bias), image_at(out, first),
-        bias is not None, channels, height, width, *steps, *out.stride(),
-    )  # fmt: skip
+    _, channels, *image = out.shape
+    how = Cut(channels, Pair(*image), *steps, Strides(*out.stride()))
+    to = image_at(out, first)
+    grain = GRAIN // prod(image) + 1
+    run_typed(
+        cut_planes,
+        out.dtype,
+        n * channels,
+        grain,
+        sums,
+        bias,
+        to,
+        bias is not None,
+        how,
+    )
 
 
 def window_of(kernel: Sequence[int], *how: Sequence[int]) -> Window:
     """A window from the sizes of a kernel, stride, padding and dilation; in one dimension it is 1
     high."""
-    pairs = (
-        (plain, *v) if len(v) == 1 else tuple(v) for plain, v in zip((1, 1, 0, 1), (kernel, *how))
-    )
-    return Window(*pairs)  # type: ignore[arg-type]
+    pairs = ((plain, *v) if len(v) == 1 else v for plain, v in zip((1, 1, 0, 1), (kernel, *how)))
+    return Window(*(Pair(*pair) for pair in pairs))
 
 
 def as_images(t: TensorImpl) -> TensorImpl:
@@ -208,92 +235,117 @@ def behind_inside(stride: int, shift: int, size: int, count: int) -> Any:
     return min(count, (size - 1 - shift) // stride + 1)
 
 
-@kernel(signature="*T *T *i8" + " i8" * 16 + " f8")
+class Spread(NamedTuple):
+    channels: int
+    phases: int  # of each plane of x
+    image: Pair  # the size of a plane of x
+    places: Pair  # the size of a phase
+    window: Window
+    x: Strides
+    image_step: int  # how far images lie apart in the result
+    phase_step: int  # and phases
+
+
+@kernel
 def spread_out(
-    begin, end, x, out, phase, phases, channels, rows, columns, height, width, top, left, step_h,
-    step_w, x_n, x_c, x_h, x_w, out_n, out_plane, fill,
-):  # fmt: skip
-    """Planes (height, width) of x as `phases` planes (rows, columns) each: element (i, j) of phase
-    (r, c) is that in row i * step_h + r - top and column j * step_w + c - left, or `fill` outside.
+    begin: int, end: int, x: Values, out: Values, phase: Indices, how: Spread, fill: float
+) -> None:
+    """Planes of x as several phases each: element (i, j) of phase (r, c) is that in row
+    i * stride + r - padding and in such a column, or `fill` outside.
     """
+    (height, width), (rows, columns) = how.image, how.places
+    _, stride, padding, _ = how.window
     for plane in range(begin, end):
-        source = plane // channels * x_n + plane % channels * x_c
-        for p in range(phases):
-            shift_h, shift_w = phase[2 * p] - top, phase[2 * p + 1] - left
-            target = plane // channels * out_n + (plane % channels * phases + p) * out_plane
-            first = min(first_inside(step_w, shift_w), columns)
-            last = max(first, behind_inside(step_w, shift_w, width, columns))
+        n, c = plane // how.channels, plane % how.channels
+        source = n * how.x.n + c * how.x.c
+        for p in range(how.phases):
+            shift_h, shift_w = phase[2 * p] - padding.h, phase[2 * p + 1] - padding.w
+            target = n * how.image_step + (c * how.phases + p) * how.phase_step
+            first = min(first_inside(stride.w, shift_w), columns)
+            last = max(first, behind_inside(stride.w, shift_w, width, columns))
             for i in range(rows):
-                y = i * step_h + shift_h
+                y = i * stride.h + shift_h
                 to = target + i * columns
                 if y < 0 or y >= height:
                     for j in range(columns):
                         out[to + j] = T(fill)
                 else:
-                    at = source + y * x_h + shift_w * x_w
+                    at = source + y * how.x.h + shift_w * how.x.w
                     for j in range(first):
                         out[to + j] = T(fill)
-                    if step_w * x_w == 1:
+                    if stride.w * how.x.w == 1:
                         for j in range(first, last):
                             out[to + j] = x[at + j]
                     else:
                         for j in range(first, last):
-                            out[to + j] = x[at + j * step_w * x_w]
+                            out[to + j] = x[at + j * stride.w * how.x.w]
                     for j in range(last, columns):
                         out[to + j] = T(fill)
 
 
-@kernel(signature="*T *T *T" + " i8" * 11)
+class Cut(NamedTuple):
+    channels: int
+    image: Pair  # the size of a plane of the result
+    image_step: int  # how far images lie apart in the sums
+    channel_step: int
+    row_step: int
+    out: Strides
+
+
+@kernel
 def cut_planes(
-    begin, end, sums, bias, out, has_bias, channels, height, width, sums_n, sums_c, sums_h, out_n,
-    out_c, out_h, out_w
-):  # fmt: skip
-    """The planes (height, width) of `sums`, whose rows are longer, plus the bias of their
-    channel.
-    """
+    begin: int, end: int, sums: Values, bias: Values, out: Values, has_bias: int, how: Cut
+) -> None:
+    """Planes of `sums`, whose rows are longer than the result's, plus the bias of their channel."""
+    height, width = how.image
     for plane in range(begin, end):
-        c = plane % channels
-        at = plane // channels * sums_n + c * sums_c
-        to = plane // channels * out_n + c * out_c
+        n, c = plane // how.channels, plane % how.channels
+        at = n * how.image_step + c * how.channel_step
+        to = n * how.out.n + c * how.out.c
         b = bias[c] if has_bias else T(0)
         for i in range(height):
-            if out_w == 1:
+            if how.out.w == 1:
                 for j in range(width):
-                    out[to + i * out_h + j] = sums[at + i * sums_h + j] + b
+                    out[to + i * how.out.h + j] = sums[at + i * how.row_step + j] + b
             else:
                 for j in range(width):
-                    out[to + i * out_h + j * out_w] = sums[at + i * sums_h + j] + b
+                    out[to + i * how.out.h + j * how.out.w] = sums[at + i * how.row_step + j] + b
 
 
-@kernel(signature="*T *T" + " i8" * 19)
-def add_columns(
-    begin, end, x, out, kernel_h, kernel_w, channels, rows, places, height, width, top, left,
-    step_h, step_w, apart_h, apart_w, x_row, x_image, out_n, out_c, out_h, out_w,
-):  # fmt: skip
-    """Planes (height, width) of zeros to which the elements of the columns are added where they
-    came from.
-    """
+class Columns(NamedTuple):
+    window: Window
+    channels: int
+    places: Pair  # of windows in an image
+    image: Pair
+    row_step: int  # how far rows of the columns lie apart
+    image_step: int
+    out: Strides
+
+
+@kernel
+def add_columns(begin: int, end: int, x: Values, out: Values, how: Columns) -> None:
+    """Planes of zeros to which the elements of the columns are added where they came from."""
+    kernel, stride, padding, dilation = how.window
+    (height, width), (rows, places) = how.image, how.places
     for plane in range(begin, end):
-        n, c = plane // channels, plane % channels
-        to = n * out_n + c * out_c
+        n, c = plane // how.channels, plane % how.channels
+        to = n * how.out.n + c * how.out.c
         for i in range(height):
             for j in range(width):
-                out[to + i * out_h + j * out_w] = T(0)
-        for element in range(kernel_h * kernel_w):
-            shift_h, shift_w = (
-                element // kernel_w * apart_h - top,
-                element % kernel_w * apart_w - left,
-            )
-            first = min(first_inside(step_w, shift_w), places)
-            last = max(first, behind_inside(step_w, shift_w, width, places))
-            at = (c * kernel_h * kernel_w + element) * x_row + n * x_image
+                out[to + i * how.out.h + j * how.out.w] = T(0)
+        for element in range(kernel.h * kernel.w):
+            shift_h = element // kernel.w * dilation.h - padding.h
+            shift_w = element % kernel.w * dilation.w - padding.w
+            first = min(first_inside(stride.w, shift_w), places)
+            last = max(first, behind_inside(stride.w, shift_w, width, places))
+            at = (c * kernel.h * kernel.w + element) * how.row_step + n * how.image_step
             for i in range(rows):
-                y = i * step_h + shift_h
+                y = i * stride.h + shift_h
                 if y >= 0 and y < height:
-                    row = to + y * out_h + shift_w * out_w
-                    if step_w * out_w == 1:
+                    row = to + y * how.out.h + shift_w * how.out.w
+                    if stride.w * how.out.w == 1:
                         for j in range(first, last):
                             out[row + j] += x[at + i * places + j]
                     else:
                         for j in range(first, last):
-                            out[row + j * step_w * out_w] += x[at + i * places + j]
+                            out[row + j * stride.w * how.out.w] += x[at + i * places + j]

@@ -124,10 +124,10 @@ def avg_pool2d_backward(
         divisors = divisors_of(
             self, size, kernel, stride, padding, count_include_pad, divisor_override
         )
-        window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
         if kernels and kernels.run(
-            kernels.avg_pool_backward, grad_output, divisors, result, *window
-        ):
+            kernels.avg_pool_backward, grad_output, divisors, result, self.shape[-2:], tuple(size),
+            kernels.window_of(kernel, stride, padding, (1, 1)),
+        ):  # fmt: skip
             return result
     g = wide(grad_output)
     image = self.shape[-2:]

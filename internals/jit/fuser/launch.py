@@ -254,7 +254,7 @@ class Part:
         works = [
             Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch
         ]
-        addresses += [w.data_ptr() for w in works]
+        addresses += [w.address for w in works]
         for number in self.numbers:
             addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(

@@ -27,7 +27,7 @@ INT32_SIGN, INT64_SIGN = -(2**31), -(2**63)
 
 
 @inline
-def bits(x: Any) -> Any:
+def bits(x: float) -> Any:
     """The bits of x as an integer of the same width."""
     if T is float32:
         return float32(x).view(int32)
@@ -36,7 +36,7 @@ def bits(x: Any) -> Any:
 
 
 @inline
-def from_bits(i: Any) -> Any:
+def from_bits(i: int) -> Any:
     """The float with these bits."""
     if T is float32:
         return int32(i).view(float32)
@@ -45,7 +45,7 @@ def from_bits(i: Any) -> Any:
 
 
 @inline
-def with_sign_of(x: Any, sign: Any) -> Any:
+def with_sign_of(x: float, sign: float) -> Any:
     """x, which has no sign bit, with that of `sign`."""
     if T is float32:
         return from_bits(bits(x) | (bits(sign) & int32(INT32_SIGN)))
@@ -65,7 +65,7 @@ def rounder() -> Any:
 
 
 @inline
-def power_of_two(k: Any) -> Any:
+def power_of_two(k: int) -> Any:
     """2^k for an exponent of a normal number."""
     if T is float32:
         return from_bits(int32(int32(int32(k) + int32(127)) << int32(23)))
@@ -74,7 +74,7 @@ def power_of_two(k: Any) -> Any:
 
 
 @inline
-def scaled(y: Any, n: Any) -> Any:
+def scaled(y: float, n: int) -> Any:
     """y * 2^k for n = rounder() + k, where k may lie beyond the exponents there are; the product is
     rounded once.
 

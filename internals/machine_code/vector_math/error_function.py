@@ -33,7 +33,7 @@ T = template("T")
 
 
 @inline
-def erf(x: Any) -> Any:
+def erf(x: float) -> Any:
     """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     a = abs(x)
     if T is float32:
@@ -48,7 +48,7 @@ def erf(x: Any) -> Any:
 
 
 @inline
-def erfc(x: Any) -> Any:
+def erfc(x: float) -> Any:
     """1 - erf(x), with all its digits for large x, where erf(x) is 1."""
     a = abs(x)
     if T is float32:
@@ -63,7 +63,7 @@ def erfc(x: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def small_erfc(a: Any) -> Any:
+def small_erfc(a: float) -> Any:
     """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, with less
     care than `exp`.
     """
@@ -73,7 +73,7 @@ def small_erfc(a: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def scaled_erfc(a: Any) -> Any:
+def scaled_erfc(a: float) -> Any:
     """exp(a^2) erfc(a) for a between 0.45 and 10.2 (float32), 0.4 and 28 (float64)."""
     u = (a - T(4)) / (a + T(4))
     return erfc_polynomial(u) / (T(1) + a + a)

@@ -30,7 +30,7 @@ T = template("T")
 
 
 @inline
-def exp(x: Any) -> Any:
+def exp(x: float) -> Any:
     """e^x: 0 below -104 (float32) and -746 (float64), inf above 89 and 710; results between may be
     denormal.
     """
@@ -42,7 +42,7 @@ def exp(x: Any) -> Any:
 
 
 @inline
-def exp2(x: Any) -> Any:
+def exp2(x: float) -> Any:
     """2^x, exactly for integers."""
     x = T(1100) if x > T(1100) else x
     x = T(-1100) if x < T(-1100) else x
@@ -55,14 +55,14 @@ def exp2(x: Any) -> Any:
 
 
 @inline
-def expm1(x: Any) -> Any:
+def expm1(x: float) -> Any:
     """e^x - 1 with all digits near 0, where e^x - 1 itself would cancel them."""
     y = T(4) * fraction_of_expm1(x, 2)
     return x if is_tiny(x) else y
 
 
 @inline
-def tanh(x: Any) -> Any:
+def tanh(x: float) -> Any:
     """The hyperbolic tangent: (e^2a - 1) / (e^2a + 1) with a = |x|, and the sign of x. From 10
     (float32) and 20 on it is 1.
     """
@@ -73,7 +73,7 @@ def tanh(x: Any) -> Any:
 
 
 @inline
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: float) -> Any:
     """1 / (1 + e^-x) as e^x / (1 + e^x) where x < 0, so that nothing overflows and small results
     keep their digits.
     """
@@ -82,7 +82,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @inline
-def sinh(x: Any) -> Any:
+def sinh(x: float) -> Any:
     """(e^x - e^-x) / 2 from h = (e^a - 1) / 2, a = |x|: h + h / (2h + 1)."""
     a = abs(x)
     h = T(2) * fraction_of_expm1(a, 2)
@@ -91,7 +91,7 @@ def sinh(x: Any) -> Any:
 
 
 @inline
-def cosh(x: Any) -> Any:
+def cosh(x: float) -> Any:
     """(e^x + e^-x) / 2 from h = e^a / 2, a = |x|: h + 1 / 4h."""
     a = between(abs(x))
     n = nearest_power(a)
@@ -101,7 +101,7 @@ def cosh(x: Any) -> Any:
 
 
 @inline
-def fraction_of_expm1(x: Any, e: Any) -> Any:
+def fraction_of_expm1(x: float, e: float) -> Any:
     """(e^x - 1) / 2^e, so that what is made of it may be larger than e^x: 2^(k-e) (e^r - 1) +
     (2^(k-e) - 2^-e).
     """
@@ -114,7 +114,7 @@ def fraction_of_expm1(x: Any, e: Any) -> Any:
 
 
 @inline
-def is_tiny(x: Any) -> Any:
+def is_tiny(x: float) -> Any:
     """Whether x is e^x - 1 and sinh(x) to all digits; to divide x by 2^e might cost some, if it is
     denormal.
     """
@@ -125,7 +125,7 @@ def is_tiny(x: Any) -> Any:
 
 
 @inline
-def exp_of_negative(x: Any) -> Any:
+def exp_of_negative(x: float) -> Any:
     """e^x for an x that is not too large."""
     if T is float32:
         x = T(-104.5) if x < T(-104.5) else x
@@ -136,7 +136,7 @@ def exp_of_negative(x: Any) -> Any:
 
 
 @inline
-def between(x: Any) -> Any:
+def between(x: float) -> Any:
     """x where e^x is neither 0 nor infinite, else a bound beyond which it is; NaN stays NaN."""
     if T is float32:
         x = float32(89.5) if x > float32(89.5) else x
@@ -147,13 +147,13 @@ def between(x: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def nearest_power(x: Any) -> Any:
+def nearest_power(x: float) -> Any:
     """The integer nearest x / log 2, as a float with `rounder()` added."""
     return x * T(1.4426950408889634) + rounder()
 
 
 @inline(fastmath=("contract",))
-def remainder_of_power(x: Any, n: Any) -> Any:
+def remainder_of_power(x: float, n: int) -> Any:
     """x - n log 2, log 2 in two parts: the first has so few bits that n times it is exact."""
     if T is float32:
         return (x - n * float32(0.693145751953125)) - n * float32(1.4286068203094173e-06)
@@ -162,13 +162,13 @@ def remainder_of_power(x: Any, n: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def small_exp(r: Any) -> Any:
+def small_exp(r: float) -> Any:
     """e^r for |r| <= log(2) / 2."""
     return (small_quadratic(r) * r + T(1)) * r + T(1)
 
 
 @inline(fastmath=("contract",))
-def small_expm1(r: Any) -> Any:
+def small_expm1(r: float) -> Any:
     """e^r - 1 for |r| <= log(2) / 2, with all its digits."""
     return r * r * small_quadratic(r) + r
 

@@ -29,14 +29,14 @@ T = template("T")
 
 
 @inline
-def atan(x: Any) -> Any:
+def atan(x: float) -> Any:
     """The arc tangent, between -pi/2 and pi/2."""
     a = abs(x)
     return with_sign_of(angle(T(1) if a == T(inf) else a, T(0) if a == T(inf) else T(1)), x)
 
 
 @inline
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: float, x: float) -> Any:
     """The angle of the point (x, y), between -pi and pi; a zero's sign and infinities count as in
     C's atan2.
     """
@@ -57,7 +57,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 @inline
-def asin(x: Any) -> Any:
+def asin(x: float) -> Any:
     """The arc sine of |x| <= 1; NaN outside."""
     a = abs(x)
     far = a > T(0.5)
@@ -69,7 +69,7 @@ def asin(x: Any) -> Any:
 
 
 @inline
-def acos(x: Any) -> Any:
+def acos(x: float) -> Any:
     """The arc cosine of |x| <= 1, between 0 and pi; NaN outside."""
     a = abs(x)
     far = a > T(0.5)
@@ -82,7 +82,7 @@ def acos(x: Any) -> Any:
 
 
 @inline
-def angle(up: Any, right: Any) -> Any:
+def angle(up: float, right: float) -> Any:
     """atan(up / right) for up, right >= 0 and not both 0 or inf: one division."""
     steep = up > right * T(2.414213562373095)
     middle = up > right * T(0.4142135623730951)
@@ -104,14 +104,14 @@ def half_pi_rest() -> Any:
 
 
 @inline(fastmath=("contract",))
-def small_atan(t: Any) -> Any:
+def small_atan(t: float) -> Any:
     """atan(t) for |t| <= sqrt(2) - 1."""
     z = t * t
     return t * z * atan_polynomial(z) + t
 
 
 @inline(fastmath=("contract",))
-def small_asin(t: Any, z: Any) -> Any:
+def small_asin(t: float, z: float) -> Any:
     """asin(t) for 0 <= t <= 1/2 and z = t^2."""
     return t * z * asin_polynomial(z) + t
 

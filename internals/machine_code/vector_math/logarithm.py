@@ -29,20 +29,20 @@ T = template("T")
 
 
 @inline
-def log(x: Any) -> Any:
+def log(x: float) -> Any:
     """The natural logarithm: -inf of 0, NaN of negative numbers."""
     k = exponent(x)
     return at_the_ends(x, add_powers(k, small_log1p(fraction(x) - T(1))))
 
 
 @inline
-def log2(x: Any) -> Any:
+def log2(x: float) -> Any:
     """The logarithm to base 2, exact for powers of two."""
     return at_the_ends(x, exponent(x) + small_log1p(fraction(x) - T(1)) * T(1.4426950408889634))
 
 
 @inline
-def log10(x: Any) -> Any:
+def log10(x: float) -> Any:
     """The logarithm to base 10."""
     if T is float32:
         high, low = float32(0.301025390625), float32(4.605038981195214e-06)
@@ -55,7 +55,7 @@ def log10(x: Any) -> Any:
 
 
 @inline
-def log1p(x: Any) -> Any:
+def log1p(x: float) -> Any:
     """log(1 + x) with all digits near 0: the logarithm of u = 1 + x as rounded, and the rounding
     error of u divided by u.
     """
@@ -67,7 +67,7 @@ def log1p(x: Any) -> Any:
 
 
 @inline
-def exponent(x: Any) -> Any:
+def exponent(x: float) -> Any:
     """k of x = 2^k m, as a float."""
     i = offset_bits(x)
     if T is float32:
@@ -77,7 +77,7 @@ def exponent(x: Any) -> Any:
 
 
 @inline
-def fraction(x: Any) -> Any:
+def fraction(x: float) -> Any:
     """m of x = 2^k m, between sqrt(1/2) and sqrt(2)."""
     i = offset_bits(x)
     if T is float32:
@@ -87,7 +87,7 @@ def fraction(x: Any) -> Any:
 
 
 @inline
-def offset_bits(x: Any) -> Any:
+def offset_bits(x: float) -> Any:
     """The bits of x (of a denormal one times 2^25 or 2^54) less those of sqrt(1/2), which are the
     numbers seen here and above.
     """
@@ -100,7 +100,7 @@ def offset_bits(x: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def small_log1p(f: Any) -> Any:
+def small_log1p(f: float) -> Any:
     """log(1 + f) for 1 + f between sqrt(1/2) and sqrt(2)."""
     s = f / (T(2) + f)
     z = s * s
@@ -109,7 +109,7 @@ def small_log1p(f: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def add_powers(k: Any, y: Any) -> Any:
+def add_powers(k: int, y: float) -> Any:
     """k log 2 + y, log 2 in two parts of which the first times k is exact."""
     if T is float32:
         return k * float32(0.693145751953125) + (k * float32(1.4286068203094173e-06) + y)
@@ -118,7 +118,7 @@ def add_powers(k: Any, y: Any) -> Any:
 
 
 @inline
-def at_the_ends(x: Any, y: Any) -> Any:
+def at_the_ends(x: float, y: float) -> Any:
     """y, or what a logarithm is of 0, of infinity, of negative numbers and of NaN."""
     y = y if x < T(inf) else x
     return y if x > T(0) else (T(-inf) if x == T(0) else T(nan))

@@ -49,7 +49,7 @@ PAIRS = _pairs_of_words()
 
 
 @inline
-def quadrant_any(x: Any) -> tuple[Any, Any]:
+def quadrant_any(x: float) -> tuple[Any, Any]:
     """n modulo 4 in the last bits of an integer, and r = x - n pi/2, for any float64; r is NaN for
     infinity.
     """

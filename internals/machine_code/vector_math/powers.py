@@ -25,7 +25,7 @@ T = template("T")
 
 
 @inline
-def pow(x: Any, exponent: Any) -> Any:
+def pow(x: float, exponent: float) -> Any:
     """As C's pow: 1 for an exponent 0 and for x = 1, whatever the other is.
 
     NaN for a negative base and a fractional exponent.
@@ -47,7 +47,7 @@ def pow(x: Any, exponent: Any) -> Any:
 
 
 @inline
-def sqrt(x: Any) -> Any:
+def sqrt(x: float) -> Any:
     """The square root, rounded correctly by the instruction of that name; NaN of negative numbers,
     -0 of -0.
     """

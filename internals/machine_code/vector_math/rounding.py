@@ -19,34 +19,34 @@ T = template("T")
 
 
 @inline
-def floor(x: Any) -> Any:
+def floor(x: float) -> Any:
     return np.floor(x)
 
 
 @inline
-def ceil(x: Any) -> Any:
+def ceil(x: float) -> Any:
     return np.ceil(x)
 
 
 @inline
-def trunc(x: Any) -> Any:
+def trunc(x: float) -> Any:
     """x without its fraction."""
     return np.trunc(x)
 
 
 @inline
-def round(x: Any) -> Any:
+def round(x: float) -> Any:
     """The nearest integer, the even one of two."""
     return np.rint(x)
 
 
 @inline
-def fmod(a: Any, b: Any) -> Any:
+def fmod(a: float, b: float) -> Any:
     """The rest of a / b, exact, with the sign of a: the C library's."""
     return T(np.fmod(a, b))
 
 
 @inline
-def copysign(x: Any, sign: Any) -> Any:
+def copysign(x: float, sign: float) -> Any:
     """x with the sign of another number."""
     return with_sign_of(abs(x), sign)

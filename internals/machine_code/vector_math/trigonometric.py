@@ -37,28 +37,28 @@ T = template("T")
 
 
 @inline
-def sin(x: Any) -> Any:
+def sin(x: float) -> Any:
     """The sine; NaN of infinity."""
     n, r = quadrant(x)
     return sine_in_quadrant(n, T(r))
 
 
 @inline
-def cos(x: Any) -> Any:
+def cos(x: float) -> Any:
     """The cosine, which is the sine a quadrant further; NaN of infinity."""
     n, r = quadrant(x)
     return sine_in_quadrant(n + 1, T(r))
 
 
 @inline
-def tan(x: Any) -> Any:
+def tan(x: float) -> Any:
     """The tangent; NaN of infinity."""
     n, r = quadrant(x)
     return T(tangent_in_quadrant(n, r))
 
 
 @inline
-def quadrant(x: Any) -> tuple[Any, Any]:
+def quadrant(x: float) -> tuple[Any, Any]:
     """n modulo 4 in the last bits of an integer, and r in float64, of x = n pi/2 + r."""
     if T is float32:
         return quadrant_single(x)
@@ -67,7 +67,7 @@ def quadrant(x: Any) -> tuple[Any, Any]:
 
 
 @inline
-def quadrant_single(x: Any) -> tuple[Any, Any]:
+def quadrant_single(x: float) -> tuple[Any, Any]:
     """n modulo 4 in the last bits of an integer, and r in float64 with more digits than a float32
     has, for any float32.
     """
@@ -103,7 +103,7 @@ def quadrant_single(x: Any) -> tuple[Any, Any]:
 
 
 @inline
-def sine_in_quadrant(n: Any, r: Any) -> Any:
+def sine_in_quadrant(n: int, r: float) -> Any:
     """The sine of n pi/2 + r: sin(r) or cos(r) by the last bit of n, negative by the bit before."""
     y = cosine_of_small(r) if n & 1 else sine_of_small(r)
     if T is float32:
@@ -113,7 +113,7 @@ def sine_in_quadrant(n: Any, r: Any) -> Any:
 
 
 @inline
-def tangent_in_quadrant(n: Any, r: Any) -> Any:
+def tangent_in_quadrant(n: int, r: float) -> Any:
     """The tangent of n pi/2 + r in float64: sin(r) / cos(r), and -cos(r) / sin(r) in every other
     quadrant.
     """
@@ -123,14 +123,14 @@ def tangent_in_quadrant(n: Any, r: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def sine_of_small(r: Any) -> Any:
+def sine_of_small(r: float) -> Any:
     """sin(r) for |r| <= pi/4, as r (1 + r^2 p(r^2)), which keeps the sign of zero."""
     z = r * r
     return r * (sine_polynomial(z) * z + T(1))
 
 
 @inline(fastmath=("contract",))
-def cosine_of_small(r: Any) -> Any:
+def cosine_of_small(r: float) -> Any:
     """cos(r) for |r| <= pi/4, as 1 - (r^2 / 2 - r^4 p(r^2))."""
     z = r * r
     return T(1) - (T(0.5) * z - z * z * cosine_polynomial(z))

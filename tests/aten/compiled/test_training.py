@@ -17,7 +17,7 @@ from internals.aten.compiled import convolution_gradients, convolving, gemm, win
 from internals.aten.compiled.gemm import best_tile, factors, rows_apart, tiles
 from internals.aten.compiled.gemm_code import Gemm, Tile
 from internals.aten.compiled.registers import Vector
-from internals.aten.compiled.windows import Window, planned
+from internals.aten.compiled.windows import Pair, Spread, Strides, Window, planned
 from internals.aten.native import convolution as native
 from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
@@ -306,10 +306,10 @@ def test_scratch_memory_is_reused_and_no_tensor() -> None:
     internals.empty(1)
     before = internals.cpu.memory_stats()["allocation.all.allocated"]
     first = Scratch(100_000, dt.float32)
-    address = first.data_ptr()
+    address = first.address
     del first
-    assert Scratch(100_000, dt.float32).data_ptr() == address
-    assert Scratch(0, dt.float32).data_ptr() == 0
+    assert Scratch(100_000, dt.float32).address == address
+    assert Scratch(0, dt.float32).address == 0
     assert internals.cpu.memory_stats()["allocation.all.allocated"] == before
 
 
@@ -347,23 +347,14 @@ def test_without_a_compiler_numpy_serves(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_kernels_are_plain_python() -> None:
     """The loops that copy, run by the interpreter on arrays: what they are compiled from."""
     x = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)  # two planes
-    plan = planned(Window((3, 1), (2, 1), (1, 0), (1, 1)), 2, 3, 4, 2, 4)
+    window = Window(Pair(3, 1), Pair(2, 1), Pair(1, 0), Pair(1, 1))
+    plan = planned(window, 2, 3, 4, 2, 4)
     laid = np.full(2 * plan.plane, 99, np.float32)
     spread_out = windows.spread_out.bind(T=np.float32)
-    sizes, steps = (2, plan.rows, plan.columns, 3, 4), (1, 0, 2, 1, 24, 12, 4, 1)
-    spread_out(
-        0,
-        2,
-        x.reshape(-1),
-        laid,
-        plan.phases.array.reshape(-1),
-        plan.parts,
-        *sizes,
-        *steps,
-        2 * plan.plane,
-        12,
-        0.0,
-    )
+    places = Pair(plan.rows, plan.columns)
+    strides = Strides(24, 12, 4, 1)
+    how = Spread(2, plan.parts, Pair(3, 4), places, window, strides, 2 * plan.plane, 12)
+    spread_out(0, 2, x.reshape(-1), laid, plan.phases.array.reshape(-1), how, 0.0)
     assert (plan.parts, plan.rows, plan.columns) == (2, 3, 4)
     padded = np.pad(x, ((0, 0), (1, 2), (0, 0)))
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 0], padded[:, 0::2])

@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 import internals
 from internals._generated import ops
 from internals.aten.compiled import batch_norm, pooling
+from internals.aten.compiled.windows import Pair
 from internals.aten.native import normalization, pooling as native_pooling
 from internals.machine_code import compiled_kernels
 from internals.nn import functional as F
@@ -271,7 +272,7 @@ def test_the_loops_are_plain_python() -> None:
     """What machine code is made from, run by the interpreter on arrays."""
     x, g = (np.random.default_rng(i).standard_normal((2, 3, 4)) for i in range(2))
     mean, rstd, out = np.empty(3), np.empty(3), np.empty((2, 3, 4))
-    nothing = np.zeros(3)
+    nothing, batch = np.zeros(3), batch_norm.Batch(2, 3, 4)
     batch_norm.train.bind(T=np.float64)(
         0,
         3,
@@ -283,13 +284,8 @@ def test_the_loops_are_plain_python() -> None:
         out.reshape(-1),
         mean,
         rstd,
-        0,
-        0,
-        0,
-        0,
-        2,
-        3,
-        4,
+        batch_norm.Given(0, 0, 0, 0),
+        batch,
         0.1,
         1e-5,
     )
@@ -299,12 +295,14 @@ def test_the_loops_are_plain_python() -> None:
     )
     dx, dw, db = np.empty((2, 3, 4)), np.empty(3), np.empty(3)
     batch_norm.backward.bind(T=np.float64)(
-        0, 3, g.ravel(), x.ravel(), nothing, mean, rstd, dx.reshape(-1), dw, db, 0, 1, 1, 2, 3, 4
+        0, 3, g.ravel(), x.ravel(), nothing, mean, rstd, dx.reshape(-1), dw, db, 0, 1, 1, batch
     )
     np.testing.assert_allclose(db, g.sum((0, 2)))
     np.testing.assert_allclose(dx.sum((0, 2)), 0, atol=1e-12)
     pooled = np.empty((2, 3, 2))
-    pooling.adaptive_pool.bind(T=np.float64)(0, 6, x.ravel(), pooled.reshape(-1), 1, 4, 1, 2)
+    pooling.adaptive_pool.bind(T=np.float64)(
+        0, 6, x.ravel(), pooled.reshape(-1), Pair(1, 4), Pair(1, 2)
+    )
     np.testing.assert_allclose(pooled, x.reshape(2, 3, 2, 2).mean(-1))
 
 
