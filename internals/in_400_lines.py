@@ -378,7 +378,7 @@ class Leaf(Node):
         return []
 
 
-def node_of(argument: Any) -> Node | None:
+def node_of(argument: object) -> Node | None:
     """Who wants the gradient of this argument."""
     if not isinstance(argument, Tensor):
         return None
@@ -431,7 +431,7 @@ class Graph:
         self.inputs = [self.name_of(x) for x in inputs]
         self.output = ""
 
-    def name_of(self, x: Any) -> Any:
+    def name_of(self, x: float | Tensor) -> Any:
         """A tensor's name; what is no tensor stands for itself."""
         if not isinstance(x, Tensor):
             return x

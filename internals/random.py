@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.generator import Generator, default_generator
-from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def manual_seed(seed: int) -> Generator:
@@ -40,7 +42,7 @@ def get_rng_state() -> Any:
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: TensorImpl) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Let the default generator continue from a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
 

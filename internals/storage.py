@@ -9,7 +9,7 @@ How the real one differs: it warns at first use that typed storages are deprecat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from internals.core.geometry import contiguous_geometry
 from internals.core.scalar import checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import make
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
 
 
 class TypedStorage:
@@ -56,10 +59,10 @@ class TypedStorage:
         """The storage on a GPU; itself if it is there."""
         return self._on(self._untyped.cuda(device, non_blocking))
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
+    def is_pinned(self, device: DeviceLike | None = "cuda") -> bool:
         return self._untyped.is_pinned(device)
 
-    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+    def pin_memory(self, device: DeviceLike = "cuda") -> TypedStorage:
         """The storage in memory that a GPU can reach by itself."""
         return self._on(self._untyped.pin_memory(device))
 
@@ -125,12 +128,12 @@ class TypedStorage:
             Storage.allocate(self.size() * dtype.itemsize, self.device), dtype
         ).copy_(self)
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._tensor()[self._index(i)].item()
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int | slice, value: Any) -> None:
         number = np.asarray(checked(value, self.dtype)).item()
         self._tensor()[i if isinstance(i, slice) else self._index(i)] = number
 
@@ -150,7 +153,7 @@ class TypedStorage:
         """All elements as a vector, for what has to work on every device."""
         return make(self._untyped, contiguous_geometry((self.size(),), self.dtype, self.device))
 
-    def _index(self, i: Any) -> int:
+    def _index(self, i: int) -> int:
         if not -self.size() <= i < self.size():
             raise IndexError(f"index {i} out of range for storage of size {self.size()}")
         return i % self.size()
@@ -163,7 +166,7 @@ class storagetype(type):
 
     dtype: dtype
 
-    def __call__(cls, content: Any = 0) -> TypedStorage:
+    def __call__(cls, content: object = 0) -> TypedStorage:
         if isinstance(content, int):
             return TypedStorage(Storage.allocate(int64(content * cls.dtype.itemsize)), cls.dtype)
         if not isinstance(content, Sequence):
@@ -175,12 +178,12 @@ class storagetype(type):
 
         return TypedStorage(copy_of(content, cls.dtype, None)._storage, cls.dtype)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: TypedStorage) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
 
 class _untyped(type):
-    def __call__(cls, content: Any = 0) -> Storage:
+    def __call__(cls, content: object = 0) -> Storage:
         if isinstance(content, int):
             return Storage.allocate(int64(content))
         if not isinstance(content, (Sequence, Storage, TypedStorage)):
@@ -201,7 +204,7 @@ class _untyped(type):
         ]
         return storage
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Storage)
 
 

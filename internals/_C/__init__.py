@@ -6,14 +6,18 @@ How the real one differs: `torch._C` is the whole C++ side.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from internals.core.dispatch_key import DispatchKey, DispatchKeySet
 from internals.core.dispatcher import tls
-from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 __all__ = ["DispatchKey", "DispatchKeySet"]
 
 
-def _dispatch_keys(tensor: TensorImpl) -> DispatchKeySet:
+def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:
     """The key set of a tensor."""
     return DispatchKeySet(tensor._geometry.keys)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,11 @@ from internals.functional import nonzero
 from internals.functional.decompositions import eig, lstsq, lu, solve, symeig
 from internals.functional.statistics import unique, unique_consecutive
 from internals.storage import TypedStorage
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
 _LEN = (
@@ -110,7 +115,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     def __reversed__(self) -> Any:
         return self.flip(0) if self.shape else self
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: Scalar | Tensor) -> bool:
         if isinstance(element, (Tensor, int, float, complex, np.number)):
             found: Any = element == self
             return bool(found.any().item())
@@ -122,7 +127,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     def __getitem__(self, index: Any) -> Tensor:
         return getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         setitem(self, index, value)
 
     def __delitem__(self, index: Any) -> None:
@@ -231,7 +236,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
             return to_numpy(self.detach().to(CPU), True)
         return to_numpy(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: dtype | None = None, copy: bool | None = None) -> Any:
         a = to_numpy(self)
         if dtype is not None and a.dtype != dtype:
             if copy is False:
@@ -239,7 +244,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
             return a.astype(dtype)
         return a.copy() if copy else a
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
         """What numpy's functions make of their result: a tensor again. PyTorch was there before its
         bool dtype was: uint8.
         """
@@ -256,7 +261,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
 
     # Moving and making more
 
-    def copy_(self, other: Any, non_blocking: bool = False) -> Any:
+    def copy_(self, other: float | Tensor, non_blocking: bool = False) -> Any:
         """Write the elements of a tensor, or a number, into this one; it is broadcast and cast."""
         if isinstance(other, (int, float, complex)):
             other = ops.scalar_tensor(other, of_number(other), None, self.device, None)
@@ -285,7 +290,12 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         )
 
     def new_tensor(
-        self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+        self,
+        data: object,
+        *,
+        dtype: dtype | None = None,
+        device: DeviceLike | None = None,
+        requires_grad: bool = False,
     ) -> Any:
         """`tensor(data)` with this tensor's dtype and device unless others are given."""
         if isinstance(data, TensorImpl):
@@ -317,7 +327,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return ops.real(self)
 
     @real.setter
-    def real(self, value: Any) -> None:
+    def real(self, value: Tensor) -> None:
         self.real.copy_(value)
 
     @property
@@ -395,7 +405,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     return as_device(where, "to"), as_dtype(kind, "to"), flags[0], flags[1], memory_format
 
 
-def _real_part(number: Any, kind: str) -> Any:
+def _real_part(number: float, kind: str) -> Any:
     """A number that is not complex. Raises RuntimeError for one with an imaginary part."""
     if not isinstance(number, complex):
         return number

@@ -12,13 +12,16 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.autograd.node_hooks import RemovableHandle
 from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import COMPLEX, FLOATING
 from internals.core.geometry import requiring_grad
 from internals.core.tensor_impl import TensorImpl, autograd_meta, make
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Differentiable(TensorImpl):
@@ -28,7 +31,7 @@ class Differentiable(TensorImpl):
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
@@ -97,7 +100,7 @@ class Differentiable(TensorImpl):
             return
         ref = weakref.ref(self)
 
-        def store(grad: Any) -> None:
+        def store(grad: Tensor) -> None:
             t = ref()
             if t is not None and grad is not None:
                 m = autograd_meta(t)
@@ -174,7 +177,7 @@ _NOT_A_LEAF = (
 )
 
 
-def _check_grad(t: Any, grad: Any) -> None:
+def _check_grad(t: Any, grad: Tensor) -> None:
     """Raises when `grad` cannot be the gradient of `t`."""
     if not isinstance(grad, TensorImpl):
         raise TypeError(

@@ -7,6 +7,7 @@ How the real one differs: `is_shared` asks whether other processes see the memor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.construction.conversions import type_name, type_named
@@ -16,6 +17,10 @@ from internals.core.tensor_impl import TensorImpl
 
 if TYPE_CHECKING:
     from internals.construction import dlpack
+    from internals.construction.legacy import tensortype
+    from internals.core.device import DeviceLike
+    from internals.core.dtype import dtype
+    from internals.core.formats import memory_format
 
 
 class OnDevice:
@@ -31,12 +36,15 @@ class OnDevice:
         """The index of the device; -1 for the CPU."""
         return -1 if self.device.index is None else self.device.index
 
-    def cpu(self: Any, memory_format: Any = None) -> Any:
+    def cpu(self: Any, memory_format: memory_format | None = None) -> Any:
         """The tensor in CPU memory; itself if it is there already."""
         return self.to(CPU, memory_format=memory_format)
 
     def cuda(
-        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+        self: Any,
+        device: DeviceLike | None = None,
+        non_blocking: bool = False,
+        memory_format: memory_format | None = None,
     ) -> Any:
         """The tensor on a GPU, the current one unless `device` says another; itself if it is there
         already.
@@ -51,7 +59,9 @@ class OnDevice:
             )
         return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
-    def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(
+        self: Any, dtype: tensortype | dtype | str | None = None, non_blocking: bool = False
+    ) -> Any:
         """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a
         class like `LongTensor`).
         """
@@ -114,10 +124,10 @@ class OnDevice:
     def __dlpack__(
         self: Any,
         *,
-        stream: Any = -1,
-        max_version: Any = None,
+        stream: int | str = -1,
+        max_version: Sequence[int] | None = None,
         dl_device: Any = None,
-        copy: Any = None,
+        copy: bool | None = None,
     ) -> Any:
         """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see
         `internals.construction.dlpack`.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +30,14 @@ from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, from_array, host_array
 from internals.core.tracer import TracedInt, tracer
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 _INTEGERS = (int, np.integer)
 _END = (1 << 63) - 1
 
 
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> Any:
     """`x[index]`: a view, unless the index contains tensors, lists or arrays. Raises IndexError,
     ValueError, TypeError.
     """
@@ -54,7 +57,7 @@ def getitem(self: Any, index: Any) -> Any:
     return ops.alias(self) if sliced is self else sliced
 
 
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: object, value: object) -> None:
     """`x[index] = value`: write a tensor, or a number, broadcast to where `x[index]` looks."""
     if not isinstance(value, TensorImpl):
         _check_number(self, value)
@@ -76,7 +79,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     ops.index_put_(sliced, tensors, value, False)
 
 
-def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+def _apply(self: Tensor, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     """The view that the basic parts of `index` make, and the index tensors by dimension (None where
     there is none).
     """
@@ -131,14 +134,14 @@ def _dimensions(item: Any) -> int:
     return 1
 
 
-def _select(t: Any, dim: int, index: Any, place: int) -> Any:
+def _select(t: Tensor, dim: int, index: Any, place: int) -> Any:
     try:
         return ops.select_int(t, dim, index if index.__class__ in (int, TracedInt) else int(index))
     except IndexError:
         raise _select_error(t, dim, index, place) from None
 
 
-def _select_error(t: Any, dim: int, index: Any, place: int) -> Exception:
+def _select_error(t: Tensor, dim: int, index: int, place: int) -> Exception:
     """What to say when `select` failed: it does not know about index expressions."""
     if not t.dim():
         return IndexError(
@@ -152,7 +155,7 @@ def _select_error(t: Any, dim: int, index: Any, place: int) -> Exception:
     )
 
 
-def _slice(t: Any, dim: int, item: slice) -> Any:
+def _slice(t: Tensor, dim: int, item: slice) -> Any:
     """`t` itself when the slice takes everything."""
     sizes = t._geometry.sizes
     if not sizes:
@@ -168,7 +171,7 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
     return ops.slice_Tensor(t, dim, start, stop, step)
 
 
-def _slice_for_all_sizes(t: Any, dim: int, item: slice) -> Any:
+def _slice_for_all_sizes(t: Tensor, dim: int, item: slice) -> Any:
     """A slice under a trace: it is recorded as it was written, and even if it takes everything from
     this tensor.
     """
@@ -222,7 +225,7 @@ def _index_tensor(data: Any) -> Any:
     return t if tracer.state is None else ops.to_device(t, t.device, t.dtype, False, False, None)
 
 
-def _write(target: Any, value: Any) -> None:
+def _write(target: Tensor, value: object) -> None:
     """Copy `value`, broadcast, into the view `target`."""
     if hot.off and tracer.state is not None and not isinstance(value, TensorImpl):
         value = from_array(np.asarray(value, target.dtype.np))
@@ -246,7 +249,7 @@ def _without_leading_ones(value: Any) -> Any:
     )
 
 
-def _check_number(self: Any, value: Any) -> None:
+def _check_number(self: Tensor, value: object) -> None:
     """Raises TypeError for what is neither a tensor nor a number, ValueError for an integer of more
     than 64 bits.
     """
@@ -271,7 +274,7 @@ def _as_integer(item: Any) -> int:
     )
 
 
-def _is_sequence(item: Any) -> bool:
+def _is_sequence(item: object) -> bool:
     """What C's PySequence_Check says: it can be read by position."""
     return hasattr(item.__class__, "__getitem__") and not isinstance(item, (dict, np.generic))
 
@@ -309,6 +312,6 @@ def _innermost(a: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     kind = value.__class__
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else str(kind.__name__)

@@ -10,7 +10,8 @@ an operator wants a tensor.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, from_array
 from internals.functional import linalg as functional_linalg, signal as functional_signal
 
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+
 _OPERANDS = (TensorImpl, int, float, complex, np.number, np.bool_)
 
 
@@ -29,7 +33,7 @@ class Operators:
 
     __slots__ = ()
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: float) -> Any:
         if not isinstance(other, _OPERANDS):
             return NotImplemented
         return (
@@ -38,29 +42,29 @@ class Operators:
             else ops.rsub_Scalar(self, _number(other), 1)
         )
 
-    def __rtruediv__(self: Any, other: Any) -> Any:
+    def __rtruediv__(self: Any, other: float) -> Any:
         return self.reciprocal() * other if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Scalar) -> Any:
         return (
             ops.pow_Scalar(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
         )
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: int) -> Any:
         return (
             ops.floor_divide(_wrapped(other, self), self)
             if isinstance(other, _OPERANDS)
             else NotImplemented
         )
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Scalar) -> Any:
         return (
             ops.remainder_Scalar_Tensor(_number(other), self)
             if isinstance(other, _OPERANDS)
             else NotImplemented
         )
 
-    def __rlshift__(self: Any, other: Any) -> Any:
+    def __rlshift__(self: Any, other: int) -> Any:
         return (
             functions.bitwise_left_shift(_number(other), self)
             if isinstance(other, _OPERANDS)
@@ -87,7 +91,7 @@ class Operators:
     def norm(
         self,
         p: float | str | None = "fro",
-        dim: Any = None,
+        dim: int | Sequence[int] | None = None,
         keepdim: bool = False,
         dtype: dtype | None = None,
     ) -> Any:
@@ -95,11 +99,11 @@ class Operators:
         return functional_linalg.norm(self, p, dim, keepdim, dtype=dtype)
 
 
-def _number(x: Any) -> Any:
+def _number(x: object) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def _wrapped(x: Any, beside: Any) -> Any:
+def _wrapped(x: int, beside: Any) -> Any:
     """A number as a 0-d tensor of the dtype that it and `beside` have in common."""
     if isinstance(x, TensorImpl):
         return x

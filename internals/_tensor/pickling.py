@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import copy
 import copyreg
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.geometry import geometry
 from internals.core.storage import Storage, bytes_of
 from internals.core.tensor_impl import TensorImpl, autograd_meta, make_checked, newly_made
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
 
 
 def reduce(t: TensorImpl) -> Any:
@@ -45,7 +49,7 @@ def rebuild_tensor(
     return t.requires_grad_() if requires_grad else t
 
 
-def deepcopy(t: Any, memo: dict[int, Any]) -> Any:
+def deepcopy(t: Tensor, memo: dict[int, Any]) -> Any:
     """A copy on a copy of the storage; other tensors on the same storage find that copy in
     `memo`.
     """
@@ -75,7 +79,7 @@ def copy_storage(storage: Storage) -> Storage:
     return fresh if storage.device is META else fresh.copy_(storage)
 
 
-def storage_from_bytes(content: bytes, nbytes: int, device: Any) -> Storage:
+def storage_from_bytes(content: bytes, nbytes: int, device: device) -> Storage:
     fresh = Storage.allocate(nbytes, device)
     return fresh.copy_(bytes_of(content)) if content else fresh
 

@@ -15,13 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.device import CPU, is_simulated
 from internals.core.tensor_impl import TensorImpl, array
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 
 class PrintOptions:
@@ -138,7 +141,7 @@ def suffixes(t: TensorImpl) -> list[str]:
     return parts
 
 
-def elements(a: Any, indent: int) -> str:
+def elements(a: Array, indent: int) -> str:
     """The elements of a numpy array in nested brackets, the lines after the first indented by
     `indent`.
     """
@@ -154,7 +157,7 @@ class Format:
     widest.
     """
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Array) -> None:
         self.is_floating = values.dtype.kind == "f"
         self.sci_mode, self.int_mode, self.width = False, True, 1
         if not self.is_floating:
@@ -170,7 +173,7 @@ class Format:
         self.sci_mode = bool(wide) if PRINT_OPTS.sci_mode is None else PRINT_OPTS.sci_mode
         self.width = max(1, *(len(self._text(v)) for v in finite.tolist()))
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: object) -> str:
         return self._text(value).rjust(self.width)
 
     def _text(self, value: Any) -> str:
@@ -186,7 +189,7 @@ class Format:
 class ComplexFormat:
     """A format for the real parts and one for the imaginary parts."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Array) -> None:
         self.real, self.imag = Format(values.real), Format(values.imag)
         self.width = self.real.width + self.imag.width + 1
 
@@ -195,7 +198,7 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag + "j"
 
 
-def _nested(a: Any, indent: int, summarize: bool, form: Any) -> str:
+def _nested(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format) -> str:
     if a.ndim == 0:
         return form(a.item())
     if a.ndim == 1:
@@ -210,7 +213,7 @@ def _nested(a: Any, indent: int, summarize: bool, form: Any) -> str:
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _vector(a: Any, indent: int, summarize: bool, form: Any) -> str:
+def _vector(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format) -> str:
     edge = PRINT_OPTS.edgeitems
     if summarize and not edge:
         texts = ["..."]
@@ -223,7 +226,7 @@ def _vector(a: Any, indent: int, summarize: bool, form: Any) -> str:
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _summary(a: Any) -> Any:
+def _summary(a: Array) -> Any:
     """The elements that a summary shows."""
     edge = PRINT_OPTS.edgeitems
     if a.ndim == 0:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from internals.core.arg_types import type_name
 from internals.core.dtype import INTEGRAL, dtype
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class PythonLoops:
@@ -34,7 +37,7 @@ class PythonLoops:
         """
         return _loop(self, (), callable, "apply_")
 
-    def map_(self: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
+    def map_(self: Any, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Any:
         """Replace every element by `callable(element, other)`, with the other tensor's, broadcast,
         beside it.
 
@@ -43,12 +46,12 @@ class PythonLoops:
         """
         return _loop(self, (tensor,), callable, "map_")
 
-    def map2_(self: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+    def map2_(self: Any, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Any:
         """Replace every element by `callable(element, one, other)`; errors as for `map_`."""
         return _loop(self, (x, y), callable, "map2_")
 
 
-def _loop(self: Any, others: tuple[Any, ...], function: Callable[..., Any], name: str) -> Any:
+def _loop(self: Tensor, others: tuple[Any, ...], function: Callable[..., Any], name: str) -> Any:
     argument_names = ("other",) if len(others) == 1 else ("x", "y")
     for i, t in enumerate(others):
         if not isinstance(t, TensorImpl):

@@ -63,7 +63,7 @@ def set_device_index(device: Any, /) -> None:
     cuda.set_device(device)
 
 
-def current_stream(device: Any = None, /) -> cuda.Stream:
+def current_stream(device: device | None = None, /) -> cuda.Stream:
     """The stream that work for a device goes to now."""
     return cuda.current_stream(device)
 

@@ -12,13 +12,16 @@ schema what to look at.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import ADINPLACEORVIEW, DispatchKey, below
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.grad_mode import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from internals.core.hot import hot
 from internals.core.tensor_impl import DifferentiableViewMeta, TensorImpl, version_counter
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
@@ -64,7 +67,7 @@ def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return result
 
 
-def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
+def detach_(op: OperatorHandle, keys: int, self: Tensor) -> Any:
     """Run `detach_`, which writes nothing. Raises RuntimeError for a view, whose history is that of
     its base.
     """
@@ -95,7 +98,7 @@ def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
     t._autograd_meta = DifferentiableViewMeta(base, counter.value, creation_meta)
 
 
-def count_write(t: TensorImpl) -> None:
+def count_write(t: Tensor) -> None:
     """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left
     inference mode.
     """

@@ -11,7 +11,7 @@ How the real one differs: `build` works on a list of operand records that it cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .broadcasting import Strides, broadcast_shapes, broadcast_strides, coalesce
 from .layout import strides_like
 from .overlap import is_non_overlapping_and_dense
 from .writing import check_cast
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 Walk = tuple[tuple[int, ...], list[Strides]]
 
@@ -123,7 +126,11 @@ def decide(
 
 
 def _decide_dtypes(
-    d: Decisions, inputs: Sequence[Any], promote: Any, result: dtype | None, wide_scalars: bool
+    d: Decisions,
+    inputs: Sequence[Any],
+    promote: str | None,
+    result: dtype | None,
+    wide_scalars: bool,
 ) -> None:
     """The dtype to compute in, that of the result, and what to convert each input to
     (`compute_types`).
@@ -143,7 +150,7 @@ def _decide_dtypes(
         d.targets = [common] * len(inputs)
 
 
-def common_device(tensors: list[Any], out: Any) -> Any:
+def common_device(tensors: list[Any], out: Tensor | None) -> Any:
     """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it.
     RuntimeError otherwise.
     """

@@ -8,10 +8,13 @@ type.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 TYPE_META_NAME = {
     dt.uint8: "unsigned char", dt.int8: "signed char", dt.int16: "short int", dt.int32: "int",
@@ -38,12 +41,12 @@ def check_dtype(kernel: str, d: dtype, *categories: int) -> None:
         raise not_implemented(kernel, d)
 
 
-def check_same_dtype(a: Any, b: Any) -> None:
+def check_same_dtype(a: Tensor, b: Tensor) -> None:
     """Raises RuntimeError for two dtypes."""
     check_is(a.dtype, b)
 
 
-def check_is(expected: dtype, t: Any) -> None:
+def check_is(expected: dtype, t: Tensor) -> None:
     """Raises RuntimeError unless `t` is of the dtype."""
     if t.dtype is not expected:
         raise RuntimeError(

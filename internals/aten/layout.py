@@ -11,7 +11,7 @@ How the real one differs: nothing but the language.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.aten.broadcasting import memory_order
 from internals.aten.overlap import is_non_overlapping_and_dense
@@ -19,10 +19,15 @@ from internals.core.formats import contiguous_format, preserve_format
 from internals.core.geometry import channels_last_strides, contiguous_strides
 from internals.core.tensor_impl import TensorImpl
 
+if TYPE_CHECKING:
+    from internals.core.formats import memory_format
+
 RANK = {"channels_last": 4, "channels_last_3d": 5}
 
 
-def strides_for(sizes: Sequence[int], memory_format: Any = None) -> tuple[int, ...]:
+def strides_for(
+    sizes: Sequence[int], memory_format: memory_format | None = None
+) -> tuple[int, ...]:
     """Strides of a new tensor of these sizes. Raises RuntimeError when the format does not fit the
     number of dimensions.
     """
@@ -36,7 +41,7 @@ def strides_for(sizes: Sequence[int], memory_format: Any = None) -> tuple[int, .
     return channels_last_strides(sizes)
 
 
-def strides_like(t: TensorImpl, memory_format: Any = None) -> tuple[int, ...]:
+def strides_like(t: TensorImpl, memory_format: memory_format | None = None) -> tuple[int, ...]:
     """Strides of a new tensor of the sizes of `t`; None means `preserve_format`."""
     g = t._geometry
     if memory_format is not None and memory_format is not preserve_format:

@@ -26,7 +26,7 @@ from typing import Any
 from internals.core.device import CPU, META
 
 
-def on_device(name: str, result: Any, *args: Any) -> Any:
+def on_device(name: str, result: object, *args: Any) -> Any:
     """`result`, a tensor or a tuple of them, filled by what its device calls `name`; as it is on
     "meta", or without elements.
     """

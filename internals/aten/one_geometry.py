@@ -8,14 +8,17 @@ built.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.geometry import Geometry
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 NUMBERS = frozenset((float, int, bool, complex))
 
 
-def one_geometry(a: Any, b: Any, out: Any) -> Geometry | None:
+def one_geometry(a: Any, b: Any, out: Tensor | None) -> Geometry | None:
     """The geometry of the result if it is that of the operands, contiguous floats, and `out` is
     None or `a`, and written to where it is read. One of `a` and `b` may be a number, or a tensor
     that only has to be repeated; for None, a `TensorIterator` decides.

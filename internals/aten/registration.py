@@ -24,6 +24,7 @@ from internals.core.dispatcher import Kernel, KernelFunction, OperatorHandle
 from internals.core.hot import hot
 
 if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
     from internals.core.schema import Argument
 
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
@@ -160,7 +161,7 @@ def list_keys(tensors: Iterable[Any]) -> int:
     return keys
 
 
-def factory_keys(device: Any) -> int:
+def factory_keys(device: DeviceLike | None) -> int:
     """The key set of an op without tensor arguments: its device's backend, chosen by
     BackendSelect.
     """

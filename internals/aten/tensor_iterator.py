@@ -26,7 +26,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,11 @@ from internals.machine_code.settings import settings
 from .decisions import Decisions, decide
 from .overlap import check_no_internal_overlap, check_no_partial_overlap
 from .writing import resize_output
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 _decided: dict[tuple[Any, ...], Decisions] = {}
 REMEMBERED = 1 << 12
@@ -234,7 +239,9 @@ def number(value: Any, target: dtype) -> Any:
         return target.np.type(value)
 
 
-def _view(a: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _view(
+    a: Scalar | Array, x: float | Tensor, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
     """Operand `a`, which holds the elements of `x`, as an array of the coalesced shape."""
     if isinstance(a, np.generic):
         return a

@@ -8,21 +8,24 @@ is `TensorIterator`'s here. What comes through this file is computed first and c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import CPU, META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import bytes_spanned, contiguous_geometry, geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.return_types import NamedResult, named
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 from internals.core.warn import warn
 
 from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def write_inplace(target: Any, result: Any) -> Any:
+
+def write_inplace(target: Tensor, result: Tensor) -> Any:
     """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either
     does not allow it.
     """
@@ -52,7 +55,7 @@ def copy_inplace(target: Any, result: Any) -> Any:
     return ops.copy_(target, result, False)
 
 
-def write_out(out: Any, result: Any) -> Any:
+def write_out(out: Tensor, result: Tensor) -> Any:
     """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be
     cast.
     """
@@ -64,7 +67,7 @@ def write_out(out: Any, result: Any) -> Any:
     return out
 
 
-def write_exact_out(out: Any, result: Any) -> Any:
+def write_exact_out(out: Tensor, result: Tensor) -> Any:
     """`write_out` for an `out` that must have the very dtype of the result. Raises RuntimeError
     otherwise.
     """
@@ -72,14 +75,14 @@ def write_exact_out(out: Any, result: Any) -> Any:
     return write_out(out, result)
 
 
-def fill_out(out: Any, result: Any) -> Any:
+def fill_out(out: Tensor, result: Tensor) -> Any:
     """`write_out` for the factories, `zeros(2, out=t)`, which resize without a word."""
     if tuple(out.shape) != tuple(result.shape):
         resize(out, result.shape)
     return write_out(out, result)
 
 
-def range_out(out: Any, result: Any, warns: bool = True) -> Any:
+def range_out(out: Tensor, result: Tensor, warns: bool = True) -> Any:
     """`fill_out` for ranges, which fill an `out` of just so many elements whatever its shape, and
     may warn about any other.
     """
@@ -113,13 +116,13 @@ def write_exact_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
     return write_outs(outs, results)
 
 
-def become_view(target: Any, view: Any) -> Any:
+def become_view(target: Tensor, view: Tensor) -> Any:
     """`t.transpose_(0, 1)` and its kind: the tensor itself takes on the geometry of the view."""
     target._geometry, target._offset, target._array = view._geometry, view._offset, None
     return target
 
 
-def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
+def resize_output(out: Tensor, sizes: Sequence[int]) -> bool:
     """Give `out` the sizes a result needs; warns when it had elements of its own. Returns whether
     it was resized.
     """
@@ -137,7 +140,7 @@ def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
     return True
 
 
-def resize(t: TensorImpl, sizes: Sequence[int], strides: Sequence[int] | None = None) -> None:
+def resize(t: Tensor, sizes: Sequence[int], strides: Sequence[int] | None = None) -> None:
     """Other sizes for `t`, contiguous unless `strides` are given; its storage grows if it is too
     small, and never shrinks.
 
@@ -177,7 +180,7 @@ def check_cast(source: dtype, target: dtype) -> None:
         )
 
 
-def _store(target: Any, result: Any) -> None:
+def _store(target: Tensor, result: Tensor) -> None:
     """The elements of `result` into `target`, of the same shape and on the same device."""
     if not target.numel():
         return

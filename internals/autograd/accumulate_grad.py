@@ -15,14 +15,17 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core.formats import contiguous_format
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl, autograd_meta, make
+from internals.core.tensor_impl import autograd_meta, make
 
 from .node import Node
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 # Who holds a gradient that was made for the leaf alone: the list of arguments, the local variable,
 # getrefcount's argument.
@@ -41,13 +44,13 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_leaf", "_storage", "_geometry", "_offset", "_remade", "_grad")
 
-    def __new__(cls, variable: TensorImpl) -> Any:
+    def __new__(cls, variable: Tensor) -> Any:
         node = object.__new__(cls)  # it uses up no sequence number
         node.sequence_nr, node.next_edges, node.extras = float("inf"), (), None
         node.look_at(variable)
         return node
 
-    def look_at(self, variable: TensorImpl) -> None:
+    def look_at(self, variable: Tensor) -> None:
         """Accumulate in `variable` from now on."""
         self._leaf = weakref.ref(variable)
         self._storage, self._geometry, self._offset = (
@@ -98,7 +101,7 @@ class AccumulateGrad(Node):
         return (1 << 64) - 1
 
 
-def _kept(grad: Any, variable: TensorImpl) -> Any:
+def _kept(grad: Tensor, variable: Tensor) -> Any:
     """The gradient itself, if it is laid out as the variable is and its memory is nobody else's;
     None if it has to be copied.
     """
@@ -112,7 +115,7 @@ def _kept(grad: Any, variable: TensorImpl) -> Any:
     return None
 
 
-def _copy(grad: Any, variable: TensorImpl) -> Any:
+def _copy(grad: Any, variable: Tensor) -> Any:
     """A copy in the layout of the variable, or contiguous if that has gaps."""
     g = variable._geometry
     if grad.stride() == g.strides:

@@ -15,13 +15,14 @@ there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from internals.core.tensor_impl import TensorImpl
+from typing import TYPE_CHECKING, Any
 
 from . import pairs
 from .node import Edge, Node
 from .saved_variable import ERR_BACKWARD_TWICE
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class CopySlices(Node):
@@ -33,7 +34,7 @@ class CopySlices(Node):
 
     saves = True
 
-    def __new__(cls, base: TensorImpl, view: TensorImpl, fn: Node, base_edge: Edge) -> Any:
+    def __new__(cls, base: Tensor, view: Tensor, fn: Node, base_edge: Edge) -> Any:
         node = super().__new__(cls)
         node.base_geometry, node.base_offset = base._geometry.without_grad, base._offset
         node.view_geometry, node.view_offset = view._geometry.without_grad, view._offset

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.grad_mode import set_grad_mode
 from internals.core.hot import hot
@@ -30,6 +30,9 @@ from . import streams
 from .anomaly import anomaly, check_for_nan, show_traceback
 from .node_hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .validation import validated
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 Capture = tuple[int, int]  # which gradient of the node, which place in the result
 
@@ -183,7 +186,7 @@ class GraphTask:
             self.captured[place] = grads[nr]
         return runs
 
-    def _deliver(self, node: Any, nr: int, grad: Any) -> None:
+    def _deliver(self, node: Any, nr: int, grad: Tensor) -> None:
         """Add `grad` to what node `node` gets for its forward output `nr`."""
         buffer = self.buffers.get(node)
         if buffer is None:

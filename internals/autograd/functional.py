@@ -19,13 +19,16 @@ some shapes; here they are accepted and change nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.autograd.grad_mode import enable_grad, set_grad_enabled
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -173,7 +176,7 @@ def hvp(
     return _answer((output,), False, create_graph), _answer(result, many, create_graph)
 
 
-def _rows(index: int, output: Any, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+def _rows(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
     """The Jacobian of output `index` by each input: the gradients of its elements, stacked."""
     rows: list[list[Any]] = [[] for _ in inputs]
     flat = output.reshape(-1)
@@ -270,7 +273,7 @@ def _outputs(func: Function, inputs: Tensors, name: str, strict: bool) -> tuple[
     return many, outputs
 
 
-def _one_number(result: Any, name: str, strict: bool) -> Any:
+def _one_number(result: Tensor, name: str, strict: bool) -> Any:
     many, outputs = _tensors(result, "outputs of the user-provided function", name)
     _need_grad(outputs, "outputs", strict)
     if many:

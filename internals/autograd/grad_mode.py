@@ -43,14 +43,14 @@ class _Block:
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
-            return cast(F, self._generator(function))
+            return cast("F", self._generator(function))
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return cast(F, inside)
+        return cast("F", inside)
 
     def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -140,7 +140,7 @@ class inference_mode(_Block):
     good.
     """
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: bool = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls(True)(mode)
 
     def __init__(self, mode: bool = True) -> None:

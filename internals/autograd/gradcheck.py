@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import autograd
 from internals._generated import functions as fn
@@ -33,12 +33,15 @@ from internals.core import dtype as dt
 from internals.core.promotion import promote_types
 from internals.core.tensor_impl import TensorImpl
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
 
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: object,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -103,8 +106,8 @@ def gradcheck(
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: object,
+    grad_outputs: Tensor | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -162,7 +165,7 @@ def gradgradcheck(
     )  # fmt: skip
 
 
-def as_tuple(x: Any) -> tuple[Any, ...]:
+def as_tuple(x: object) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
@@ -263,14 +266,14 @@ def _compare_combinations(
                 )
 
 
-def _dot(a: Any, u: Any) -> Any:
+def _dot(a: Tensor, u: Tensor) -> Any:
     """The gradient along `u`; of a complex input both parts for themselves, as
     `jacobians.directional` measures it.
     """
     return fn.complex(a.real.dot(u.real), a.imag.dot(u.imag)) if a.is_complex() else a.dot(u)
 
 
-def _sum(u: Any) -> float:
+def _sum(u: Tensor) -> float:
     return float(u.real.sum() + u.imag.sum()) if u.is_complex() else float(u.sum())
 
 
@@ -313,7 +316,7 @@ class _Mismatch(Exception):
     """The Jacobian of `output` by an input is not the measured one."""
 
     def __init__(
-        self, output: int, input: int, numerical: Any, analytical: Any, more: str = ""
+        self, output: int, input: int, numerical: Tensor, analytical: Tensor, more: str = ""
     ) -> None:
         super().__init__(
             f"Jacobian mismatch for output {output} with respect to input {input},\n"
@@ -322,7 +325,7 @@ class _Mismatch(Exception):
         self.output = output
 
 
-def _in_full(numerical: Any, output: Any, x: Any, atol: float, rtol: float) -> str:
+def _in_full(numerical: Tensor, output: Tensor, x: Tensor, atol: float, rtol: float) -> str:
     """The whole Jacobians, for the message of the fast mode."""
     (analytical,) = jacobians.analytical(output, [x])
     text = (
@@ -339,12 +342,12 @@ def _in_full(numerical: Any, output: Any, x: Any, atol: float, rtol: float) -> s
     return text
 
 
-def _close(a: Any, b: Any, atol: float, rtol: float) -> bool:
+def _close(a: Tensor, b: Tensor, atol: float, rtol: float) -> bool:
     common = promote_types(a.dtype, b.dtype)
     return bool(fn.allclose(a.to(common), b.to(common), rtol, atol))
 
 
-def _random_like(output: Any, noncontiguous: bool) -> Any:
+def _random_like(output: Tensor, noncontiguous: bool) -> Any:
     """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as
     many.
     """
@@ -354,7 +357,7 @@ def _random_like(output: Any, noncontiguous: bool) -> Any:
     return (values.select(-1, 0) if noncontiguous else values).detach().requires_grad_()
 
 
-def _floating(results: Any) -> tuple[Any, ...]:
+def _floating(results: Sequence[Tensor]) -> tuple[Any, ...]:
     return tuple(
         o
         for o in as_tuple(results)
@@ -366,11 +369,11 @@ def _differentiable(results: Any) -> tuple[Any, ...]:
     return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.requires_grad)
 
 
-def _is_complex(x: Any) -> bool:
+def _is_complex(x: Tensor) -> bool:
     return isinstance(x, TensorImpl) and x.is_complex()
 
 
-def _wants_grad(x: Any) -> bool:
+def _wants_grad(x: Tensor) -> bool:
     return isinstance(x, TensorImpl) and x.requires_grad
 
 

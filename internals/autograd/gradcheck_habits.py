@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.autograd.function import Function
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class GradcheckError(RuntimeError):
     """`gradcheck` found a derivative that is not right; the message says how."""
 
 
-def same_twice(first: Any, second: Any, tolerance: float) -> None:
+def same_twice(first: Tensor, second: Tensor, tolerance: float) -> None:
     """Two backward passes over one graph agree to within `tolerance`."""
     if first.numel() and bool((first - second).abs().max() > tolerance):
         raise GradcheckError(
@@ -78,7 +81,7 @@ class _Undefined(Function):
     """The identity, whose backward gives nothing."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: Any, x: Tensor) -> Any:
         return x.view_as(x)
 
     @staticmethod
@@ -86,7 +89,7 @@ class _Undefined(Function):
         return None
 
 
-def _is_zero(t: Any) -> bool:
+def _is_zero(t: Tensor) -> bool:
     return bool((t == 0).all())
 
 

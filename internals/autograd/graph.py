@@ -11,11 +11,14 @@ How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hoo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .history import gradient_edge
 from .node import Node
 from .saved_variable import pop_hooks, push_hooks
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 __all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -27,7 +30,7 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Where the gradient of `tensor` goes in the graph. Raises RuntimeError if it requires none."""
     if not tensor.requires_grad:
         raise RuntimeError(
@@ -59,7 +62,7 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Any) -> tuple[Any, Any]:
+        def pack(tensor: Tensor) -> tuple[Any, Any]:
             if not (pin_memory and tensor.is_cuda):
                 return tensor.device, tensor.cpu()
             packed = tensor.new_empty(tensor.shape, device="cpu", pin_memory=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle, dispatcher
@@ -29,6 +29,9 @@ from internals.core.tensor_impl import AutogradMeta, TensorImpl, autograd_meta
 
 from .accumulate_grad import AccumulateGrad
 from .node import NO_EDGE, Edge, Node
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _new = object.__new__
 
@@ -107,7 +110,7 @@ def not_differentiable(op: str, argument: str) -> RuntimeError:
     )
 
 
-def forget_history(t: Any) -> None:
+def forget_history(t: Tensor) -> None:
     """`t` was overwritten with values no gradient passes through, such as by `eq_`."""
     node = Overwritten()
     node.next_edges = (gradient_edge(t),)
@@ -146,7 +149,7 @@ def check_inplace(t: Any) -> None:
             )
 
 
-def rebase_history(t: Any, node: Node) -> None:
+def rebase_history(t: Tensor, node: Node) -> None:
     """`t` was written to by the operation of `node`: its history begins there now, and that of its
     base if it is a view.
     """
@@ -207,7 +210,7 @@ def _check_view(meta: Any, event: str = "is being") -> None:
     raise RuntimeError(f"{origin} {_REASONS[why]}")
 
 
-def _refresh_view(t: Any, meta: Any) -> None:
+def _refresh_view(t: Tensor, meta: Any) -> None:
     """Give a view whose base was written to since a new history: a strided look at the base as it
     is now.
     """
@@ -226,7 +229,7 @@ def _refresh_view(t: Any, meta: Any) -> None:
     meta.attr_version = version
 
 
-def _strided_look(t: Any, base: Any) -> Edge:
+def _strided_look(t: Tensor, base: Tensor) -> Edge:
     """The way from the view `t` back to its base, through strides."""
     from internals._generated.autograd_nodes import AsStridedBackward0
 
@@ -247,7 +250,7 @@ def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
             node._extras().retain_grad_hooks[0] = old.extras.retain_grad_hooks.pop(nr)
 
 
-def _tell_views(base: Any) -> None:
+def _tell_views(base: Tensor) -> None:
     """`base` requires a gradient from now on, and so do its views. Their common version counter
     leads to them.
     """

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.core.generator import Generator
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Outputs = Callable[[], Sequence[Any]]
 
 
-def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
+def numerical(outputs: Outputs, x: Tensor, eps: float) -> list[Any]:
     """The Jacobian of each of `outputs()` by central differences. `x` is changed in place, one
     element at a time, and restored.
 
@@ -43,7 +46,7 @@ def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
     return [fn.stack(column) for column in zip(*rows)]
 
 
-def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
+def directional(outputs: Outputs, x: Tensor, u: Tensor, eps: float) -> list[Any]:
     """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as
     `x` has elements).
 
@@ -53,7 +56,7 @@ def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
     return _derivative(outputs, x.data, [s.reshape(x.shape) for s in steps], eps)
 
 
-def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
+def analytical(output: Tensor, inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of `output` by each of `inputs`: one backward pass for each element of the
     output, with a 1 in its place.
     """
@@ -64,7 +67,7 @@ def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
     return [fn.stack(list(column), 1) for column in zip(*columns)]
 
 
-def row(output: Any, inputs: Sequence[Any], v: Any) -> list[Any]:
+def row(output: Tensor, inputs: Sequence[Any], v: Tensor) -> list[Any]:
     """vᵀJ, flat, for each input: what one backward pass gives. Zeros where there is no way from the
     input to the output.
     """
@@ -84,7 +87,7 @@ def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
     """
     generator = Generator()
 
-    def unit(t: Any) -> Any:
+    def unit(t: Tensor) -> Any:
         v = fn.rand(t.numel(), generator=generator, dtype=t.dtype.to_real(), device=t.device)
         return v / v.norm()
 
@@ -95,7 +98,7 @@ def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
 
 
 def _derivative(
-    outputs: Outputs, data: Any, steps: list[Any], eps: float, where: str = ""
+    outputs: Outputs, data: Tensor, steps: list[Any], eps: float, where: str = ""
 ) -> list[Any]:
     """By the real part of `data`, and, when there are two steps, plus i times that by the imaginary
     part.
@@ -104,7 +107,9 @@ def _derivative(
     return found[0] if len(found) == 1 else [along + across * 1j for along, across in zip(*found)]
 
 
-def _difference(outputs: Outputs, data: Any, step: Any, eps: float, where: str = "") -> list[Any]:
+def _difference(
+    outputs: Outputs, data: Tensor, step: Tensor, eps: float, where: str = ""
+) -> list[Any]:
     """(f(x + step) - f(x - step)) / (2 * eps), flat, for each output."""
     original = data.clone()
     data.copy_(original - step)

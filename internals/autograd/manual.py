@@ -11,7 +11,7 @@ How the real one differs: more of them (`requires_grad_`, `retain_grad`, `_backw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle
@@ -21,6 +21,9 @@ from internals.core.grad_mode import is_grad_enabled
 from .history import check_inplace, gradient_edge, rebase_history
 from .kernel import run_below
 from .node import NO_EDGE, Node
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class CopyBackwards(Node):
@@ -38,7 +41,9 @@ class CopyBackwards(Node):
         return (None if old is None else grad.new_zeros(grad.shape)), grad.to(self.device)
 
 
-def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(
+    op: OperatorHandle, keys: int, self: Tensor, src: Tensor, non_blocking: bool = False
+) -> Any:
     records = is_grad_enabled() and (self.requires_grad or src.requires_grad)
     if not records or self._geometry.dtype.category < FLOATING:
         return run_below(op, keys, (self, src, non_blocking))
@@ -54,7 +59,7 @@ def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool
     return self
 
 
-def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
+def detach_(op: OperatorHandle, keys: int, self: Tensor) -> Any:
     """Forget the history, unless the layer below refuses."""
     run_below(op, keys, (self,))
     self._geometry = self._geometry.without_grad
@@ -64,13 +69,13 @@ def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
     return self
 
 
-def resize_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
+def resize_(op: OperatorHandle, keys: int, self: Tensor, *args: Any) -> Any:
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     return run_below(op, keys, (self, *args))
 
 
-def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
+def set_(op: OperatorHandle, keys: int, self: Tensor, *args: Any) -> Any:
     if is_grad_enabled() and self.requires_grad:
         check_inplace(self)
     return run_below(op, keys, (self, *args))

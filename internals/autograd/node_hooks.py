@@ -18,9 +18,12 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class RemovableHandle:
@@ -64,7 +67,7 @@ class RemovableHandle:
 
 
 def register(
-    hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = False
+    hooks: Any, hook: object, flags: Iterable[Any] = (), prepend: bool = False
 ) -> RemovableHandle:
     """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries
     `flags`.
@@ -110,7 +113,9 @@ def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> S
     return results
 
 
-def _all_replaced(hook: Callable[..., Any], before: tuple[Any, ...], after: Any) -> list[Any]:
+def _all_replaced(
+    hook: Callable[..., Any], before: tuple[Any, ...], after: Sequence[Tensor | None] | None
+) -> list[Any]:
     if after is None:
         return list(before)
     if not isinstance(after, tuple):
@@ -123,7 +128,7 @@ def _all_replaced(hook: Callable[..., Any], before: tuple[Any, ...], after: Any)
     return [_replaced(hook, b, a) for b, a in zip(before, after)]
 
 
-def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
+def _replaced(hook: Callable[..., Any], before: Tensor, after: Tensor | None) -> Any:
     """What the hook returned in place of `before`; `before` itself for None. Raises if it is no
     gradient for the tensor.
     """

@@ -12,7 +12,7 @@ from its base.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import dtype
@@ -21,23 +21,26 @@ from internals.core.grad_mode import set_grad_mode
 
 from .node import Edge
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def are_kin(a: dtype, b: dtype) -> bool:
     """Whether one can be seen as the other: both are made of the same real numbers."""
     return a is b or a.to_real() is b.to_real()
 
 
-def numbers(t: Any) -> Any:
+def numbers(t: Tensor) -> Any:
     """The real numbers of `t`: itself, or the pairs of a complex tensor."""
     return ops.view_as_real(t) if t.is_complex() else t
 
 
-def of_kind(pairs: Any, kind: dtype) -> Any:
+def of_kind(pairs: Tensor, kind: dtype) -> Any:
     """`numbers` the other way round: real numbers as a tensor of dtype `kind`."""
     return ops.view_as_complex(pairs) if kind.is_complex else pairs
 
 
-def part(base: Any, base_offset: int, view: Geometry, view_offset: int) -> Any:
+def part(base: Tensor, base_offset: int, view: Geometry, view_offset: int) -> Any:
     """The real numbers of a view of `base`. The offsets are those in the storage, `base_offset`
     where `base` begins now.
     """
@@ -49,7 +52,7 @@ def part(base: Any, base_offset: int, view: Geometry, view_offset: int) -> Any:
     return ops.as_strided(numbers(base), sizes, strides, offset - start)
 
 
-def edge_through(base: Any, view: Any) -> Edge:
+def edge_through(base: Tensor, view: Tensor) -> Edge:
     """The way from `view` back to `base`, a tensor of the other kind: recorded while the view is
     made once more.
     """
@@ -73,7 +76,7 @@ def edge_through(base: Any, view: Any) -> Edge:
         set_grad_mode(was)
 
 
-def _is_pairs(t: Any) -> bool:
+def _is_pairs(t: Tensor) -> bool:
     """Whether `view_as_complex` can take all of `t`."""
     even = not any(s % 2 for s in t.stride()[:-1]) and not t.storage_offset() % 2
     return t.shape[-1:] == (2,) and t.stride()[-1] == 1 and even

@@ -21,13 +21,16 @@ How the real one differs: one class with flags instead of two; hooks may also be
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import ADINPLACEORVIEW
 from internals.core.geometry import requiring_grad
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, make
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 ERR_BACKWARD_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -54,7 +57,7 @@ class SavedVariable:
     saved_version: int
     hooks: Packed | None
 
-    def unpack(self, node: Any = None) -> Any:
+    def unpack(self, node: object = None) -> Any:
         """The tensor. Raises RuntimeError when it was released, or written to since it was
         saved.
         """
@@ -96,7 +99,7 @@ class SavedOutput(SavedVariable):
 
     output_nr: int
 
-    def unpack(self, node: Any = None) -> Any:
+    def unpack(self, node: object = None) -> Any:
         t = self.data
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
@@ -150,7 +153,7 @@ def save_output(t: Any, output_nr: int = 0) -> Any:
     return saved
 
 
-def save_list(tensors: Any) -> list[Any]:
+def save_list(tensors: Sequence[Tensor | None]) -> list[Any]:
     """Keep each tensor of a list."""
     return [save(t) for t in tensors]
 
@@ -162,12 +165,12 @@ def release(*saved: Any) -> None:
             s.data = None
 
 
-def unpack_optional(saved: Any, node: Any) -> Any:
+def unpack_optional(saved: SavedVariable | None, node: object) -> Any:
     """What was kept of an argument that may be None."""
     return None if saved is None else saved.unpack(node)
 
 
-def unpack_list(saved: Any, node: Any) -> list[Any]:
+def unpack_list(saved: Any, node: object) -> list[Any]:
     return [None if s is None else s.unpack(node) for s in saved]
 
 
@@ -202,7 +205,7 @@ def pop_hooks() -> None:
     hook_stack.local.hooks.pop()
 
 
-def _packed(saved: SavedVariable, t: Any, otherwise: Any) -> Any:
+def _packed(saved: SavedVariable, t: Tensor, otherwise: Tensor) -> Any:
     """What the pack hook of this thread makes of `t`; `otherwise` where there is none."""
     stack = hook_stack.local.hooks
     if not stack:
@@ -226,7 +229,7 @@ def _packed(saved: SavedVariable, t: Any, otherwise: Any) -> Any:
     return packed
 
 
-def _with_history(t: Any, edge: Any) -> Any:
+def _with_history(t: Tensor, edge: Any) -> Any:
     """`t` once more, as the tensor whose gradient goes along `edge`."""
     from .accumulate_grad import AccumulateGrad
 
@@ -243,7 +246,7 @@ def _with_history(t: Any, edge: Any) -> Any:
     return variable
 
 
-def _unpacked(unpack: Callable[[Any], Any], packed: Any) -> Any:
+def _unpacked(unpack: Callable[[Any], Any], packed: object) -> Any:
     was = set_grad_mode(False)
     try:
         t = unpack(packed)
@@ -257,7 +260,7 @@ def _unpacked(unpack: Callable[[Any], Any], packed: Any) -> Any:
     return t
 
 
-def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
+def _modified(t: Tensor, version: int, expected: int, edge: Any) -> str:
     """PyTorch's words for it."""
     from internals.construction.conversions import type_name
 

@@ -11,7 +11,7 @@ How the real one differs: it knows sparse and nested gradients.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
@@ -19,8 +19,11 @@ from internals.core import dtype as dt
 from internals.core.geometry import Geometry
 from internals.core.grad_mode import is_grad_enabled
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> Any:
+
+def validated(grad: Tensor, expected: Geometry | None, index: int, node: Any) -> Any:
     """`grad` as a gradient for a tensor of geometry `expected`; `node` returned it as its result
     `index`.
 
@@ -50,7 +53,7 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
     return grad
 
 
-def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
+def sum_to(grad: Tensor, sizes: tuple[int, ...]) -> Any:
     """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad`
     (`at::sum_to`).
     """
@@ -63,7 +66,7 @@ def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
     return ops.view(grad, sizes) if lead else grad
 
 
-def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:
+def _sum_to(grad: Tensor, expected: Geometry, index: int, node: object) -> Any:
     if not _fits(grad._geometry.sizes, expected.sizes):
         raise RuntimeError(
             f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected "

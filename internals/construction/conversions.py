@@ -10,15 +10,19 @@ How the real one differs: `bfloat16`, `chalf` and the quantized types are missin
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.formats import memory_format
+
 
 def _cast(kind: dt.dtype) -> Callable[..., Any]:
-    def cast(self: Any, memory_format: Any = None) -> Any:
+    def cast(self: Tensor, memory_format: memory_format | None = None) -> Any:
         return ops.to_dtype(self, kind, False, False, memory_format)
 
     cast.__doc__ = f"The tensor as {kind.name}; itself if it is that already."

@@ -35,7 +35,7 @@ from ctypes import (
     py_object,
 )
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.construction.tensor_numpy import lent
 from internals.core import dtype as dt
@@ -44,7 +44,11 @@ from internals.core.device import CPU, device, is_simulated, resolve
 from internals.core.dtype import dtype
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make, newly_made
+from internals.core.tensor_impl import make, newly_made
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import DeviceLike
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
 IS_COPIED = 2
@@ -95,7 +99,7 @@ STRUCTS = {b"dltensor": DLManagedTensor, b"dltensor_versioned": DLManagedTensorV
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
-def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> Any:
+def to_dlpack(t: Tensor, versioned: bool = False, copied: bool = False) -> Any:
     """A capsule through which another library can take the tensor's memory. Raises BufferError when
     it must not.
 
@@ -123,7 +127,9 @@ def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> A
     return _capsule_new(address, _NAMES[name], _capsule_destructor)
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(
+    ext_tensor: object, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> Any:
     """A tensor on the memory of `ext_tensor`: an object with `__dlpack__` (numpy arrays, torch
     tensors, ...) or a capsule.
 
@@ -178,7 +184,7 @@ def take(capsule: Any) -> Any:
     return newly_made(make(Storage(data, nbytes), g))
 
 
-def call_deleter(managed: Any) -> None:
+def call_deleter(managed: DLManagedTensor | DLManagedTensorVersioned) -> None:
     """Tell the sender that we are done with the memory."""
     if managed.deleter:
         managed.deleter(ctypes.addressof(managed))
@@ -199,7 +205,7 @@ def unpack_dtype(d: DLDataType) -> dtype:
     raise BufferError(f"Unsupported DLPack dtype: code {d.code}, {d.bits} bits, {d.lanes} lanes")
 
 
-def dlpack_device(t: TensorImpl) -> tuple[DLDeviceType, int]:
+def dlpack_device(t: Tensor) -> tuple[DLDeviceType, int]:
     """What `Tensor.__dlpack_device__` answers."""
     return DLDeviceType(_device_type(t.device)), t.device.index or 0
 
@@ -213,7 +219,7 @@ def _device_type(where: Any) -> int:
     return DLDeviceType.kDLCPU if kind == "cpu" else DLDeviceType.kDLCUDA
 
 
-def hand_over_to_stream(t: TensorImpl, stream: int | None) -> None:
+def hand_over_to_stream(t: Tensor, stream: int | None) -> None:
     """Let `stream`, on which the receiver will use the memory, wait for all that is queued on the
     current stream.
 
@@ -240,7 +246,7 @@ def hand_over_to_stream(t: TensorImpl, stream: int | None) -> None:
         theirs.wait_stream(current)
 
 
-def _stream_for(sender: Any) -> dict[str, int]:
+def _stream_for(sender: object) -> dict[str, int]:
     """What to tell a sender of GPU memory: on which stream we are going to use it (1 stands for the
     default one).
     """

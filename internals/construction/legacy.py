@@ -11,7 +11,7 @@ How the real one differs: there are such types for sparse tensors too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from internals.core.size import Size
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, empty
 from internals.storage import TypedStorage, storage_class
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _SIGNATURES = (
     " * (*, internals.device device = None)\n * (internals.Storage storage)\n * (Tensor other)\n"
@@ -49,7 +52,7 @@ class tensortype(type):
             )
         return construct(cls.dtype, args, kwargs, device(cls.device_type))
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: Tensor) -> bool:
         return (
             isinstance(instance, TensorImpl)
             and instance.dtype is cls.dtype
@@ -108,7 +111,7 @@ def construct(
     return copy_of(first, wanted, where)
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 

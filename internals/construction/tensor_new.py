@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,14 +37,17 @@ from internals.core.tensor_impl import (
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.storage import TypedStorage
 
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
+
 _MAX_DIMS = 128
 _ATOMS = (bool, int, float, complex)
 
 
 def tensor(
-    data: Any,
+    data: object,
     *,
-    dtype: Any = None,
+    dtype: dtype | None = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
@@ -68,7 +71,7 @@ def tensor(
     return with_grad(t if tracer.state is None else t.detach_(), requires_grad)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+def as_tensor(data: object, dtype: dtype | None = None, device: DeviceLike | None = None) -> Any:
     """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and
     device.
     """
@@ -91,8 +94,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 def asarray(
     obj: Any,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: dtype | None = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Any:
@@ -213,7 +216,7 @@ def shape_of(data: Any) -> list[int]:
     return sizes
 
 
-def is_sequence(data: Any) -> bool:
+def is_sequence(data: object) -> bool:
     """What counts as a dimension: lists, tuples, arrays, whatever has a length and items; but no
     mapping and no tensor.
     """
@@ -268,7 +271,7 @@ def warn_copy_construct(function: str) -> None:
     )
 
 
-def _shared(obj: Any, kind: dtype | None) -> Any:
+def _shared(obj: object, kind: dtype | None) -> Any:
     if isinstance(obj, TensorImpl):
         return obj
     if isinstance(obj, np.ndarray):
@@ -366,7 +369,7 @@ def _integers(plain: list[Any], kind: dtype) -> Any:
     return values.astype(kind.np)
 
 
-def _number(x: Any) -> Any:
+def _number(x: object) -> Any:
     """One element as a Python number."""
     if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
         return x
@@ -389,6 +392,6 @@ def _number(x: Any) -> Any:
     raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
 
 
-def _full_name(x: Any) -> str:
+def _full_name(x: object) -> str:
     kind = type(x)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"

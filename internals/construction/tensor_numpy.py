@@ -14,7 +14,7 @@ without its version counter noticing.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,12 @@ from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, check_backed, make, newly_made, with_grad
+from internals.core.tensor_impl import check_backed, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 SUPPORTED = (
     "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
@@ -40,7 +44,7 @@ READ_ONLY = (
 _warned: set[str] = set()
 
 
-def from_numpy(array: Any, /) -> Any:
+def from_numpy(array: Array, /) -> Any:
     """A tensor on the array's own memory: writing to one writes to the other. The array is kept
     alive.
 
@@ -59,7 +63,7 @@ def from_numpy(array: Any, /) -> Any:
     return t if tracer.state is None else ops.lift_fresh(t)
 
 
-def borrow_array(array: Any) -> Any:
+def borrow_array(array: Array) -> Any:
     """`from_numpy` without the warning: for a tensor that nobody will write to."""
     owner, array = array, plain(array)
     kind = dtype_of(array)
@@ -81,14 +85,14 @@ def borrow_array(array: Any) -> Any:
     return newly_made(make(Storage(data, bytes_spanned(g)), g))
 
 
-def plain(array: Any) -> Any:
+def plain(array: Array) -> Any:
     """The array without its subclass, which may say what it likes of its shape, dtype and
     memory.
     """
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
-def dtype_of(array: Any) -> dtype:
+def dtype_of(array: Array) -> dtype:
     """Our dtype for a numpy array. Raises TypeError when there is none, ValueError for foreign byte
     order.
     """
@@ -106,7 +110,7 @@ def dtype_of(array: Any) -> dtype:
     return kind
 
 
-def to_numpy(t: TensorImpl, force: bool = False) -> Any:
+def to_numpy(t: Tensor, force: bool = False) -> Any:
     """The array on the tensor's own memory. From now on the storage may not be resized: numpy would
     not notice.
 
@@ -125,7 +129,7 @@ def to_numpy(t: TensorImpl, force: bool = False) -> Any:
     return np.asarray(ArrayInterface(*lent(t)))
 
 
-def lent(t: TensorImpl) -> tuple[Storage, Geometry, int]:
+def lent(t: Tensor) -> tuple[Storage, Geometry, int]:
     """Storage, geometry and offset of a tensor whose memory others are going to use: it may not
     move any more.
 
@@ -232,7 +236,7 @@ def frombuffer(
     return with_grad(t, requires_grad)
 
 
-def type_name(x: Any) -> str:
+def type_name(x: object) -> str:
     """A type's name as C tells it: numpy's with their module, the builtins' without."""
     kind = type(x)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"

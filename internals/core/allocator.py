@@ -98,7 +98,7 @@ def delete_nothing(context: Any) -> None:
     """The deleter of memory that nobody has to give back."""
 
 
-def drop_reference(context: Any) -> None:
+def drop_reference(context: object) -> None:
     """The deleter of borrowed memory: the owner lives as long as somebody refers to it, and the
     last reference just went.
 

@@ -12,7 +12,7 @@ unpacks the value a second time when the binding reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +25,14 @@ from .tensor_impl import TensorImpl, host_array
 from .tracer import TracedInt, tracer
 
 if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+
     from .schema import Type
 
 SEQUENCES = (list, tuple)
 
 
-def accepts(t: Type, value: Any) -> bool:
+def accepts(t: Type, value: object) -> bool:
     """Whether a Python value may be passed for a parameter of type `t`."""
     if value is None:
         return t.optional
@@ -44,7 +46,7 @@ def accepts(t: Type, value: Any) -> bool:
     return _CHECKS[t.base](value)
 
 
-def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
+def converter(t: Type, value: object) -> Callable[[Any], Any] | None:
     """What turns an accepted value of this Python type into what kernels expect; None when nothing
     has to be done.
     """
@@ -95,15 +97,15 @@ def is_int(v: Any) -> bool:
     return isinstance(v, (int, np.integer)) or (_holds_number(v) and v.dtype.category == 1)
 
 
-def _is_float(v: Any) -> bool:
+def _is_float(v: object) -> bool:
     return isinstance(v, (float, np.floating)) or is_int(v) or _holds_number(v)
 
 
-def is_number(v: Any) -> bool:
+def is_number(v: object) -> bool:
     return isinstance(v, (int, float, complex, np.number, np.bool_)) or _holds_number(v)
 
 
-def _holds_number(v: Any) -> bool:
+def _holds_number(v: object) -> bool:
     """Whether it is a 0-d tensor that may stand for its number: not one that waits for a gradient,
     which would not come.
     """
@@ -128,7 +130,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def type_name(v: Any) -> str:
+def type_name(v: object) -> str:
     """The type as CPython's `tp_name` has it: classes written in C come with their module."""
     kind = type(v)
     if isinstance(v, TensorImpl) or kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins":
@@ -139,7 +141,7 @@ def type_name(v: Any) -> str:
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 
 
-def _fixed(v: Any, n: int | None) -> list[bool]:
+def _fixed(v: Sequence[bool], n: int | None) -> list[bool]:
     """A mask is an array of `n` in C++, where other lists may be of any length."""
     if len(v) != n:
         raise RuntimeError(
@@ -148,17 +150,17 @@ def _fixed(v: Any, n: int | None) -> list[bool]:
     return list(map(bool, v))
 
 
-def _same(v: Any) -> Any:
+def _same(v: float) -> Any:
     return v
 
 
-def _to_int(v: Any) -> int:
+def _to_int(v: int) -> int:
     if type(v) is not int and not isinstance(v, TracedInt):
         v = as_int(v) if isinstance(v, TensorImpl) else int(v)
     return int64(v)
 
 
-def _to_ints(values: Any) -> list[int]:
+def _to_ints(values: Sequence[int]) -> list[int]:
     """Raises TypeError for numbers that are no int64s."""
     try:
         return [_to_int(v) for v in values]
@@ -173,11 +175,11 @@ def as_int(t: TensorImpl) -> int:
     return int(host_array(t)) if tracer.state is None else tracer.state.as_int(t)
 
 
-def _to_float(v: Any) -> float:
+def _to_float(v: int) -> float:
     return float(host_array(v)) if isinstance(v, TensorImpl) else float(v)
 
 
-def _to_number(v: Any) -> Any:
+def _to_number(v: Scalar | TensorImpl) -> Any:
     if isinstance(v, TensorImpl):
         return host_array(v).item() if tracer.state is None else tracer.state.as_number(v)
     return v.item() if isinstance(v, np.generic) else v

@@ -9,7 +9,7 @@ backend in this package, and `meta`, whose tensors have a shape but no memory.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from .backend_hooks import hooks
 
@@ -74,6 +74,9 @@ class device:
     def __reduce__(self) -> Any:
         return device, (self.type, self.index)
 
+
+DeviceLike: TypeAlias = Union[device, str, int]  # noqa: UP007
+"""What says which device is meant: itself, its name, or the index of an accelerator."""
 
 CPU = device("cpu")
 META = device("meta")

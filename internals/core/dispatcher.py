@@ -415,7 +415,7 @@ def around_calls(around: Around) -> Iterator[None]:
         tls.around = outer
 
 
-def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+def _marked(result: object, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
     """`result` of a call in inference mode: tensors on memory of their own become inference
     tensors.
     """

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .backend_hooks import hooks
 from .device import CPU, device, resolve
 from .dtype import uint8
 from .tensor_impl import TensorImpl, array, from_array
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
 
 DEFAULT_SEED = 67280421310721
 # held while a generator's state is changed; numpy draws words under a lock of its own
@@ -55,12 +58,12 @@ class Generator:
 
     device: device
 
-    def __new__(cls, device: Any = "cpu") -> Generator:
+    def __new__(cls, device: DeviceLike | None = "cpu") -> Generator:
         if cls is Generator and device != "cpu" and resolve(device).type == "cuda":
             cls = hooks("cuda").generator()
         return object.__new__(cls)
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: DeviceLike = "cpu") -> None:
         self.device = resolve(device)
         if self.device is not CPU:
             raise RuntimeError(
@@ -174,7 +177,7 @@ class Generator:
         return f"<internals.Generator on {self.device}>"
 
 
-def state_bytes(state: Any) -> bytes:
+def state_bytes(state: TensorImpl) -> bytes:
     """The content of a tensor of bytes on the CPU. Raises TypeError for anything else."""
     if not isinstance(state, TensorImpl):
         raise TypeError(f"expected an internals.ByteTensor, but got {type(state).__name__}")

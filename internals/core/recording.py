@@ -20,8 +20,12 @@ switched on and off; each says which of ten scopes it wants to hear of.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from internals.core.geometry import Geometry
 
 
 class Scope(IntEnum):
@@ -58,7 +62,9 @@ class recorded:
 
     __slots__ = ("arguments", "entered", "recorder")
 
-    def __init__(self, name: str, scope: Scope, inputs: Any = (), sequence_nr: int = -1) -> None:
+    def __init__(
+        self, name: str, scope: Scope, inputs: Sequence[Geometry] = (), sequence_nr: int = -1
+    ) -> None:
         self.arguments = name, scope, inputs, sequence_nr
 
     def __enter__(self) -> None:

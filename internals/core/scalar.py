@@ -11,11 +11,14 @@ are the same.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
+
+Scalar: TypeAlias = bool | int | float | complex
+"""A number that has no dtype yet."""
 
 C_NAME = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -55,7 +58,7 @@ def checked(value: Any, target: dtype) -> Any:
     return target.np.type(value)
 
 
-def real(value: Any, target: dtype) -> Any:
+def real(value: object, target: dtype) -> Any:
     """`value` for a kernel that computes with real numbers of dtype `target`. Raises RuntimeError
     for an imaginary part.
     """

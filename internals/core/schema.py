@@ -205,7 +205,7 @@ class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
         return Return(type[0], name, type[1])
 
 
-def _show_default(value: Any, type: Type) -> str:
+def _show_default(value: object, type: Type) -> str:
     if isinstance(value, list):
         if type.list_size and len(value) == type.list_size and len(set(value)) == 1:
             return _show_default(value[0], type)

@@ -259,7 +259,7 @@ def wrapped(*operands: Any) -> list[TensorImpl]:
     ]
 
 
-def _as_array(number: Any, common: dtypes.dtype, operands: Sequence[Any]) -> Any:
+def _as_array(number: int, common: dtypes.dtype, operands: Sequence[Any]) -> Any:
     """A bool stays one. An integer stays whole beside a tensor with dimensions, whose dtype wins:
     -3 / uint8 is negative.
     """
@@ -269,7 +269,7 @@ def _as_array(number: Any, common: dtypes.dtype, operands: Sequence[Any]) -> Any
     return np.asarray(number).astype(np.int64 if whole else common.np, casting="unsafe")
 
 
-def _check_list(position: int, t: Type, value: Any) -> None:
+def _check_list(position: int, t: Type, value: object) -> None:
     """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first
     element that is none.
     """
@@ -285,7 +285,7 @@ def _check_list(position: int, t: Type, value: Any) -> None:
         raise TypeError(f"expected Tensor as element {wrong} in argument {position}, but got {got}")
 
 
-def _found(t: Type, value: Any) -> str:
+def _found(t: Type, value: object) -> str:
     """What stands where `t` was wanted: for a list of ints that begins with something else, that
     element.
     """
@@ -298,7 +298,7 @@ def _is_int_list(t: Type) -> bool:
     return t.is_list and t.base == "int"
 
 
-def _is_out(v: Any, n: int) -> bool:
+def _is_out(v: object, n: int) -> bool:
     return isinstance(v, TensorImpl) if n == 1 else isinstance(v, SEQUENCES) and len(v) == n
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import gc
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import cpu_allocator
 from .allocator import LARGEST, Allocator, DataPtr, check_nbytes, drop_reference, int64
@@ -23,6 +23,9 @@ from .backend_hooks import hooks
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, META, device, resolve
 from .hot import hot
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
 
 _stats = caching_allocator.stats
 
@@ -179,7 +182,7 @@ class Storage:
     def clone(self) -> Storage:
         return Storage.allocate(self._nbytes, self.device).copy_(self)
 
-    def to(self, *, device: Any, non_blocking: bool = False) -> Storage:
+    def to(self, *, device: DeviceLike | None, non_blocking: bool = False) -> Storage:
         """A copy on another device; the storage itself if it is there."""
         where = resolve(device)
         return (
@@ -194,11 +197,11 @@ class Storage:
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Storage:
         return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
+    def is_pinned(self, device: DeviceLike | None = "cuda") -> bool:
         """Whether a GPU can reach this memory of the host by itself."""
         return self.device is CPU and hooks("cuda").is_pinned(self._data.pointer)
 
-    def pin_memory(self, device: Any = "cuda") -> Storage:
+    def pin_memory(self, device: DeviceLike = "cuda") -> Storage:
         """A copy in page-locked memory; the storage itself if it is there already. Raises TypeError
         for memory of a GPU.
         """
@@ -216,7 +219,7 @@ class Storage:
         """Whether other processes may see the memory: only that of a GPU is said to be shared."""
         return self.is_cuda
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int | slice) -> Any:
         """A byte; a slice is a storage that looks at the same memory, even when this one has been
         resized.
         """
@@ -224,7 +227,7 @@ class Storage:
             return self.lend()._slice(i)
         return self._on_host().memory()[self._index(i)]
 
-    def __setitem__(self, i: Any, value: int) -> None:
+    def __setitem__(self, i: int, value: int) -> None:
         keeper = self.lend()
         at = i if isinstance(i, slice) else slice(k := keeper._index(i), k + 1)
         keeper._slice(at).fill_(value)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from .hot import hot
 from .size import Size
 from .storage import Storage
 from .tracer import tracer
+
+if TYPE_CHECKING:
+    from internals.core.formats import memory_format
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new: Any = object.__new__
@@ -90,7 +93,7 @@ class DifferentiableViewMeta(AutogradMeta):
 
     __slots__ = ("base", "attr_version", "creation_meta")
 
-    def __init__(self, base: Any, attr_version: int, creation_meta: str) -> None:
+    def __init__(self, base: TensorImpl, attr_version: int, creation_meta: str) -> None:
         self.edge = self.grad = self.accumulator = self.hooks = None
         self.retains_grad = False
         self.base, self.attr_version, self.creation_meta = base, attr_version, creation_meta
@@ -188,7 +191,7 @@ class TensorImpl:
     def untyped_storage(self) -> Storage:
         return self._storage
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory in index order, or in the order `memory_format` asks
         for.
         """
@@ -286,6 +289,10 @@ class TensorImpl:
 _tensor_class: type = TensorImpl
 
 
+Array: TypeAlias = np.ndarray[Any, Any]
+"""The elements of a tensor as numpy sees them."""
+
+
 def array(t: TensorImpl) -> Any:
     """The numpy array over the tensor's own memory, with its sizes and strides. Writing to it
     writes to the tensor.
@@ -338,7 +345,9 @@ def host_array(t: TensorImpl) -> Any:
     )
 
 
-def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
+def make(
+    storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Array | None = None
+) -> Any:
     """A new tensor looking at `storage`. The caller answers for the geometry fitting into it: one
     that follows from another tensor's does, one that came from elsewhere goes through
     `make_checked`."""
@@ -413,7 +422,7 @@ def empty_pinned(g: Geometry) -> Any:
     return newly_made(make(Storage.allocate(bytes_spanned(g), CPU, pinned=True), g))
 
 
-def newly_made(t: Any) -> Any:
+def newly_made(t: TensorImpl) -> Any:
     """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an
     inference tensor.
     """
@@ -422,7 +431,7 @@ def newly_made(t: Any) -> Any:
     return t
 
 
-def with_grad(t: Any, requires_grad: bool) -> Any:
+def with_grad(t: TensorImpl, requires_grad: bool) -> Any:
     """`t`, just made, marked if a gradient is wanted. Raises RuntimeError for integers and bools,
     which have none.
     """
@@ -451,7 +460,7 @@ def ready_array(block: Block, g: Geometry) -> Any:
     return block.array
 
 
-def from_array(a: Any) -> Any:
+def from_array(a: Array) -> Any:
     """A tensor on new memory of our own with the contents of a numpy array whose dtype PyTorch
     knows.
     """

@@ -27,11 +27,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.side_streams import side_streams
 
 from .driver import CudaError, Driver
+
+if TYPE_CHECKING:
+    from internals.core.device import device
 
 VARIABLE = "INTERNALS_CUDA"
 KINDS = ("gpu", "simulator", "numba-simulator", "none")
@@ -175,7 +178,7 @@ def set_stream(device: int, stream: int) -> None:
         streams.pop(device, None)
 
 
-def index_of(device: Any) -> int:
+def index_of(device: device) -> int:
     """The index that a `device` of type cuda means: its own, or the current one. Raises CudaError
     if there is no such GPU.
     """

@@ -80,7 +80,7 @@ def _version(package: str) -> str:
         return f"{name} {type(error).__name__}"
 
 
-def _type(value: Any) -> str:
+def _type(value: object) -> str:
     """`type_name`, with the names of a NamedTuple."""
     if isinstance(value, tuple):
         kind = f"{type(value).__qualname__}{getattr(value, '_fields', '')}"

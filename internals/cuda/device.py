@@ -16,12 +16,15 @@ How the real one differs: NVIDIA's management library also tells temperatures, c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device as Device
 
 from . import backend
 from .driver import DeviceProperties
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
 
 
 class device:
@@ -29,7 +32,7 @@ class device:
     negative ones change nothing.
     """
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike | None) -> None:
         self.idx = device_index(device, optional=True)
         self.prev_idx = -1
 
@@ -85,7 +88,7 @@ def current_device() -> int:
     return backend.current_device()
 
 
-def set_device(device: Any) -> None:
+def set_device(device: DeviceLike) -> None:
     """Make `device` the current one; a negative index changes nothing. Raises CudaError for one
     that is not there.
     """
@@ -94,7 +97,7 @@ def set_device(device: Any) -> None:
         backend.set_device(index)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: DeviceLike | None = None) -> None:
     """Wait until everything queued on the device is done. Raises CudaError for work that failed."""
     index = device_index(device, optional=True)
     if index < 0:
@@ -103,17 +106,17 @@ def synchronize(device: Any = None) -> None:
     backend.driver().synchronize(index)
 
 
-def get_device_properties(device: Any = None) -> DeviceProperties:
+def get_device_properties(device: DeviceLike | None = None) -> DeviceProperties:
     """What is known of a device. Raises AssertionError for one that is not there."""
     driver = backend.driver()
     return driver.properties(_valid(device_index(device, optional=True), "Invalid device id"))
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: DeviceLike | None = None) -> str:
     return get_device_properties(device).name
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     """The major and minor version of what the device can do, its compute capability."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
@@ -126,7 +129,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: DeviceLike, peer_device: int) -> bool:
     """Whether one device can read the memory of the other."""
     driver = backend.driver()
     index = _valid(device_index(device, optional=True), "Invalid device id")
@@ -135,7 +138,7 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     )
 
 
-def device_index(device: Any, optional: bool = False) -> int:
+def device_index(device: DeviceLike | None, optional: bool = False) -> int:
     """The index that `device` means. None, and a cuda device without an index, mean the current one
     if that is `optional`.
 

@@ -95,7 +95,7 @@ def _index(where: device) -> int:
     return where.index
 
 
-def type_name(value: Any) -> str:
+def type_name(value: object) -> str:
     """How the type of a kernel's argument is written: "int64", "float32[::1]", "float32[:,:]",
     "(int64, int64)".
 

@@ -12,15 +12,18 @@ and allocations name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.op_facts import NO_DEVICE_CHECK, POINTWISE, REDUCTION, STRUCTURED
 from internals.aten.decisions import common_device
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 # One kernel here that is another operator in PyTorch: the name its message has, and what its
 # arguments are called there.
@@ -92,7 +95,9 @@ def order(op: OperatorHandle) -> list[int]:
     )
 
 
-def check_indices(self: Any, indices: Any, values: Any = None, *rest: Any) -> None:
+def check_indices(
+    self: Tensor, indices: Sequence[Tensor | None], values: Tensor | None = None, *rest: Any
+) -> None:
     """Indices may be on the CPU, and so may the one value of a 0-d tensor. Raises RuntimeError for
     other differences.
     """
@@ -109,7 +114,7 @@ def check_indices(self: Any, indices: Any, values: Any = None, *rest: Any) -> No
         )
 
 
-def check_mask(self: Any, mask: Any, *rest: Any) -> None:
+def check_mask(self: Tensor, mask: Tensor, *rest: Any) -> None:
     if mask.device is not self.device:
         raise RuntimeError(
             f"expected self and mask to be on the same device, but got mask on {mask.device} and "
@@ -117,7 +122,7 @@ def check_mask(self: Any, mask: Any, *rest: Any) -> None:
         )
 
 
-def check_convolution(input: Any, weight: Any, bias: Any, *rest: Any) -> None:
+def check_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, *rest: Any) -> None:
     """Weight and bias must be where the input is, and as it is
     (`check_input_same_type_as_parameters`).
     """
@@ -134,7 +139,7 @@ def check_convolution(input: Any, weight: Any, bias: Any, *rest: Any) -> None:
             raise RuntimeError(types + dense)
 
 
-def check_probabilities(self: Any, p: Any = None, *rest: Any) -> None:
+def check_probabilities(self: Tensor, p: float | Tensor | None = None, *rest: Any) -> None:
     """Probabilities on the CPU are moved to the numbers to be drawn, those on a GPU are not. Raises
     RuntimeError for them.
     """
@@ -142,7 +147,7 @@ def check_probabilities(self: Any, p: Any = None, *rest: Any) -> None:
         common_device([self, p], self)
 
 
-def _c_name(t: Any) -> str:
+def _c_name(t: Tensor) -> str:
     """What PyTorch calls the tensor's type: `torch.cuda.FloatTensor`."""
     return t.type().replace("internals.", "torch.")
 

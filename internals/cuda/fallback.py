@@ -21,7 +21,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.op_facts import POINTWISE
 from internals.aten.writing import resize
@@ -32,6 +32,9 @@ from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.tensor_impl import TensorImpl, make
 
 from .device_check import check_before_fallback, checked
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _CPU_KEYS = 1 << DispatchKey.CPU
 _counts: Counter[str] = Counter()
@@ -142,7 +145,7 @@ def _on_copies(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
     return _to_device(result, originals, where)
 
 
-def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:
+def _to_cpu(value: object, moved: dict[int, Any]) -> Any:
     """`value` with every tensor on the host; the same tensor gives the same copy. `moved` keeps
     (original, copy) by identity.
     """
@@ -166,7 +169,7 @@ def _host_copy(t: Any) -> Any:
     return make(on_host._storage, geometry(t.shape, t.stride(), t.dtype))
 
 
-def _write_back(original: Any, copy: Any) -> None:
+def _write_back(original: Tensor, copy: Tensor) -> None:
     """What the operator wrote into the copy of an argument; it may have got other sizes too."""
     from internals._generated import ops
 
@@ -186,7 +189,7 @@ def _span(t: Any) -> Any:
     return make(t._storage, contiguous_geometry((g.span,), g.dtype, g.device), t._offset)
 
 
-def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:
+def _to_device(result: object, originals: dict[int, Any], where: device) -> Any:
     from internals._generated import ops
 
     if isinstance(result, TensorImpl):

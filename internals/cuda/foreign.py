@@ -17,12 +17,13 @@ sources of C++ and CUDA.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from .language import DeviceFunction, Kernel
 
 
-def as_kernel(kernel: Any) -> DeviceFunction:
+def as_kernel(kernel: Kernel) -> DeviceFunction:
     """`kernel` itself, or one made from a function, decorated by numba or not. Raises TypeError for
     anything else.
     """
@@ -37,7 +38,7 @@ def as_kernel(kernel: Any) -> DeviceFunction:
     return Kernel(function, _called(function))
 
 
-def _called(function: Any) -> tuple[tuple[str, Any], ...]:
+def _called(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
     """The device functions of numba that `function` calls, as ours: bindings of their names."""
     plain = DeviceFunction(function)
     found = {}
@@ -52,7 +53,7 @@ def _called(function: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(found.items()))
 
 
-def _source(value: Any) -> Any:
+def _source(value: object) -> Any:
     """The function that a dispatcher of numba, or of its simulator, was made from; otherwise
     `value`.
     """

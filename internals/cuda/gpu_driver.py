@@ -361,10 +361,10 @@ class GpuDriver(Driver):
             # asking first would be too early: another thread may take the last one
             return self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
 
-    def give_event_back(self, device: int, timing: bool, event: Any) -> None:
+    def give_event_back(self, device: int, timing: bool, event: int) -> None:
         self._spare_events.setdefault((device, timing), []).append(event)
 
-    def _ready(self, function: str, handle: Any) -> bool:
+    def _ready(self, function: str, handle: int) -> bool:
         (status,) = getattr(self._binding, function)(handle)
         if int(status) == int(self._binding.CUresult.CUDA_ERROR_NOT_READY):
             return False

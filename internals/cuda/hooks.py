@@ -7,7 +7,8 @@ How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from internals.core.allocator import Allocator
 from internals.core.backend_hooks import BackendHooks
@@ -18,6 +19,10 @@ from internals.core.storage import Storage
 from . import backend
 from .allocator.caching_allocator import CachingAllocator
 from .allocator.devices import allocator_for, pinned_allocator
+
+if TYPE_CHECKING:
+    from internals.aten.decisions import Decisions
+    from internals.aten.tensor_iterator import TensorIterator
 
 
 class CUDAHooks(BackendHooks):
@@ -61,7 +66,9 @@ class CUDAHooks(BackendHooks):
 
         copy_run(target, target.data_ptr(), source, source.data_ptr(), nbytes, non_blocking)
 
-    def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
+    def run_loop(
+        self, iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]
+    ) -> None:
         from .native.elementwise import run_loop
 
         # looked up once: an import takes a microsecond in each call

@@ -26,10 +26,10 @@ import os
 import textwrap
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,10 @@ from .driver import CudaError, IllegalMemoryAccess
 from .observer import Observer
 from .registers import DeviceMath, Dim3, Registers
 from .warp import SHUFFLES, Request, exchange
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
+    from internals.cuda.simulator.memory import AddressSpace
 
 # threads that are not done, each with the rest of its program
 Warp = list[tuple[Dim3, Iterator[Any]]]
@@ -72,8 +76,8 @@ def hardware_forms() -> Iterator[None]:
 
 def run(
     kernel: DeviceFunction,
-    grid: Any,
-    block: Any,
+    grid: Sequence[int],
+    block: Sequence[int],
     args: tuple[Any, ...],
     memory: Any,
     observer: Observer | None = None,
@@ -184,7 +188,7 @@ class CheckedArray:
 
     __slots__ = ("data", "shape", "size", "ndim", "dtype")
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Array) -> None:
         self.data, self.shape, self.size, self.ndim, self.dtype = (
             data,
             data.shape,
@@ -250,7 +254,9 @@ def lowered(instance: DeviceFunction) -> _Lowered:
     return found
 
 
-def _rebound(function: Any, meanings: dict[str, Any], suspending: set[str]) -> Callable[..., Any]:
+def _rebound(
+    function: Callable[..., Any], meanings: dict[str, Any], suspending: set[str]
+) -> Callable[..., Any]:
     """The same code with other globals."""
     cells = tuple(types.CellType(meanings[n]) for n in function.__code__.co_freevars)
     scope = {"__builtins__": __builtins__, "__name__": function.__module__, **meanings}
@@ -260,7 +266,7 @@ def _rebound(function: Any, meanings: dict[str, Any], suspending: set[str]) -> C
 
 
 def _with_yields(
-    function: Any, meanings: dict[str, Any], suspending: set[str]
+    function: Callable[..., Any], meanings: dict[str, Any], suspending: set[str]
 ) -> Callable[..., Any]:
     """The same source with its barriers and shuffles made into `yield`, compiled with its own line
     numbers.
@@ -305,7 +311,7 @@ class _Barriers(ast.NodeTransformer):
         return node
 
 
-def _value(argument: Any, memory: Any, name: str, observer: Observer | None) -> Any:
+def _value(argument: object, memory: AddressSpace, name: str, observer: Observer | None) -> Any:
     """What a thread gets for an argument of the launch."""
     if not isinstance(argument, DeviceArray):
         return argument

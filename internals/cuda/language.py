@@ -66,7 +66,7 @@ def template(name: str, default: Any = None) -> Any:
     return Template(name, default)
 
 
-def by_executor(gpu: Any, elsewhere: Any) -> Any:
+def by_executor(gpu: object, elsewhere: object) -> Any:
     """One name for two device functions (or constants): `gpu` where real hardware runs the kernel,
     `elsewhere` on simulators.
     """

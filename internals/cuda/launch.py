@@ -11,7 +11,7 @@ cudaGetLastError afterwards (`C10_CUDA_KERNEL_LAUNCH_CHECK`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -87,7 +87,7 @@ class Repeated:
 
 
 @lru_cache(maxsize=1 << 12)
-def shape_of(grid: Any, block: Any) -> tuple[Dim3, Dim3]:
+def shape_of(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Dim3, Dim3]:
     """Both as three sizes. Raises ValueError for what no device takes."""
     blocks, threads = dim3("grid", grid), dim3("block", block)
     if prod(threads) > 1024:
@@ -164,7 +164,7 @@ def check_numbers(args: Iterable[Any]) -> None:
             )
 
 
-def is_numbers(value: Any) -> bool:
+def is_numbers(value: object) -> bool:
     """Whether it is a number, or a tuple of such values; a NamedTuple of ints is how a kernel gets
     many sizes under names.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import backend
 from .allocator import devices
@@ -33,6 +33,9 @@ from .memory_history import (
     memory_snapshot,
 )
 from .memory_summary import memory_summary
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike, device
 
 __all__ = [
     "OutOfMemoryError", "allocator_for", "caching_allocator_alloc", "caching_allocator_delete",
@@ -54,68 +57,68 @@ __all__ = [
 ]  # fmt: skip
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes of the blocks in the hands of tensors now."""
     return int(memory_stats(device).get("allocated_bytes.all.current", 0))
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: device | None = None) -> int:
     """The most that `memory_allocated` ever was, or since `reset_peak_memory_stats`."""
     return int(memory_stats(device).get("allocated_bytes.all.peak", 0))
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes of the segments held from the device, in use or cached."""
     return int(memory_stats(device).get("reserved_bytes.all.current", 0))
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: device | None = None) -> int:
     """The most that `memory_reserved` ever was, or since `reset_peak_memory_stats`."""
     return int(memory_stats(device).get("reserved_bytes.all.peak", 0))
 
 
-def memory_cached(device: Any = None) -> int:
+def memory_cached(device: device | None = None) -> int:
     """`memory_reserved` by its name of 1.0.1."""
     _renamed("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
-def max_memory_cached(device: Any = None) -> int:
+def max_memory_cached(device: device | None = None) -> int:
     """`max_memory_reserved` by its name of 1.0.1."""
     _renamed("max_memory_cached", "max_memory_reserved")
     return max_memory_reserved(device)
 
 
-def memory_stats(device: Any = None) -> dict[str, Any]:
+def memory_stats(device: DeviceLike | None = None) -> dict[str, Any]:
     """All counts, by keys such as "allocated_bytes.all.peak": see `allocator/stats.py`. {} before
     CUDA is initialised.
     """
     return flatten(memory_stats_as_nested_dict(device))
 
 
-def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, Any]:
     return _allocator(device).memory_stats() if backend.initialized() else {}
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: device | None = None) -> None:
     """Let all peaks start again from what is in use now."""
     _allocator(device).reset_peak_stats()
 
 
-def reset_accumulated_memory_stats(device: Any = None) -> None:
+def reset_accumulated_memory_stats(device: device | None = None) -> None:
     """Let all sums ("allocated", "freed", the numbers of retries and of errors) start again from
     0.
     """
     _allocator(device).reset_accumulated_stats()
 
 
-def reset_max_memory_allocated(device: Any = None) -> None:
+def reset_max_memory_allocated(device: device | None = None) -> None:
     """`reset_peak_memory_stats` by its name of 1.1."""
     _resets_all("reset_max_memory_allocated")
     reset_peak_memory_stats(device)
 
 
-def reset_max_memory_cached(device: Any = None) -> None:
+def reset_max_memory_cached(device: device | None = None) -> None:
     """`reset_peak_memory_stats` by its name of 1.1."""
     _resets_all("reset_max_memory_cached")
     reset_peak_memory_stats(device)
@@ -129,14 +132,14 @@ def empty_cache() -> None:
         allocator.empty_cache()
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: device | None = None) -> tuple[int, int]:
     """Bytes free on the device and in total (`cudaMemGetInfo`). What the allocator caches is not
     free.
     """
     return backend.driver().memory_info(_index(device))
 
 
-def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+def set_per_process_memory_fraction(fraction: float, device: device | None = None) -> None:
     """Have at most this part (0 to 1) of the device's memory. Raises TypeError if not a float,
     ValueError if out of range.
     """
@@ -148,14 +151,16 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     allocator.set_memory_fraction(fraction)
 
 
-def get_per_process_memory_fraction(device: Any = None) -> float:
+def get_per_process_memory_fraction(device: DeviceLike | None = None) -> float:
     return _allocator(device).memory_fraction()
 
 
 # Memory without a tensor
 
 
-def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+def caching_allocator_alloc(
+    size: int, device: DeviceLike | None = None, stream: object = None
+) -> int:
     """The address of `size` bytes, for other libraries. `stream` is a Stream or a handle; None is
     the current one.
     """
@@ -241,11 +246,11 @@ def reset_peak_host_memory_stats() -> None:
     pinned_allocator().reset_peak_stats()
 
 
-def _allocator(device: Any) -> CachingAllocator:
+def _allocator(device: DeviceLike | None) -> CachingAllocator:
     return allocator_for(_index(device))
 
 
-def _index(device: Any) -> int:
+def _index(device: DeviceLike | None) -> int:
     return device_index(device, optional=True)
 
 

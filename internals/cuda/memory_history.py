@@ -18,19 +18,22 @@ import os
 import pickle
 import sys
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import backend
 from .allocator import history, snapshot
 from .allocator.devices import allocator_for, config, existing
 
+if TYPE_CHECKING:
+    from internals.core.device import device
+
 
 def _record_memory_history(
     enabled: str | bool | None = "all",
-    context: Any = "all",
+    context: str | None = "all",
     stacks: str = "all",
     max_entries: int = sys.maxsize,
-    device: Any = None,
+    device: device | None = None,
     clear_history: bool = False,
     compile_context: bool = False,
     global_record_annotations: bool = False,
@@ -94,7 +97,7 @@ def memory_snapshot() -> list[dict[str, Any]]:
     return [segment for allocator in existing().values() for segment in allocator.snapshot()]
 
 
-def _snapshot(device: Any = None) -> dict[str, Any]:
+def _snapshot(device: device | None = None) -> dict[str, Any]:
     """Everything: `segments`, `device_traces` (one list for each device), `allocator_settings`,
     `external_annotations`.
     """

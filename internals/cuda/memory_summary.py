@@ -9,9 +9,12 @@ How the real one differs: not in this.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .device import device_index
+
+if TYPE_CHECKING:
+    from internals.core.device import device
 
 WIDTH = 75
 RULE, DOUBLE_RULE = "-" * WIDTH, "=" * WIDTH
@@ -20,7 +23,7 @@ COLUMNS = ("current", "peak", "allocated", "freed")
 Format = Callable[[int, int], str]
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: device | None = None, abbreviated: bool = False) -> str:
     """How much memory is in use, as a table; `abbreviated`: without a row for each pool."""
     from .memory import memory_stats
 

@@ -16,7 +16,7 @@ offset in device memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from internals.core.tensor_impl import TensorImpl, from_array
 
 from . import backend
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import DeviceLike
+
 SEED_BYTES, STATE_BYTES = 8, 16
 
 
@@ -34,7 +38,7 @@ class CUDAGenerator(Generator):
 
     __slots__ = ("_offset",)
 
-    def __init__(self, device: Any = "cuda") -> None:
+    def __init__(self, device: DeviceLike = "cuda") -> None:
         self.device = resolve(device)
         self.manual_seed(DEFAULT_SEED)
 
@@ -132,7 +136,7 @@ default_generators = DefaultGenerators()
 backend.on_change(default_generators.forget)
 
 
-def get_rng_state(device: Any = "cuda") -> Any:
+def get_rng_state(device: DeviceLike = "cuda") -> Any:
     """The state of the device's default generator, as a tensor of 16 bytes on the CPU."""
     return default_generators[_index(device)].get_state()
 
@@ -141,12 +145,12 @@ def get_rng_state_all() -> list[Any]:
     return [generator.get_state() for generator in default_generators]
 
 
-def set_rng_state(new_state: TensorImpl, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
     """Let the device's default generator go on from a state that `get_rng_state` gave."""
     default_generators[_index(device)].set_state(new_state)
 
 
-def set_rng_state_all(new_states: Iterable[TensorImpl]) -> None:
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     for i, state in enumerate(new_states):
         set_rng_state(state, i)
 
@@ -189,7 +193,7 @@ def generator_for(given: Generator | None, device: Any) -> CUDAGenerator:
     return given
 
 
-def _index(device: Any) -> int:
+def _index(device: DeviceLike) -> int:
     where = (
         Device("cuda", device)
         if isinstance(device, int)

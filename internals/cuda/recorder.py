@@ -22,9 +22,10 @@ import linecache
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from math import prod
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,10 +38,17 @@ from .foreign import as_kernel
 from .interpreter import CheckedArray, run
 from .launch import dim3, is_numbers
 
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
+    from internals.cuda.language import Kernel
+    from internals.cuda.registers import Dim3
+
 ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many bytes
 
 
-def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
+def record(
+    kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], *args: Any
+) -> AccessLog:
     """Run `kernel` with `args` and return what its threads did to memory.
 
     `kernel` is one of this package, or a function as numba.cuda takes it (decorated or not). Arrays
@@ -76,11 +84,11 @@ class Recorder:
         self._positions: dict[CodeType, list[Any]] = {}
         self._occurrences: defaultdict[tuple[int, int], int] = defaultdict(int)
 
-    def array(self, name: str, data: Any, argument: Any) -> RecordedArray:
+    def array(self, name: str, data: Array, argument: DeviceArray) -> RecordedArray:
         """What a thread gets for an argument."""
         return RecordedArray(data, self, self._number(name, "global", data))
 
-    def shared_array(self, name: str, data: Any) -> RecordedArray:
+    def shared_array(self, name: str, data: Array) -> RecordedArray:
         """What a thread gets for an array in shared memory: one of each block, which the log counts
         as one.
 
@@ -99,7 +107,7 @@ class Recorder:
         self.block = x + self.log.grid[0] * (y + self.log.grid[1] * z)
         self._occurrences.clear()
 
-    def begin_thread(self, thread: Any, phase: int) -> None:
+    def begin_thread(self, thread: Dim3, phase: int) -> None:
         n = self.log.block
         self.thread, self.phase = thread.x + n[0] * (thread.y + n[1] * thread.z), phase
 
@@ -115,7 +123,7 @@ class Recorder:
             )
         )
 
-    def _number(self, name: str, space: str, data: Any) -> int:
+    def _number(self, name: str, space: str, data: Array) -> int:
         found = self._numbers.get((name, space))
         if found is None:
             found = self._numbers[name, space] = len(self.log.arrays)
@@ -156,7 +164,7 @@ class RecordedArray(CheckedArray):
 
     __slots__ = ("recorder", "number", "steps")
 
-    def __init__(self, data: Any, recorder: Recorder, number: int) -> None:
+    def __init__(self, data: Array, recorder: Recorder, number: int) -> None:
         super().__init__(data)
         self.recorder, self.number = recorder, number
         self.steps = tuple(prod(data.shape[d + 1 :]) for d in range(data.ndim))
@@ -180,7 +188,7 @@ class RecordedArray(CheckedArray):
         if not self.recorder.in_atomic:
             self._note("store", index, sys._getframe(1))
 
-    def _note(self, kind: str, index: Any, frame: FrameType) -> None:
+    def _note(self, kind: str, index: int, frame: FrameType) -> None:
         at = index if index.__class__ is tuple else (index,)
         element = sum(int(i) * n for i, n in zip(at, self.steps))
         offset = sum(int(i) * s for i, s in zip(at, self.data.strides))
@@ -203,7 +211,7 @@ class _Memory:
         self._remote: list[tuple[int, int, int]] = []  # (pointer, end, device)
         self._copies: list[tuple[int, int, int, Any]] = []
 
-    def take(self, name: str, value: Any) -> Any:
+    def take(self, name: str, value: object) -> Any:
         """The launch's argument for `value`."""
         if isinstance(value, TensorImpl):
             g = value._geometry
@@ -293,7 +301,7 @@ def _start(a: np.ndarray[Any, Any]) -> int:
     return int(a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) % ALIGNED
 
 
-def _describe(number: int, code: CodeType, position: Any) -> Place:
+def _describe(number: int, code: CodeType, position: Sequence[int]) -> Place:
     """The source at a position, in one line."""
     line, end_line, column, end_column = position
     text = linecache.getline(code.co_filename, line)

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .observer import Observer
 from .warp import SHUFFLES, Request
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+    from internals.cuda.interpreter import CheckedArray
 
 
 class Dim3(NamedTuple):
@@ -46,7 +50,9 @@ class Registers:
         for kind in SHUFFLES:
             setattr(self, kind, partial(self._shuffle, kind))
 
-    def begin_launch(self, grid: Any, block: Any, observer: Observer | None) -> None:
+    def begin_launch(
+        self, grid: Sequence[int], block: Sequence[int], observer: Observer | None
+    ) -> None:
         self.gridDim, self.blockDim, self.observer = Dim3(*grid), Dim3(*block), observer
 
     def begin_block(self, index: Dim3) -> None:
@@ -97,7 +103,7 @@ class _Shared:
         self.registers = registers
         self.arrays: dict[Any, Any] = {}
 
-    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    def array(self, shape: int, dtype: Any, alignment: int | None = None) -> Any:
         frame = sys._getframe(1)
         place = (frame.f_code, frame.f_lasti)
         found = self.arrays.get(place)
@@ -114,7 +120,7 @@ class _Shared:
 class _Local:
     """`cuda.local.array`: an array of one thread."""
 
-    def array(self, shape: Any, dtype: Any) -> Any:
+    def array(self, shape: int, dtype: Any) -> Any:
         return _unwritten(shape, dtype)
 
 
@@ -124,22 +130,22 @@ class _Atomic:
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
 
-    def add(self, array: Any, index: Any, value: Any) -> Any:
+    def add(self, array: CheckedArray, index: int, value: Scalar) -> Any:
         return self._change(array, index, lambda old: old + value)
 
-    def max(self, array: Any, index: Any, value: Any) -> Any:
+    def max(self, array: CheckedArray, index: int, value: Scalar) -> Any:
         return self._change(array, index, lambda old: max(old, value))
 
-    def min(self, array: Any, index: Any, value: Any) -> Any:
+    def min(self, array: CheckedArray, index: int, value: Scalar) -> Any:
         return self._change(array, index, lambda old: min(old, value))
 
-    def exch(self, array: Any, index: Any, value: Any) -> Any:
+    def exch(self, array: CheckedArray, index: int, value: Scalar) -> Any:
         return self._change(array, index, lambda old: value)
 
-    def cas(self, array: Any, index: Any, old: Any, value: Any) -> Any:
+    def cas(self, array: CheckedArray, index: int, old: Scalar, value: Scalar) -> Any:
         return self._change(array, index, lambda found: value if found == old else found)
 
-    def _change(self, array: Any, index: Any, change: Callable[[Any], Any]) -> Any:
+    def _change(self, array: CheckedArray, index: int, change: Callable[[Any], Any]) -> Any:
         observer = self.registers.observer
         if observer is not None:
             observer.in_atomic = True
@@ -172,20 +178,20 @@ class DeviceMath:
         for name, numpy_name in other.items():
             setattr(self, name, getattr(np, numpy_name))
 
-    def erf(self, x: Any) -> Any:
+    def erf(self, x: float) -> Any:
         return type(x)(math.erf(x))
 
-    def erfc(self, x: Any) -> Any:
+    def erfc(self, x: float) -> Any:
         return type(x)(math.erfc(x))
 
-    def lgamma(self, x: Any) -> Any:
+    def lgamma(self, x: float) -> Any:
         try:
             return type(x)(math.lgamma(x))
         except (ValueError, OverflowError):  # at a pole, or too large
             return type(x)(math.inf)
 
 
-def _unwritten(shape: Any, dtype: Any) -> Any:
+def _unwritten(shape: int, dtype: Any) -> Any:
     """Memory nobody wrote to yet, filled with what is noticed."""
     kind = np.dtype(
         dtype if isinstance(dtype, (type, np.dtype)) else str(dtype)

@@ -21,13 +21,16 @@ decides whether a waiting thread sleeps.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.core.device import device as Device
 
 from . import backend
 from .device import device_index, exchange_device
 from .driver import DriverEvent
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike
 
 POOL = 32  # streams of a device and priority
 PRIORITIES = 4  # 0 and three that are more urgent
@@ -54,7 +57,7 @@ class Stream:
     priority: int
     _outer: list[StreamContext]
 
-    def __init__(self, device: Any = None, priority: int = 0) -> None:
+    def __init__(self, device: DeviceLike | None = None, priority: int = 0) -> None:
         index = device_index(device, optional=True)
         if index < 0:
             index = backend.current_device()
@@ -133,7 +136,7 @@ class ExternalStream(Stream):
 
     __slots__ = ()
 
-    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+    def __init__(self, stream_ptr: int, device: DeviceLike | None = None) -> None:
         _fill(self, device_index(device, optional=True), stream_ptr, 0)
 
 
@@ -255,13 +258,13 @@ def stream(stream: Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: DeviceLike | None = None) -> Stream:
     """The stream that work of this thread on `device` goes to."""
     index = _checked(device)
     return _stream(index, backend.current_stream(index))
 
 
-def default_stream(device: Any = None) -> Stream:
+def default_stream(device: DeviceLike | None = None) -> Stream:
     """The stream that every program starts on."""
     return _stream(_checked(device), 0)
 
@@ -273,12 +276,12 @@ def set_stream(stream: Stream | None) -> None:
         backend.set_stream(stream.device_index, stream.cuda_stream)
 
 
-def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+def get_stream_from_external(data_ptr: int, device: DeviceLike | None = None) -> Stream:
     """A stream that was created elsewhere, by its handle."""
     return _stream(_checked(device), data_ptr)
 
 
-def _checked(device: Any) -> int:
+def _checked(device: DeviceLike | None) -> int:
     index = device_index(device, optional=True)
     backend.check_index(index)
     return index

@@ -50,7 +50,7 @@ class Arguments:
             raise node.error(f"is an argument of the kind {kind}, which is not known here")
         return READERS[kind](self, content)
 
-    def constant(self, value: Any) -> Value:
+    def constant(self, value: object) -> Value:
         return self.graph.insertConstant(value)
 
     def named(self, node: JsonNode) -> Value:

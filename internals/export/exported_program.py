@@ -17,7 +17,7 @@ How the real one differs: its graph is an FX graph whose parameters are inputs (
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import Graph, TensorType, TupleType, Type, Value
 from internals.jit.schema import Argument, FunctionSchema
@@ -34,6 +34,9 @@ from .pytree import TreeSpec
 from .state_modules import Folder, get_attributes
 from .symbolic_sizes import Formula
 
+if TYPE_CHECKING:
+    from internals.jit.script_module import ScriptModule
+
 
 class ExportedProgram:
     """Made by `load`. `missing` counts the calls of operators that are not known here, by
@@ -42,7 +45,7 @@ class ExportedProgram:
 
     def __init__(
         self,
-        module: Any,
+        module: ScriptModule,
         guards: Guards,
         specs: tuple[TreeSpec, TreeSpec],
         graph_signature: ExportGraphSignature,
@@ -107,7 +110,7 @@ class ExportedProgram:
         return f"ExportedProgram(\n{self.graph.str(False)})"
 
 
-def load(f: Any) -> ExportedProgram:
+def load(f: object) -> ExportedProgram:
     """Read a `.pt2` archive of `torch.export.save` from a path or file object; tensors of a path
     are mapped, not copied.
 

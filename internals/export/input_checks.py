@@ -119,7 +119,7 @@ def ranges_of(program: JsonNode) -> dict[str, ValueRange]:
     return found
 
 
-def _sizes(check: InputCheck, value: Any) -> list[tuple[str, Formula, int]]:
+def _sizes(check: InputCheck, value: object) -> list[tuple[str, Formula, int]]:
     """The numbers that an input brings, and what each should be."""
     name = check.name
     if check.is_constant:

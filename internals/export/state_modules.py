@@ -10,13 +10,16 @@ How the real one differs: `ExportedProgram.module()` builds the same tree, of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import BoolType, ClassType, Graph, TensorType, Value
 from internals.jit.names import take_name
 from internals.jit.script_module import RecursiveScriptModule
 from internals.nn.parameter import Parameter
 from internals.serialization.json_node import JsonNode
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Folder:
@@ -28,7 +31,7 @@ class Folder:
         self.folders: dict[str, Folder] = {}
 
     def place(
-        self, where: JsonNode, tensor: Any, kind: str, persistent: bool, classes: dict[str, str]
+        self, where: JsonNode, tensor: Tensor, kind: str, persistent: bool, classes: dict[str, str]
     ) -> None:
         """Put a tensor under its full name, which is `where`'s text. Raises ArchiveError if the
         place is taken.

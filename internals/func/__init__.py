@@ -115,7 +115,7 @@ def _with_tied_names(own: dict[str, Any], given: dict[str, Any]) -> dict[str, An
     return wanted
 
 
-def _swap(module: Any, path: str, value: Any) -> Any:
+def _swap(module: object, path: str, value: Tensor | None) -> Any:
     """Put `value` (or `_NOTHING`) at `path`; returns what was there."""
     place, name = _place(module, path)
     if value is not _NOTHING:
@@ -133,7 +133,7 @@ def _swap(module: Any, path: str, value: Any) -> Any:
     return before
 
 
-def _get(module: Any, path: str) -> Any:
+def _get(module: object, path: str) -> Any:
     place, name = _place(module, path)
     return getattr(place, name, _NOTHING)
 
@@ -153,7 +153,7 @@ def _place(module: Any, path: str) -> tuple[Any, str]:
     return module, name
 
 
-def _check_tensor(value: Any, what: str) -> None:
+def _check_tensor(value: object, what: str) -> None:
     if not (value is None or isinstance(value, Tensor)):
         raise TypeError(f"{what} is not an instance of internals.Tensor")
 

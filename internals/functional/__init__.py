@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions, ops
 from internals.core.dtype import bool_
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -128,7 +131,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def split(
-    tensor: Any, split_size_or_sections: int | Sequence[int], dim: int = 0
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Any, ...]:
     """Consecutive views of a number of positions each, the last perhaps shorter; or of the given
     numbers of positions.
@@ -158,7 +161,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one
     index tensor a dimension.
 

@@ -11,15 +11,18 @@ How the real one differs: it takes sparse matrices, which is what it is good for
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import matmul, randn
 from internals._generated.linalg_functions import qr, svd
 from internals.core.dtype import float32
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def svd_lowrank(
-    A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Any, Any, Any]:
     """U (m, q), S (q) and V (n, q) with A, or A - M, nearly U diag(S) Vᴴ, for matrices of rank q or
     little more.
@@ -41,7 +44,7 @@ def svd_lowrank(
 
 
 def pca_lowrank(
-    A: Any, q: int | None = None, center: bool = True, niter: int = 2
+    A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Any, Any, Any]:
     """The `q` principal components of the rows of A, as columns of V: `svd_lowrank` of A less the
     mean of its rows.
@@ -61,7 +64,7 @@ def pca_lowrank(
     return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter)
 
 
-def approximate_basis(A: Any, q: int, niter: int = 2) -> Any:
+def approximate_basis(A: Tensor, q: int, niter: int = 2) -> Any:
     """`q` orthonormal columns (m, q) that nearly span the columns of A."""
     dtype = A.dtype if A.is_floating_point() or A.is_complex() else float32
     Q = qr(matmul(A, randn(A.shape[-1], q, dtype=dtype, device=A.device))).Q

@@ -64,33 +64,33 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (Storage, TypedStorage))
 
 
-def numel(input: TensorImpl) -> int:
+def numel(input: Tensor) -> int:
     """The number of elements."""
     return _tensor(input, "numel").numel()
 
 
-def is_floating_point(input: TensorImpl) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     return _tensor(input, "is_floating_point").is_floating_point()
 
 
-def is_complex(input: TensorImpl) -> bool:
+def is_complex(input: Tensor) -> bool:
     return _tensor(input, "is_complex").is_complex()
 
 
-def is_signed(input: TensorImpl) -> bool:
+def is_signed(input: Tensor) -> bool:
     return _tensor(input, "is_signed").is_signed()
 
 
-def is_inference(input: TensorImpl) -> bool:
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return _tensor(input, "is_inference").is_inference()
 
 
-def is_same_size(input: TensorImpl, other: TensorImpl) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size").shape
 
 
-def get_device(input: TensorImpl) -> int:
+def get_device(input: Tensor) -> int:
     """The index of the device; -1 for the CPU."""
     index = _tensor(input, "get_device").device.index
     return -1 if index is None else index
@@ -107,7 +107,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return promotion.promote_types(type1, type2)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> dtype:
+def result_type(tensor1: Tensor, tensor2: float | Tensor) -> dtype:
     """The dtype of an operation on two operands, tensors or numbers."""
     return promotion.result_type([tensor1, tensor2])
 
@@ -129,7 +129,7 @@ def typename(obj: Any) -> str:
     )
 
 
-def _tensor(value: Any, function: str) -> TensorImpl:
+def _tensor(value: Tensor, function: str) -> Tensor:
     if not isinstance(value, TensorImpl):
         raise TypeError(
             f"{function}(): argument 'input' (position 1) must be Tensor, not "

@@ -15,7 +15,10 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 T = TypeVar("T")
 BroadcastingList1: TypeAlias = T | Sequence[T]  # one T may stand for one, two, three of them
@@ -42,7 +45,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
-def unwrap_optional(x: Any) -> Any:
+def unwrap_optional(x: Tensor | None) -> Any:
     """`x`, which the compiler takes to be no None from here on. Raises AssertionError if it is
     None.
     """

@@ -27,7 +27,7 @@ _compiling = threading.RLock()
 
 
 def script(
-    obj: Any,
+    obj: object,
     optimize: Any = None,
     _frames_up: int = 0,
     _rcb: Any = None,
@@ -62,7 +62,7 @@ def script(
         return _script(obj)
 
 
-def _script(obj: Any) -> Any:
+def _script(obj: object) -> Any:
     from .frontend import script_function
     from .frontend.builtin_table import find_builtin
 

@@ -37,6 +37,10 @@ from .ir.types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.jit.script_module import ScriptModule
+
     from .schema import Argument, FunctionSchema
 
 Converter = Callable[[Any], Any]
@@ -108,7 +112,7 @@ class ArgumentBinder:
             )
         return values
 
-    def _convert(self, i: int, value: Any) -> Any:
+    def _convert(self, i: int, value: object) -> Any:
         try:
             return self.converters[i](value)
         except CastError as error:
@@ -151,13 +155,13 @@ def converter(type: Type) -> Converter:
     return lambda v: v
 
 
-def _tensor(v: Any) -> Any:
+def _tensor(v: Tensor) -> Any:
     if isinstance(v, TensorImpl):
         return v
     raise CastError(f"Unable to cast {v} to Tensor")
 
 
-def _int(v: Any) -> int:
+def _int(v: int) -> int:
     if isinstance(v, int):
         return int(v)
     if (code := enum_code(v)) is not None:
@@ -170,19 +174,19 @@ def _int(v: Any) -> int:
     raise _cannot(v, "int")
 
 
-def _float(v: Any) -> float:
+def _float(v: float) -> float:
     if isinstance(v, (str, complex)) or not hasattr(v, "__float__"):
         raise _cannot(v, "float")
     return float(v)
 
 
-def _complex(v: Any) -> complex:
+def _complex(v: Scalar) -> complex:
     if isinstance(v, str) or not (hasattr(v, "__complex__") or hasattr(v, "__float__")):
         raise _cannot(v, "complex")
     return complex(v)
 
 
-def _bool(v: Any) -> bool:
+def _bool(v: bool) -> bool:
     if isinstance(v, (bool, int)):
         return bool(v)
     raise _cannot(v, "bool")
@@ -196,7 +200,7 @@ def _number(v: Any) -> Any:
     raise _cannot(v, "Scalar")
 
 
-def _str(v: Any) -> str:
+def _str(v: str) -> str:
     if isinstance(v, str):
         return v
     raise _cannot(v, "str")
@@ -234,7 +238,7 @@ def _tuple_converter(type: TupleType) -> Converter:
     return convert
 
 
-def _object(v: Any, type: ClassType) -> Any:
+def _object(v: ScriptModule, type: ClassType) -> Any:
     if getattr(v, "_jit_type", None) is type:
         return v
     raise CastError(
@@ -242,7 +246,7 @@ def _object(v: Any, type: ClassType) -> Any:
     )
 
 
-def _instance(v: Any, kinds: Any, type: Type) -> Any:
+def _instance(v: object, kinds: Any, type: Type) -> Any:
     if isinstance(v, kinds):
         return v
     raise _cannot(v, type.annotation_str)
@@ -252,6 +256,6 @@ def _cannot(v: Any, wanted: str) -> CastError:
     return CastError(f"Unable to cast Python instance of type {type(v)} to {wanted}")
 
 
-def _fresh(default: Any) -> Any:
+def _fresh(default: object) -> Any:
     """A default that the function may write to."""
     return default.copy() if isinstance(default, (list, dict)) else default

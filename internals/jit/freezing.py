@@ -24,7 +24,7 @@ prefer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from internals.core.tensor_impl import TensorImpl
 
@@ -49,12 +49,15 @@ from .passes.peephole import peephole
 from .script_function import ScriptFunction
 from .script_module import RecursiveScriptModule, ScriptModule, get_attribute
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 IMMUTABLE = (bool, int, float, complex, str, type(None))
 Slot = tuple[int, str]  # an attribute: id of the module that has it, its name
 
 
 def freeze(
-    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+    mod: object, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> RecursiveScriptModule:
     """A copy of the compiled module `mod` with parameters and attributes as constants of its graph.
 
@@ -110,7 +113,7 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
     return dce(graph) or changed
 
 
-def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
+def optimize_for_inference(mod: object, other_methods: Sequence[str] | None = None) -> Any:
     """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already
     is only optimised.
 
@@ -215,7 +218,7 @@ class _Freezer:
 
     # What stays
 
-    def stays(self, owner: Any, name: str) -> bool:
+    def stays(self, owner: ScriptModule, name: str) -> bool:
         return (
             id(owner) in self.whole
             or (id(owner), name) in self.kept
@@ -306,7 +309,7 @@ class _Freezer:
             node.destroy()
         return constants
 
-    def constant(self, graph: Graph, node: Node, value: Any, name: str) -> Value:
+    def constant(self, graph: Graph, node: Node, value: object, name: str) -> Value:
         """A constant at the beginning of the graph, named after the attribute."""
         with graph.insert_point_guard(graph.param_node().next()):
             if isinstance(value, TensorImpl):
@@ -339,7 +342,7 @@ class _Freezer:
         if id(module) in self.whole:
             new.methods.update(old.methods)
         frozen = cast(
-            RecursiveScriptModule,
+            "RecursiveScriptModule",
             RecursiveScriptModule._construct(new, module.original_name, values),
         )
         frozen.__dict__.pop("training", None)
@@ -363,7 +366,7 @@ class _Freezer:
             for v, m in self.objects(graph).items()
         )
 
-    def read_of(self, module: Any, name: str) -> bool:
+    def read_of(self, module: ScriptModule, name: str) -> bool:
         return any(
             use.user.kind() == "prim::GetAttr" and use.user.s("name") == name
             for graph in self.methods.values()
@@ -386,5 +389,5 @@ def _path(v: Value) -> str:
     return f"{_path(v.node().input())}.{v.node().s('name')}"
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: Tensor) -> bool:
     return isinstance(value, TensorImpl)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.nn.module import Module
 
@@ -29,8 +29,11 @@ from ._script import script
 from .freezing import optimize_for_inference
 from .script_module import ScriptModule
 
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
 
-def optimize(fn_or_module: Any = None, example_inputs: Sequence[Any] | None = None) -> Any:
+
+def optimize(fn_or_module: object = None, example_inputs: Sequence[Any] | None = None) -> Any:
     """A fast version of a function or an `nn.Module`, called like it.
 
     example_inputs: a tuple of arguments to trace with, for what cannot be scripted. Without them
@@ -60,13 +63,13 @@ def optimize(fn_or_module: Any = None, example_inputs: Sequence[Any] | None = No
     return _ready(compiled)
 
 
-def _traced(what: Any, inputs: tuple[Any, ...]) -> Any:
+def _traced(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
     from .tracing import trace
 
     return trace(what, inputs)
 
 
-def _ready(compiled: Any) -> Any:
+def _ready(compiled: ScriptFunction | ScriptModule) -> Any:
     """What is left to do: inference gets its passes; functions and training do all when they
     run.
     """

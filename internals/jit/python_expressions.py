@@ -89,7 +89,7 @@ class Expressions:
             return self.spell(type) if hasattr(type.function, "qualified_name") else node.s("name")
         return self.literal(node.output().toIValue(), type)
 
-    def literal(self, value: Any, type: Type | None = None) -> str:
+    def literal(self, value: object, type: Type | None = None) -> str:
         """A constant as it is written in the text, or where it is in the table."""
         if isinstance(value, TensorImpl) or _has_no_literal(value):
             return f"CONSTANTS.c{self._index_of(value)}"
@@ -252,7 +252,7 @@ def follows_from_elements(element: Type) -> bool:
     return not isinstance(element, (OptionalType, NumberType, AnyType))
 
 
-def _is_default(default: Any, value: Value) -> bool:
+def _is_default(default: object, value: Value) -> bool:
     if not value.isConstant():
         return False
     actual = value.toIValue()
@@ -270,7 +270,7 @@ def text_literal(text: str) -> str:
     return "\\015".join(quoted(part)[1:-1] for part in text.split("\r")).join('""')
 
 
-def _has_no_literal(value: Any) -> bool:
+def _has_no_literal(value: object) -> bool:
     """Text beyond ASCII is not trusted to the text."""
     if isinstance(value, str):
         return not value.isascii()

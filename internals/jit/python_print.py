@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import (
     Block,
@@ -45,6 +45,9 @@ from .python_inlining import constants_in_order, inlined_nodes, is_constant
 from .schema import Argument, FunctionSchema
 from .script_function import schema_of_graph
 
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+
 LONG_LINE = 40
 FOREVER = 2**63 - 1  # the trip count of a while loop
 
@@ -54,12 +57,12 @@ RESERVED = {
 }  # fmt: skip
 
 
-def python_print(function: Any) -> str:
+def python_print(function: ScriptFunction) -> str:
     """The source of a compiled function or method."""
     return code_with_constants(function)[0]
 
 
-def code_with_constants(function: Any) -> tuple[str, list[Any]]:
+def code_with_constants(function: ScriptFunction) -> tuple[str, list[Any]]:
     """The source, and the constants that it calls `CONSTANTS.c0`, `CONSTANTS.c1`, ..."""
     printer = PythonPrinter()
     printer.function(

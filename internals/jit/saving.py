@@ -20,7 +20,7 @@ FORMATS = ("modern", "1.0.1")
 
 
 def save(
-    m: Any,
+    m: object,
     f: str | os.PathLike[str] | BinaryIO,
     _extra_files: dict[str, Any] | None = None,
     *,
@@ -50,7 +50,7 @@ def save(
 
 def load(
     f: str | os.PathLike[str] | BinaryIO,
-    map_location: Any = None,
+    map_location: object = None,
     _extra_files: dict[str, Any] | None = None,
 ) -> Any:
     """The module in a file that `save` or real PyTorch wrote, in today's layout or in that of

@@ -121,7 +121,7 @@ class FunctionSchema:
         return f"({', '.join(shown)})"
 
 
-def _show_default(value: Any, type: Type) -> str:
+def _show_default(value: object, type: Type) -> str:
     inner = type.element if isinstance(type, OptionalType) else type
     if isinstance(inner, StringType) and isinstance(value, str):
         return quoted(value)
@@ -136,7 +136,7 @@ def _show_default(value: Any, type: Type) -> str:
     return show_number(value)
 
 
-def show_number(value: Any) -> str:
+def show_number(value: object) -> str:
     """A float prints as `1.`, `0.10000000000000001` or `inf`: 17 digits and always with a point
     (`IValue::operator<<`).
     """

@@ -15,6 +15,7 @@ to each other in any order; its `graph_for` runs the function and shows the plan
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ from .names import take_name
 from .schema import Argument, FunctionSchema
 
 if TYPE_CHECKING:
+    from internals.nn.module import Module
+
     from .ir.graph import Graph
     from .runtime.graph_executor import GraphExecutor
 
@@ -45,7 +48,7 @@ class ScriptFunction:
         schema: FunctionSchema | None = None,
         *,
         qualified_name: str | None = None,
-        python_function: Any = None,
+        python_function: Callable[..., Any] | Module | None = None,
         is_method: bool = False,
     ) -> None:
         self.graph = graph
@@ -63,7 +66,7 @@ class ScriptFunction:
         name: str,
         schema: FunctionSchema,
         qualified_name: str,
-        python_function: Any,
+        python_function: Callable[..., Any] | Module | None,
         is_method: bool,
     ) -> None:
         """All but the graph, which a function from an archive does not have yet."""

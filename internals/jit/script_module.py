@@ -104,7 +104,7 @@ class ScriptModule(Module):
                 return self._method(f"__{name}_getter")()
         return super().__getattr__(name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """What the class type has keeps its type; constants stay what they are. Other attributes
         are Python's business.
 
@@ -188,7 +188,7 @@ class ScriptModule(Module):
             else self._not_a_container("__len__")
         )
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: str) -> bool:
         return (
             self._method("__contains__")(key)
             if self._has_method("__contains__")
@@ -295,7 +295,7 @@ class ScriptModule(Module):
 
 
 def _not_supported(name: str) -> Any:
-    def refused(self: Any, *args: Any, **kwargs: Any) -> None:
+    def refused(self: ScriptModule, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(f"{name} is not supported on ScriptModules")
 
     return refused
@@ -307,7 +307,7 @@ class RecursiveScriptModule(ScriptModule):
     """
 
 
-def cast(name: str, value: Any, type: Type) -> Any:
+def cast(name: str, value: object, type: Type) -> Any:
     """`value` as an attribute of this type: numbers converted, lists copied. Raises
     RuntimeError.
     """
@@ -336,7 +336,7 @@ def get_attribute(module: Module, name: str) -> Any:
     return module.__dict__[members][name] if members else module.__dict__[name]
 
 
-def set_attribute(module: Module, name: str, value: Any) -> None:
+def set_attribute(module: Module, name: str, value: object) -> None:
     """What `prim::SetAttr` writes."""
     type = module.__dict__["_jit_type"]
     members = _MEMBERS.get(type.attributes[name].kind)

@@ -2,15 +2,16 @@
 on disk.
 
     from internals.machine_code import kernel, template
+    from internals.machine_code.records import Values
 
     T = template("T")
 
     @kernel
-    def scaled(begin, end, x, out, factor):
+    def scaled(begin: int, end: int, x: Values, out: Values, factor: float) -> None:
         for i in range(begin, end):
-            out[i] = x[i] * factor
+            out[i] = x[i] * T(factor)
 
-    entry = scaled.bind(T=np.float32).entry("*f4 *f4 f4")
+    entry = scaled.bind(T=np.float32).entry("*f4 *f4")
     entry.parallel(n, 32768, x.data_ptr(), out.data_ptr(), 2.0)
 
 The floors, from the top:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 Pointer = Annotated[int, "*f4"]
 """The type of a field that is an address."""
@@ -28,6 +28,8 @@ Values = Annotated[Any, "*T"]
 """A pointer to elements of the dtype that T is bound to."""
 Elements = Annotated[Any, "*"]
 """A pointer to elements of a dtype that the caller's signature says."""
+Element: TypeAlias = Any
+"""One of them: a number of a dtype that a template is bound to."""
 Indices = Annotated[Any, "*i8"]
 """A pointer to numbers of int64."""
 WORDS = {

@@ -87,7 +87,7 @@ def in_place(inplace: bool | None) -> dict[str, Any]:
     return {} if inplace is None else {"inplace": inplace}
 
 
-def no_weights(weights: Any) -> None:
+def no_weights(weights: str | None) -> None:
     """Raise ValueError for anything but None: nothing is downloaded here."""
     if weights is not None:
         raise ValueError(

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import internals as torch
 from internals import Tensor, nn
 from internals.nn import functional as F
+
+if TYPE_CHECKING:
+    from internals.nn.module import Module
 
 
 @dataclass
@@ -176,7 +179,7 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(self.gelu(self.c_fc(x))))
 
 
-def initialize(module: Any) -> None:
+def initialize(module: Module) -> None:
     """GPT-2's start: small normal weights, biases zero; norms start as the identity anyway."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, mean=0.0, std=0.02)

@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from internals import empty_like, no_grad
 from internals._tensor import _parse_to
 from internals.core.device import META
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import DeviceLike
 
 
 class Conversion(Tree):
@@ -50,7 +54,7 @@ class Conversion(Tree):
                 stacklevel=2,
             )
 
-        def convert(t: Any) -> Any:
+        def convert(t: Tensor) -> Any:
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             try:
                 return t.to(
@@ -89,11 +93,11 @@ class Conversion(Tree):
         """Move all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike | None = None) -> Self:
         """Move all parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Give all parameters and buffers uninitialized memory on `device`: the way from "meta" to
         a real one.
         """

@@ -83,7 +83,7 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     return register(module_registration_hooks, hook)
 
 
-def registered(hooks: OrderedDict[int, Hook], module: Any, name: str, value: Any) -> Any:
+def registered(hooks: OrderedDict[int, Hook], module: object, name: str, value: object) -> Any:
     """What is to be registered after the hooks had their say."""
     for hook in hooks.values():
         changed = hook(module, name, value)

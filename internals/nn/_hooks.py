@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor
 from internals.autograd.node_hooks import RemovableHandle, register
@@ -29,6 +29,9 @@ from internals.core.tracer import tracer
 from internals.nn import _global_hooks as all_modules
 from internals.nn._last_operation import hook_last_operation
 from internals.nn._tree import Tree
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
 
 Run = Callable[[Any, Any, Any], Any]
 
@@ -149,7 +152,7 @@ class Hooks(Tree):
                     result = _run_silenced(key, run, args, kwargs, result)
             raise
 
-    def _run_forward_pre_hooks(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def _run_forward_pre_hooks(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The arguments as the forward pre-hooks want them."""
         for key, hook in [*all_modules.forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
             if key in self._forward_pre_hooks_with_kwargs:
@@ -188,7 +191,12 @@ class Hooks(Tree):
                 yield key, partial(self._run_forward_hook, hook, key in with_kwargs), key in always
 
     def _run_forward_hook(
-        self, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any
+        self,
+        hook: Callable[..., Any] | ScriptFunction,
+        with_kwargs: bool,
+        args: Any,
+        kwargs: dict[str, Any],
+        result: Tensor | None,
     ) -> Any:
         changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
         return result if changed is None else changed
@@ -206,7 +214,9 @@ class Hooks(Tree):
         return BackwardHook(self, hooks, pre_hooks)
 
 
-def _run_silenced(key: int, run: Run, args: Any, kwargs: Any, result: Any) -> Any:
+def _run_silenced(
+    key: int, run: Run, args: Any, kwargs: dict[str, Any], result: Tensor | None
+) -> Any:
     """Run a hook while an exception is on its way out; another one becomes a warning."""
     try:
         return run(args, kwargs, result)

@@ -18,7 +18,7 @@ from internals import Tensor
 
 
 def hook_last_operation(
-    module: Any, hooks: list[Callable[..., Any]], args: Any, result: Any
+    module: Any, hooks: list[Callable[..., Any]], args: Any, result: Tensor
 ) -> None:
     """Register the hooks on the node behind the first tensor in `result`, and warn if they will not
     see everything.
@@ -41,7 +41,7 @@ def hook_last_operation(
         warnings.warn(told, FutureWarning, stacklevel=4)
 
 
-def _misleading(args: Any, result: Any, grad_fn: Any) -> str | None:
+def _misleading(args: Any, result: Tensor, grad_fn: Any) -> str | None:
     """What the hooks will miss, in PyTorch's words."""
     outputs, inputs = _tensors(result), _tensors(args)
     full = "Please use register_full_backward_hook to get the documented behavior."

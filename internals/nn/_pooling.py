@@ -7,7 +7,7 @@ How the real one differs: see `internals.nn.functional`.
 # mypy: disable-error-code="assignment,arg-type"
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from internals._generated import functions as F, nn_functions as nn
@@ -219,7 +219,7 @@ adaptive_max_pool3d = boolean_dispatch(
 )
 
 
-def _with_sizes(input: Tensor, output_size: Any) -> Any:
+def _with_sizes(input: Tensor, output_size: int | Sequence[int]) -> Any:
     """`output_size`, with the input's where Python may say None."""
     if isinstance(output_size, (list, tuple)):
         if input.dim() <= len(output_size):

@@ -18,12 +18,15 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor, no_grad
 from internals.autograd.node_hooks import RemovableHandle, register
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter, is_lazy
+
+if TYPE_CHECKING:
+    from internals.nn.utils.spectral_norm import SpectralNormStateDictHook
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _RETURNED = (
@@ -207,7 +210,9 @@ class StateDict(Tree):
                     if name not in (self._modules if dot else local_state):
                         unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, target: Any, source: Any, assign: bool) -> str | None:
+    def _load_one(
+        self, name: str, key: str, target: Tensor, source: Tensor, assign: bool
+    ) -> str | None:
         """Load `source` into `target`, which is called `name` here. Returns what went wrong, or
         None.
         """
@@ -250,7 +255,9 @@ class StateDict(Tree):
         hook._from_public_api = True
         return register(self._state_dict_hooks, hook)
 
-    def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
+    def _register_state_dict_hook(
+        self, hook: Callable[..., Any] | SpectralNormStateDictHook
+    ) -> RemovableHandle:
         """The older form: the hook of the root module may also return another dictionary."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
@@ -259,18 +266,18 @@ class StateDict(Tree):
             )
         return register(self._state_dict_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict`."""
         return register(self._state_dict_pre_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs)` first.
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(
-        self, hook: Any, with_module: bool = False
+        self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         from internals.utils.hooks import WrappedHook
 
@@ -278,7 +285,7 @@ class StateDict(Tree):
             self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None)
         )
 
-    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in
         place, but return nothing.
         """
@@ -309,7 +316,7 @@ def _load_tree(
             raise AssertionError(_RETURNED)
 
 
-def _like(target: Any, source: Any) -> Any:
+def _like(target: Tensor, source: Tensor) -> Any:
     """`source` as what may take the place of `target`."""
     if not isinstance(target, Parameter):
         return source

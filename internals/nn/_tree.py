@@ -127,7 +127,7 @@ class Tree:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+    def set_submodule(self, target: str, module: object, strict: bool = False) -> None:
         """Put `module` at the path `target`, in the place of another if there is one; with `strict`
         there must be one.
 

@@ -8,6 +8,7 @@ How the real one differs: its `interpolate` has an overload for each kind of `si
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -212,7 +213,9 @@ def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] 
     return [factors[0]] * (input.dim() - 2)
 
 
-def _lists(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
+def _lists(
+    input: Tensor, size: int | Sequence[int] | None, scale_factor: float | None
+) -> tuple[Any, Any]:
     """(output sizes, None) or (None, scale factors), one entry for each spatial dimension, of what
     Python may be given.
     """
@@ -245,7 +248,7 @@ def _lists(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     return None, scale_factor
 
 
-def _is_integer(n: Any) -> bool:
+def _is_integer(n: object) -> bool:
     return isinstance(n, (int, np.integer)) or (
         isinstance(n, TensorImpl) and not n.is_floating_point()
     )

@@ -14,9 +14,12 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from internals.nn.module import Module, indented
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class _Numbered(Module):
@@ -84,7 +87,7 @@ class Sequential(_Numbered):
         else:
             self.extend(args)
 
-    def forward(self, input):  # type: ignore[no-untyped-def]
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         for module in self:
             input = module(input)
         return input
@@ -233,7 +236,7 @@ class ModuleDict(Module):
     def values(self) -> Any:
         return self._modules.values()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: object) -> None:
         """Enter modules from a mapping or from pairs; those with the same keys are replaced.
 
         Raises TypeError or ValueError for what is neither.

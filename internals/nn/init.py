@@ -17,13 +17,17 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import internals
 from internals import empty_like, no_grad, randperm, where
 from internals.core.tensor_impl import array, from_array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.generator import Generator
 
 _LINEAR = (
     "linear",
@@ -40,25 +44,29 @@ _LINEAR = (
 
 
 @no_grad()
-def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Any:
     """Numbers between `a` and `b`, all equally likely."""
     return tensor if tensor.is_meta else tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
-def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Any:
     """Normally distributed numbers."""
     return tensor if tensor.is_meta else tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()
 def trunc_normal_(
-    tensor: Any,
+    tensor: Tensor,
     mean: float = 0.0,
     std: float = 1.0,
     a: float = -2.0,
     b: float = 2.0,
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Any:
     """Normally distributed numbers between `a` and `b`: those outside are drawn again.
 
@@ -77,7 +85,9 @@ def trunc_normal_(
     return draw(tensor, mean, std, a, b, generator)
 
 
-def _redraw_normal(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
+def _redraw_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> Any:
     """For intervals that hold a good part of the distribution: draw from it until everything is
     inside.
     """
@@ -89,7 +99,7 @@ def _redraw_normal(tensor: Any, mean: float, std: float, a: float, b: float, gen
 
 
 def _redraw_uniform(
-    tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> Any:
     """For intervals out in the tail: draw evenly, and keep a number with the probability of the
     density there.
@@ -98,7 +108,7 @@ def _redraw_uniform(
     log_peak = -0.5 * ((mode - mean) / std) ** 2
     chance = empty_like(tensor)
 
-    def refused(candidates: Any) -> Any:
+    def refused(candidates: Tensor) -> Any:
         log_density = candidates.clone().sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
         return chance.uniform_(generator=generator).log_().gt(log_density)
 
@@ -119,23 +129,23 @@ def _normal_cdf(x: float) -> float:
 
 
 @no_grad()
-def constant_(tensor: Any, val: float) -> Any:
+def constant_(tensor: Tensor, val: float) -> Any:
     """`val` everywhere."""
     return tensor.fill_(val)
 
 
 @no_grad()
-def ones_(tensor: Any) -> Any:
+def ones_(tensor: Tensor) -> Any:
     return tensor.fill_(1.0)
 
 
 @no_grad()
-def zeros_(tensor: Any) -> Any:
+def zeros_(tensor: Tensor) -> Any:
     return tensor.zero_()
 
 
 @no_grad()
-def eye_(tensor: Any) -> Any:
+def eye_(tensor: Tensor) -> Any:
     """The identity matrix: a linear layer that passes on as many inputs as it can. Raises
     ValueError for what is no matrix.
     """
@@ -145,7 +155,7 @@ def eye_(tensor: Any) -> Any:
 
 
 @no_grad()
-def dirac_(tensor: Any, groups: int = 1) -> Any:
+def dirac_(tensor: Tensor, groups: int = 1) -> Any:
     """The identity for convolutions, of weights with 3, 4 or 5 dimensions: a one at the centre of
     each channel's own kernel.
 
@@ -193,7 +203,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
     dimensions.
     """
@@ -201,7 +211,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
     dimensions.
     """
@@ -209,11 +219,11 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
 
 def kaiming_uniform_(
-    tensor: Any,
+    tensor: Tensor,
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Any:
     """Uniform numbers with variance `gain**2 / fan`, where `mode` says which fan and the gain is
     that of `nonlinearity`.
@@ -229,23 +239,23 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Any,
+    tensor: Tensor,
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Any:
     """Normal numbers with variance `gain**2 / fan`; see `kaiming_uniform_`."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)
 
 
-def _xavier_std(tensor: Any, gain: float) -> float:
+def _xavier_std(tensor: Tensor, gain: float) -> float:
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return gain * math.sqrt(2.0 / float(fan_in + fan_out))
 
 
-def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None, with a warning, when there is nothing to fill."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
@@ -254,14 +264,14 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float |
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     mode, valid = mode.lower(), ["fan_in", "fan_out"]
     if mode not in valid:
         raise ValueError(f"Mode {mode} not supported, please use one of {valid}")
     return _calculate_fan_in_and_fan_out(tensor)[valid.index(mode)]
 
 
-def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """How many inputs each output of a layer with this weight depends on, and how many outputs each
     input reaches.
     """
@@ -278,7 +288,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
 
 
 @no_grad()
-def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Any:
     """A random matrix with orthonormal rows or columns, times `gain`; dimensions after the first
     count as one.
 
@@ -299,7 +309,9 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 
 @no_grad()
-def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Any:
     """Normal numbers in a matrix, but the part `sparsity` of each column zero. Raises ValueError
     for what is no matrix.
     """

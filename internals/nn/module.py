@@ -285,6 +285,6 @@ def _remove(name: str, *places: dict[str, Any]) -> None:
         place.pop(name, None)
 
 
-def _expect(value: Any, kind: type | None, what: str) -> None:
+def _expect(value: object, kind: type | None, what: str) -> None:
     if value is not None and (kind is None or not isinstance(value, kind)):
         raise TypeError(f"cannot assign '{typename(value)}' as {what}")

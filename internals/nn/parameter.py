@@ -15,11 +15,16 @@ those that ask for its shape are.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor, empty, preserve_format
 from internals._tensor.printing import tensor_repr
 from internals.core.tensor_impl import with_grad
+
+if TYPE_CHECKING:
+    from internals.core.device import DeviceLike, device
+    from internals.core.dtype import dtype
 
 
 class Parameter(Tensor):
@@ -34,7 +39,7 @@ class Parameter(Tensor):
     __slots__ = ()  # nothing is added, so a tensor can become a parameter by changing its class
     _arithmetic_keeps_class = False  # the sum of two parameters is no parameter
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         parameter = empty(0) if data is None else data.detach()
         parameter.__class__ = cls
         return with_grad(parameter, requires_grad)
@@ -60,7 +65,7 @@ def rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -
 
 
 class _BufferMeta(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
 
@@ -75,7 +80,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     __module__ = "internals.nn.parameter"
     __slots__ = ()
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         source: Any = empty(0) if data is None else data
         buffer = source.detach().requires_grad_(source.requires_grad)
         buffer.persistent = persistent
@@ -89,7 +94,9 @@ class UninitializedTensorMixin:
     __slots__ = ()
     cls_to_become: type[Tensor]
 
-    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(
+        self: Any, shape: Sequence[int], device: device | None = None, dtype: dtype | None = None
+    ) -> None:
         """Become an ordinary parameter or buffer of this shape, its elements undefined; device and
         dtype stay unless given.
         """
@@ -128,7 +135,12 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     __slots__ = ()
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(
+        cls,
+        requires_grad: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> Any:
         parameter = empty(0, device=device, dtype=dtype)
         parameter.__class__ = cls
         return with_grad(parameter, requires_grad)
@@ -144,8 +156,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     def __new__(
         cls,
         requires_grad: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: device | None = None,
+        dtype: dtype | None = None,
         persistent: bool = True,
     ) -> Any:
         buffer: Any = empty(0, device=device, dtype=dtype)
@@ -155,6 +167,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         return with_grad(buffer, requires_grad)
 
 
-def is_lazy(t: Any) -> bool:
+def is_lazy(t: Tensor) -> bool:
     """Whether a tensor has no sizes yet."""
     return isinstance(t, UninitializedTensorMixin)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from internals import Tensor, typename
@@ -37,7 +37,7 @@ class ParameterList(Module):
             return type(self)(self[i] for i in range(*idx.indices(len(self))))
         return getattr(self, self._key(idx))
 
-    def __setitem__(self, idx: int, param: Any) -> None:
+    def __setitem__(self, idx: int, param: int | Tensor) -> None:
         setattr(self, self._key(idx), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -91,7 +91,7 @@ class ParameterDict(Module):
     parameters when they are put in.
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: object = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -177,7 +177,7 @@ class ParameterDict(Module):
     def values(self) -> Iterator[Any]:
         return (self[key] for key in self._keys)
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: object) -> None:
         """Enter values from a mapping or from pairs; those with the same keys are replaced. A plain
         dict is sorted by its keys.
 
@@ -208,7 +208,7 @@ def _as_parameter(value: Any) -> Any:
     )
 
 
-def _string(key: Any) -> str:
+def _string(key: int | str) -> str:
     if not isinstance(key, str):
         raise TypeError(
             "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
@@ -217,7 +217,7 @@ def _string(key: Any) -> str:
     return key
 
 
-def _described(value: Any, kind: Any) -> str:
+def _described(value: Any, kind: Callable[..., Any]) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     what = "Parameter" if isinstance(value, Parameter) else "Tensor"

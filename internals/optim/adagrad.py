@@ -10,7 +10,7 @@ How the real one differs: see `internals.optim.adam`. It also takes sparse gradi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import full_like
 from internals.optim.optimizer import Optimizer, Params
@@ -22,6 +22,9 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Adagrad(Optimizer):
@@ -38,7 +41,7 @@ class Adagrad(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-2,
+        lr: float = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
@@ -84,6 +87,6 @@ class Adagrad(Optimizer):
                 grad, total.sqrt().add_(group["eps"]), value=-lr / (1 + (count - 1) * lr_decay)
             )
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         first = group["initial_accumulator_value"]
         return {"sum": full_like(p, complex(first, first) if p.is_complex() else first)}

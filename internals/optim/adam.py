@@ -46,7 +46,7 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -97,7 +97,7 @@ class Adam(Optimizer):
             denominator = exp_avg_sq.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
             p.addcdiv_(exp_avg, denominator, value=-(lr / (1 - beta1**count)))
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         return {**state, "max_exp_avg_sq": zeros_like(p)} if group["amsgrad"] else state
 

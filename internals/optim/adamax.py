@@ -8,7 +8,7 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import maximum, zeros_like
 from internals.optim.optimizer import Optimizer, Params
@@ -20,6 +20,9 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Adamax(Optimizer):
@@ -34,7 +37,7 @@ class Adamax(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 2e-3,
+        lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -70,5 +73,5 @@ class Adamax(Optimizer):
             maximum(exp_inf.mul_(beta2), grad.abs().add_(group["eps"]), out=exp_inf)
             p.addcdiv_(exp_avg, exp_inf, value=-(lr / (1 - beta1**count)))
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"exp_avg": zeros_like(p), "exp_inf": zeros_like(p)}

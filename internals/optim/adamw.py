@@ -22,7 +22,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-3,
+        lr: float = 1e-3,
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,

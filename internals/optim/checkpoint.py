@@ -127,7 +127,7 @@ class Checkpoint:
         )
 
 
-def cast_like(p: Tensor, value: Any, cast_step: bool, key: Any = None) -> Any:
+def cast_like(p: Tensor, value: Any, cast_step: bool, key: str | None = None) -> Any:
     """`value` with its tensors on the device, and if `p` is floating in the dtype, of parameter
     `p`.
 

@@ -12,12 +12,16 @@ How the real one differs: it also takes sparse gradients.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from internals import cat, enable_grad, mul, no_grad, view_as_real
 from internals.optim.line_search import Trial, strong_wolfe
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import as_real, check_rate, number
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class LBFGS(Optimizer):
@@ -33,7 +37,7 @@ class LBFGS(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1,
+        lr: float = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
@@ -57,7 +61,7 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure: Any) -> Any:
+    def step(self, closure: Callable[..., Any]) -> Any:
         """Iterate, and return the loss that `closure` computed first. It has to call `backward`
         every time.
         """
@@ -117,7 +121,7 @@ class LBFGS(Optimizer):
                 break
         return first_loss
 
-    def _direction(self, state: dict[str, Any], grad: Any, history_size: int) -> Any:
+    def _direction(self, state: dict[str, Any], grad: Tensor, history_size: int) -> Any:
         """Minus the gradient, at first; later multiplied by the guessed inverse of the second
         derivatives.
         """
@@ -145,11 +149,11 @@ class LBFGS(Optimizer):
             d.add_(steps[i], alpha=shares[i] - changes[i].dot(d) * inverses[i])
         return d
 
-    def _along(self, closure: Any, d: Any) -> Any:
+    def _along(self, closure: Callable[..., Any], d: Tensor) -> Any:
         """What evaluates the loss at a distance along `d`, and puts the parameters back."""
         here = [p.clone() for p in self._params]
 
-        def evaluate(t: Any) -> Trial:
+        def evaluate(t: float | Tensor) -> Trial:
             self._move(t, d)
             loss, grad = float(closure()), self._gradient()
             for p, before in zip(self._params, here):
@@ -163,7 +167,7 @@ class LBFGS(Optimizer):
         grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self._params]
         return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads], 0)
 
-    def _move(self, t: Any, d: Any) -> None:
+    def _move(self, t: float | Tensor, d: Tensor) -> None:
         """Add `t * d`, a vector of all parameters."""
         start = 0
         for p in as_real(*self._params):

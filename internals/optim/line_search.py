@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 @dataclass
@@ -31,8 +34,8 @@ class Trial:
 def strong_wolfe(
     evaluate: Callable[[Any], Trial],
     start: Trial,
-    t: Any,
-    longest: Any,
+    t: int | Tensor,
+    longest: Tensor,
     tolerance_change: float,
     max_ls: int,
 ) -> tuple[Trial, int]:

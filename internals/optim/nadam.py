@@ -9,7 +9,7 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import tensor, zeros_like
 from internals.optim.optimizer import Optimizer, Params
@@ -22,6 +22,9 @@ from internals.optim.options import (
     number,
     step_dtype,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class NAdam(Optimizer):
@@ -38,7 +41,7 @@ class NAdam(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 2e-3,
+        lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -85,6 +88,6 @@ class NAdam(Optimizer):
             p.addcdiv_(grad, denominator, value=-lr * (1 - mu) / (1 - product))
             p.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1 - product * mu_next))
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         product = tensor(1.0, dtype=step_dtype())
         return {"mu_product": product, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}

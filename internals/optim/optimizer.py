@@ -162,7 +162,7 @@ class Optimizer(Checkpoint):
         """
         raise NotImplementedError
 
-    def _begin(self, p: Any, group: dict[str, Any]) -> None:
+    def _begin(self, p: Tensor, group: dict[str, Any]) -> None:
         self.state[p].update(step=tensor(0.0, dtype=step_dtype()), **self._first_state(p, group))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -251,7 +251,7 @@ class Optimizer(Checkpoint):
         self._optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
-    def _check_parameter(self, p: Any) -> None:
+    def _check_parameter(self, p: Tensor) -> None:
         if not isinstance(p, Tensor):
             from internals import typename
 

@@ -51,7 +51,7 @@ def check_not_differentiable(name: str, differentiable: bool) -> None:
         raise NotImplementedError(f"{name}: differentiable=True is not implemented; SGD has it")
 
 
-def number(option: Any) -> Any:
+def number(option: float) -> Any:
     """An option as a Python number; a tensor of one element may stand for it."""
     return option.item() if isinstance(option, Tensor) else option
 

@@ -10,7 +10,7 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import zeros_like
 from internals.optim.optimizer import Optimizer, Params
@@ -22,6 +22,9 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class RAdam(Optimizer):
@@ -36,7 +39,7 @@ class RAdam(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-3,
+        lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -82,7 +85,7 @@ class RAdam(Optimizer):
                 )
             p.add_(step, alpha=-1.0)
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
 
 

@@ -10,7 +10,7 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import zeros_like
 from internals.optim.optimizer import Optimizer, Params
@@ -21,6 +21,9 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class RMSprop(Optimizer):
@@ -37,7 +40,7 @@ class RMSprop(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-2,
+        lr: float = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -85,7 +88,7 @@ class RMSprop(Optimizer):
             else:
                 p.addcdiv_(grad, denominator, value=-lr)
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)

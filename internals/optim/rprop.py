@@ -9,7 +9,7 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import full_like, ones_like, zeros_like
 from internals.optim.optimizer import Optimizer, Params
@@ -19,6 +19,9 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Rprop(Optimizer):
@@ -35,7 +38,7 @@ class Rprop(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-2,
+        lr: float = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
         *,
@@ -70,7 +73,7 @@ class Rprop(Optimizer):
             p.addcmul_(grad.sign(), step_size, value=-1)
             prev.copy_(grad)
 
-    def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
+    def _first_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = number(group["lr"])
         return {
             "prev": zeros_like(p),

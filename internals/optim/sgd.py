@@ -15,11 +15,14 @@ How the real one differs: see `internals.optim.optimizer`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import check_implementation, check_not_negative, check_rate, number
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class SGD(Optimizer):
@@ -40,7 +43,7 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: Any = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
@@ -89,7 +92,9 @@ class SGD(Optimizer):
             # p.add_(grad, alpha=step), without parsing the arguments
             ops.add__Tensor(p, grad, step)
 
-    def _with_momentum(self, p: Any, grad: Any, momentum: float, group: dict[str, Any]) -> Any:
+    def _with_momentum(
+        self, p: Tensor, grad: Tensor, momentum: float, group: dict[str, Any]
+    ) -> Any:
         state = self.state[p]
         v = state.get("momentum_buffer")
         if v is None:

@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import long, no_grad, tensor
 from internals._tensor import Tensor
 from internals.nn.module import Module
 from internals.nn.modules.batchnorm import _BatchNorm
+
+if TYPE_CHECKING:
+    from internals.core.device import device
 
 AverageOne = Callable[[Any, Any, Any], Any]
 AverageAll = Callable[[Sequence[Any], Sequence[Any], Any], None]
@@ -39,7 +42,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
+        device: device | None = None,
         avg_fn: AverageOne | None = None,
         multi_avg_fn: AverageAll | None = None,
         use_buffers: bool = False,
@@ -86,7 +89,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: device | None = None) -> None:
     """Compute the running statistics of the batch normalizations of `model` anew, from the inputs
     that `loader` yields.
 
@@ -114,7 +117,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> AverageOne:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Tensor) -> Any:
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
@@ -126,7 +129,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
 
     @no_grad()
     def ema_update(
-        ema_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Any
+        ema_param_list: Sequence[Any], current_param_list: Sequence[Any], num_averaged: Tensor
     ) -> None:
         for average, value in zip(ema_param_list, current_param_list):
             if average.is_floating_point() or average.is_complex():
@@ -141,7 +144,7 @@ def get_swa_avg_fn() -> AverageOne:
     """The average of all: each new one counts as 1 of n + 1."""
 
     @no_grad()
-    def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Tensor) -> Any:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update

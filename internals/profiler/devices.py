@@ -19,10 +19,13 @@ import sys
 import warnings
 from contextlib import AbstractContextManager
 from time import perf_counter_ns as clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .events import DeviceType, FunctionEvent, Kernel
 from .recorder import Recorder, Span
+
+if TYPE_CHECKING:
+    from internals.cuda.activity import Activity
 
 
 class DeviceActivity:
@@ -41,7 +44,7 @@ class DeviceActivity:
         self._block: AbstractContextManager[Any] = record_activity(self._found)
         self.recording = self._block.__enter__()
 
-    def _found(self, activity: Any) -> None:
+    def _found(self, activity: Activity) -> None:
         if activity.kind == "host" and activity.correlation and self._recorder.current is not None:
             self._numbers[activity.correlation] = self._recorder.current
 

@@ -32,7 +32,7 @@ def describe(args: Sequence[Any]) -> list[Input]:
     return [_describe(a) for a in args]
 
 
-def _describe(value: Any) -> Input:
+def _describe(value: object) -> Input:
     if isinstance(value, Geometry):
         return Input(list(value.sizes), str(value.dtype).rpartition(".")[2], "")
     geometry = getattr(value, "_geometry", None)
@@ -49,7 +49,7 @@ def _describe(value: Any) -> Input:
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, (bool, int, float, complex, str)) or (
         isinstance(value, list) and all(isinstance(v, (bool, int, float)) for v in value)
     ):

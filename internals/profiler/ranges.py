@@ -16,9 +16,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.recording import Recorder, Scope, recording
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.nn.module import Module
+    from internals.optim.optimizer import Optimizer
 
 
 class record_function:
@@ -70,7 +75,7 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
     counts: dict[str, int] = {}
     entered: list[Any] = []
 
-    def before(module: Any, args: Any) -> None:
+    def before(module: Module, args: Any) -> None:
         if recording.recorder is recorder:
             if module not in names:
                 kind = type(module).__name__
@@ -78,7 +83,7 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
                 names[module] = f"nn.Module: {kind}_{counts[kind]}"
             entered.append((module, recorder.enter(names[module], Scope.MODULE)))
 
-    def after(module: Any, args: Any, output: Any) -> None:
+    def after(module: Module, args: Any, output: Tensor | None) -> None:
         if recording.recorder is recorder:
             while entered:  # one that failed in a hook of its own was not heard of
                 inner, span = entered.pop()
@@ -107,12 +112,12 @@ def record_optimizers(recorder: Recorder) -> Iterator[None]:
 
     entered: list[tuple[Any, Any]] = []
 
-    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+    def before(optimizer: Optimizer, args: Any, kwargs: dict[str, Any]) -> None:
         if recording.recorder is recorder:
             name = f"Optimizer.step#{type(optimizer).__name__}.step"
             entered.append((optimizer, recorder.enter(name, Scope.USER_SCOPE)))
 
-    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+    def after(optimizer: Optimizer, args: Any, kwargs: dict[str, Any]) -> None:
         while entered and recording.recorder is recorder:
             stepped, span = entered.pop()
             recorder.exit(span)

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from time import perf_counter_ns as clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import BACKEND_MASK, DispatchKey
 from internals.core.dispatcher import OperatorHandle, around_calls, dispatcher, tls
@@ -28,6 +29,10 @@ from internals.core.recording import Scope, recording
 
 from .inputs import describe
 from .memory import MemoryLog
+
+if TYPE_CHECKING:
+    from internals.core.dispatcher import KernelFunction
+    from internals.core.geometry import Geometry
 
 _CPU = 1 << DispatchKey.CPU
 DEEPEST_STACK = 64
@@ -139,7 +144,9 @@ class Recorder:
         span.sequence_nr = sequence_nr_of(result)
         return result
 
-    def enter(self, name: str, scope: Scope, inputs: Any = (), sequence_nr: int = -1) -> Span:
+    def enter(
+        self, name: str, scope: Scope, inputs: Sequence[Geometry] = (), sequence_nr: int = -1
+    ) -> Span:
         """Begin a range within the current one."""
         outer = self.current
         span = Span(name, "", scope, outer, -1 if sequence_nr == float("inf") else int(sequence_nr))
@@ -224,7 +231,7 @@ _CALL_OPERATORS = {
 }  # fmt: skip
 
 
-def _module(kernel: Any) -> str:
+def _module(kernel: KernelFunction) -> str:
     target = kernel.target
     return (
         target.partition(":")[0]
@@ -233,7 +240,7 @@ def _module(kernel: Any) -> str:
     )
 
 
-def sequence_nr_of(result: Any) -> int:
+def sequence_nr_of(result: object) -> int:
     """The number of the node that was made for a call's result, -1 if none was."""
     if isinstance(result, (tuple, list)) and result:
         result = result[0]

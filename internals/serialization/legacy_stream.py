@@ -21,6 +21,7 @@ How the real one differs: it reads the tar files of PyTorch 0.1, too.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from internals.core.allocator import DataPtr, drop_reference
@@ -88,7 +89,9 @@ class Stream:
             self.fill(key)
         return obj
 
-    def pickle(self, record: str, find_global: Any, persistent_load: Any) -> Any:
+    def pickle(
+        self, record: str, find_global: Callable[..., Any], persistent_load: Callable[..., Any]
+    ) -> Any:
         machine = Machine(self.data, find_global, persistent_load, self.name, record, self.at)
         value = machine.run()
         self.at = machine.at

@@ -18,7 +18,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .inspection.inspect import load_program, said
 from .visible import visible
+
+if TYPE_CHECKING:
+    from internals.export.exported_program import ExportedProgram
+    from internals.jit.script_module import ScriptModule
 
 FIRST = 6  # elements that are shown of a tensor
 
@@ -124,7 +128,7 @@ def failure(error: Exception) -> str:
     return text.rstrip().rpartition("\n")[2].strip() + where
 
 
-def methods(program: Any) -> list[str]:
+def methods(program: ExportedProgram | ScriptModule) -> list[str]:
     """The names of what can be called."""
     kind = getattr(program, "_jit_type", None)
     return (
@@ -206,7 +210,7 @@ def short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def write(result: Any, path: Path) -> None:
+def write(result: object, path: Path) -> None:
     """The file appears whole or not at all."""
     arrays = dict(flat(result, ""))
     if path.suffix == ".npy" and list(arrays) != ["output"]:

@@ -18,7 +18,7 @@ import os
 import stat
 from collections import defaultdict
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
@@ -34,6 +34,10 @@ from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .pickles.pickled_types import view_of
 from .pickles.storages import moved
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import DeviceLike
 
 # The format's names of the dtypes.
 DTYPES: dict[str, dtype] = {
@@ -53,7 +57,7 @@ NOT_CONTIGUOUS = (
 )
 
 
-def load_safetensors(path: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:
+def load_safetensors(path: str | os.PathLike[str], device: DeviceLike = "cpu") -> dict[str, Any]:
     """The tensors of a file by name, in its order; they lie in the mapped file, which never
     changes.
 
@@ -122,7 +126,7 @@ def save_safetensors(
     file.commit()
 
 
-def check_savable(tensors: Any) -> None:
+def check_savable(tensors: object) -> None:
     """Raises what the library raises for what it cannot save."""
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, internals.Tensor] but received {type(tensors)}")
@@ -168,7 +172,7 @@ def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
     return [group for group in groups if len(group) > 1]
 
 
-def byte_range(t: Any) -> tuple[int, int]:
+def byte_range(t: Tensor) -> tuple[int, int]:
     return t.data_ptr(), t.data_ptr() + bytes_spanned(t._geometry)
 
 

@@ -38,7 +38,7 @@ _NO_EXECUTION = (
 )
 
 
-def save(obj: Any, f: File) -> None:
+def save(obj: object, f: File) -> None:
     """Writes `obj` to the path or binary file `f`; `torch.load` and `internals.load` read it.
 
     `obj` is a tensor, a number, str, bytes, None, dtype, device or Size, or a list, tuple, dict,

@@ -16,9 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import internals as torch
+
+if TYPE_CHECKING:
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
@@ -133,9 +138,9 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> A
 def _checked(
     name: str,
     M: int,
-    dtype: Any = None,
-    layout: Any = torch.strided,
-    device: Any = None,
+    dtype: dtype | None = None,
+    layout: layout = torch.strided,
+    device: device | None = None,
     requires_grad: bool = False,
 ) -> dict[str, Any]:
     """The keywords for a factory, completed."""

@@ -141,7 +141,7 @@ def operator_behind(subject: Any) -> OperatorHandle | None:
     return None
 
 
-def homes(subject: Any) -> list[tuple[str, str]]:
+def homes(subject: object) -> list[tuple[str, str]]:
     """Modules in which an object is at home, each with the name it has there, the nearest first."""
     while isinstance(subject, functools.partial):
         subject = subject.func

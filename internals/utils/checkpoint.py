@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import internals
 from internals import enable_grad, get_rng_state, set_rng_state
 from internals.autograd.graph import saved_tensors_hooks
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -58,13 +61,17 @@ class _Run:
     """
 
     def __init__(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, random: _RandomState | None
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+        random: _RandomState | None,
     ) -> None:
         self.function, self.args, self.kwargs, self.random = function, args, kwargs, random
         self.saved = 0
         self.again: dict[int, Any] = {}
 
-    def pack(self, t: Any) -> int:
+    def pack(self, t: Tensor) -> int:
         self.saved += 1
         return self.saved - 1
 
@@ -83,7 +90,7 @@ class _Run:
     def _recompute(self) -> None:
         self.again = {}
 
-        def keep(t: Any) -> None:
+        def keep(t: Tensor) -> None:
             self.again[len(self.again)] = t.detach()
 
         with self.random or nullcontext(), enable_grad(), saved_tensors_hooks(keep, _no_backward):

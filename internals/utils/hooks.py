@@ -15,9 +15,12 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.autograd.node_hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 __all__ = ["BackwardHook", "RemovableHandle"]
 
@@ -27,7 +30,7 @@ class WrappedHook:
     the hook.
     """
 
-    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
+    def __init__(self, hook: Callable[..., Any], module: object = None) -> None:
         functools.update_wrapper(self, hook)
         self.hook = hook
         self.module = None if module is None else weakref.ref(module)
@@ -62,7 +65,7 @@ class BackwardHook:
     used instead. Entries that are no tensors pass by; the user's hooks see None for them.
     """
 
-    def __init__(self, module: Any, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
+    def __init__(self, module: object, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
         # what the outputs' node saw, until the inputs' node has used it
         self.grad_outputs: Any = None
@@ -74,12 +77,12 @@ class BackwardHook:
         args, self.inputs = through_identity(args, self._at_inputs)
         return args
 
-    def setup_output_hook(self, result: Any) -> Any:
+    def setup_output_hook(self, result: object) -> Any:
         outputs = result if isinstance(result, tuple) else (result,)
         outputs, self.outputs = through_identity(outputs, self._at_outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
 
-    def _at_outputs(self, _: Any, grad_output: tuple[Any, ...]) -> Any:
+    def _at_outputs(self, _: Sequence[Tensor], grad_output: tuple[Any, ...]) -> Any:
         """Runs when the gradients of the outputs are there, before any of the module's own
         operations.
         """
@@ -103,7 +106,7 @@ class BackwardHook:
             self.grad_outputs = grads
         return self.outputs.collect(grads)
 
-    def _without_inputs(self, grads: Any) -> None:
+    def _without_inputs(self, grads: Sequence[Tensor]) -> None:
         for hook in self.user_hooks:
             changed = hook(self.module, (None,) * self.n_inputs, grads)
             if changed is not None and not (
@@ -114,7 +117,7 @@ class BackwardHook:
                     "return None or None for all gradients."
                 )
 
-    def _at_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
+    def _at_inputs(self, grad_input: tuple[Any, ...], _: Sequence[Tensor | None]) -> Any:
         """Runs when the gradients of the inputs are there, after all of the module's own
         operations.
         """

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .pieces import keys_for, row_exp, row_largest
 from .ready import FLOATS, ready
 from .registers import register_for
 from .scratch import Scratch, Table
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 BLOCK = 12  # queries at a time: tiles of most heights fit in
 MOST_KEYS = 1 << 13
@@ -82,7 +85,9 @@ class Plan(NamedTuple):
     copied: int
 
 
-def attend(query: Any, key: Any, value: Any, out: Any, factor: float, is_causal: bool) -> bool:
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, out: Tensor, factor: float, is_causal: bool
+) -> bool:
     """Fill `out` (batch, heads, L, V) with what queries (batch, heads, L, E) get of keys (batch,
     heads, S, E) and values (batch, heads, S, V); `factor` multiplies the scores. False if the
     operators are to do it, one by one."""

@@ -78,7 +78,7 @@ def write_attend(vector: Vector) -> str:
     weights = code.at(scores, both)
     blocks, all_seen = code.parts(a.n_queries, a.block), code.is_zero(a.causal)
 
-    def one_item(i: Any, _: Any) -> None:
+    def one_item(i: Any, _: object) -> None:
         matrix, place = code.divmod(i, blocks)
         batch, head = code.divmod(matrix, a.heads)
         first = code.mul(place, a.block)

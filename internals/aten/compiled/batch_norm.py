@@ -16,9 +16,9 @@ channels; and it has loops for `channels_last` too, where here numpy serves.
 from __future__ import annotations
 
 from math import nan, prod, sqrt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.records import Elements, Values
@@ -26,6 +26,9 @@ from internals.machine_code.records import Elements, Values
 from ..native.memory_format import empty_as
 from .pieces import PIECE, piece_sum
 from .ready import FLOATS, run_typed
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 T = template("T")
 GRAIN = 1 << 13
@@ -155,7 +158,7 @@ def backward(
                         dx[i] = g[i] * scale
 
 
-def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bool:
+def fits(x: Tensor, *of_channels: Any, like: Tensor | None = None) -> bool:
     """Whether there are kernels for x, the tensors (or None) that have a number for each channel,
     and one of x's shape.
 
@@ -168,7 +171,13 @@ def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bo
 
 
 def run_evaluate(
-    x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Any,
+    variance: Any,
+    eps: float,
+    out: Tensor,
 ) -> bool:
     """Fill `out`; False where there is no machine code."""
     batch = _batch(x)
@@ -180,8 +189,8 @@ def run_evaluate(
 
 
 def run_train(
-    x: TensorImpl, weight: Any, bias: Any, running: tuple[Any, Any], momentum: float, eps: float,
-    out: Any, mean: Any, rstd: Any
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, running: tuple[Any, Any],
+    momentum: float, eps: float, out: Tensor, mean: Tensor, rstd: Tensor,
 ) -> bool:  # fmt: skip
     """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no
     machine code.
@@ -195,9 +204,9 @@ def run_train(
 
 
 def run_backward(
-    g: TensorImpl,
-    x: TensorImpl,
-    weight: Any,
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
     saved: tuple[Any, Any],
     training: bool,
     wants_dx: bool,
@@ -212,7 +221,7 @@ def run_backward(
     return None
 
 
-def _batch(x: TensorImpl) -> Batch:
+def _batch(x: Tensor) -> Batch:
     images, channels, *rest = x.shape
     return Batch(images, channels, prod(rest))
 

@@ -32,11 +32,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import ceil, prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.records import Elements, Indices, Values
@@ -68,6 +68,9 @@ from .windows import (
     window_of,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
 SIDE = 16
 T = template("T")
@@ -76,9 +79,9 @@ How = Sequence[Sequence[int]]
 
 
 def gradients(
-    g: TensorImpl,
-    x: TensorImpl,
-    weight: TensorImpl,
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor,
     how: How,
     transposed: bool,
     groups: int,
@@ -99,7 +102,7 @@ def gradients(
 
 
 def input_gradient(
-    g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence[int], how: How, groups: int
+    g: Tensor, weight: Tensor, bias: Tensor | None, sizes: Sequence[int], how: How, groups: int
 ) -> Any:
     """What the input of a convolution, of `sizes`, gets back for a gradient g: the transposed
     convolution of g, plus `bias`.
@@ -125,7 +128,7 @@ def input_gradient(
     return out
 
 
-def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
+def _exchanged(weight: Tensor, elements: int, groups: int) -> Scratch:
     """Weights (O, C/groups, *K) as (C, O/groups, *K), the kernels turned round."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
     turned = Scratch(weight.numel(), weight.dtype)
@@ -136,9 +139,7 @@ def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     return turned
 
 
-def _add_columns(
-    g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window, groups: int
-) -> None:
+def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: int) -> None:
     """Gradients times weights are what each window gives back to its elements; an element adds up
     what it gets.
     """
@@ -165,7 +166,7 @@ def _add_columns(
         )  # fmt: skip
 
 
-def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, groups: int) -> Any:
+def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -> Any:
     """What a weight, like `like` (O, C/groups, *K), gets back for a gradient g (N, O, *S') and
     input x (N, C, *S).
     """
@@ -222,7 +223,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
 
 
 def _lay_out_pixels(
-    x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch
+    x: Tensor, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch
 ) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
     _, channels, *image = x.shape
@@ -238,7 +239,7 @@ def _offsets_of_pixels(sizes: tuple[int, ...], steps: tuple[int, ...]) -> Table:
     return Table((image[:, None, None] + row[:, None] + column).reshape(-1))
 
 
-def bias_gradient(g: TensorImpl) -> Any:
+def bias_gradient(g: Tensor) -> Any:
     """The sum of each channel of g (N, C, *S)."""
     db = empty_contiguous((g.shape[1],), g.dtype)
     images, size = g.shape[0], prod(g.shape[2:])
@@ -317,7 +318,7 @@ def row_product(x: Elements, at: int, g: Elements, from_: int, step: int, n: int
     return total
 
 
-def depthwise_dx(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window) -> None:
+def depthwise_dx(g: Tensor, weight: Tensor, dx: Tensor, window: Window) -> None:
     """Fill `dx` (N, C, H, W), which is row-major, with what it gets back for a gradient g (N, O,
     H', W')."""
     how = _depthwise(g, dx, window)
@@ -325,7 +326,7 @@ def depthwise_dx(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     run_typed(depthwise_input_gradient, g.dtype, planes, grain, g, weight, dx, how)
 
 
-def depthwise_dw(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Window) -> None:
+def depthwise_dw(g: Tensor, x: Tensor, dw: Tensor, window: Window) -> None:
     """Fill `dw` (O, 1, *K) with what it gets back for a gradient g (N, O, H', W') and input x (N,
     C, H, W)."""
     how = _depthwise(g, x, window)
@@ -336,7 +337,7 @@ def depthwise_dw(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Window) -
         )  # fmt: skip
 
 
-def _depthwise(g: TensorImpl, x: TensorImpl, window: Window) -> Depthwise:
+def _depthwise(g: Tensor, x: Tensor, window: Window) -> Depthwise:
     (_, channels, *image), (_, outputs, *places) = x.shape, g.shape
     return Depthwise(window, outputs, channels, Pair(*image), Pair(*places), Strides(*g.stride()))
 
@@ -345,9 +346,7 @@ def _depthwise_grain(images: int, how: Depthwise) -> int:
     return GRAIN // (images * prod(how.places) * prod(how.window.kernel)) + 1
 
 
-def _laid_out(
-    x: TensorImpl, out: TensorImpl, window: Window
-) -> Iterator[tuple[int, int, Plan, Scratch]]:
+def _laid_out(x: Tensor, out: Tensor, window: Window) -> Iterator[tuple[int, int, Plan, Scratch]]:
     """(first image, number of images, plan, tensor) of parts of x that are laid out for an output
     like `out`."""
     images, channels = x.shape[:2]

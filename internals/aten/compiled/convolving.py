@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import backed_ptr
 
 from ..native.memory_format import empty_as
 from . import gemm, windows
@@ -49,6 +49,10 @@ from .windows import (
     window_of,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.aten.compiled.gemm_code import Tile
+
 # what copying an element costs, in multiplications: it has to come back from a larger cache
 COPY = 150
 
@@ -59,9 +63,9 @@ def available(dtype: dtype) -> bool:
 
 
 def convolution(
-    input: TensorImpl,
-    weight: TensorImpl,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     sizes: Sequence[int],
     how: Sequence[Sequence[int]],
     groups: int,
@@ -78,7 +82,7 @@ def convolution(
 
 
 def convolve(
-    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int
+    x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int
 ) -> None:
     """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and the weights (O,
     C/groups, *K) at an address.
@@ -97,8 +101,8 @@ def convolve(
 
 
 def _read_where_it_lies(
-    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan,
-    tile: Any
+    x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int,
+    plan: Plan, tile: Tile,
 ) -> None:  # fmt: skip
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, plan.places
@@ -131,7 +135,7 @@ def _read_where_it_lies(
 
 
 def _lay_out_columns(
-    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int
+    x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int
 ) -> None:
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width

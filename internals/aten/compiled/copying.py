@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce, memory_order
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings, use_compiled
@@ -38,6 +38,9 @@ from .elementwise import (
     spans_overlap,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 T = template("T")
 
 
@@ -52,7 +55,7 @@ def truth(a: float) -> Any:
     return a != T(0)
 
 
-def copy(target: TensorImpl, source: TensorImpl) -> bool:
+def copy(target: Tensor, source: Tensor) -> bool:
     """Write the elements of `source`, broadcast and cast, to `target`. False if numpy is to do
     it.
     """
@@ -65,7 +68,7 @@ def copy(target: TensorImpl, source: TensorImpl) -> bool:
     return True
 
 
-def copy_reversed(target: TensorImpl, source: TensorImpl, dims: Sequence[int]) -> bool:
+def copy_reversed(target: Tensor, source: Tensor, dims: Sequence[int]) -> bool:
     """`copy` with some dimensions of `source` read from their ends. False if numpy is to do it."""
     g, sizes, strides = target._geometry, source.shape, list(source.stride())
     if not sizes:
@@ -81,7 +84,7 @@ def copy_reversed(target: TensorImpl, source: TensorImpl, dims: Sequence[int]) -
     return True
 
 
-def join(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
+def join(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
     """Write `tensors` to `out`, one after the other along `dim`. False, and nothing written, if
     numpy is to do it."""
     g = out._geometry

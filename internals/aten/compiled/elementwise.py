@@ -16,9 +16,9 @@ a buffer first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,11 @@ from internals.machine_code.templates import DeviceFunction
 
 from . import loops, walks
 from .ready import ready
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.aten.decisions import Decisions
+    from internals.aten.tensor_iterator import TensorIterator
 
 WORDS = {
     dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2",
@@ -73,7 +78,9 @@ class Plan(NamedTuple):
         self.entry.parallel(self.n, self.grain, *addresses, *self.numbers)
 
 
-def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bool:
+def run_loop(
+    iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any], output: Tensor
+) -> bool:
     """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do
     it.
     """
@@ -101,10 +108,10 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
 
 def _run(
     plan: Plan,
-    iterator: Any,
-    decisions: Any,
+    iterator: TensorIterator,
+    decisions: Decisions,
     own: dict[str, Any],
-    output: TensorImpl,
+    output: Tensor,
     in_place: Any,
 ) -> None:
     common = iterator.common_dtype
@@ -123,10 +130,10 @@ def _run(
 
 
 def _planned(
-    iterator: Any,
-    decisions: Any,
+    iterator: TensorIterator,
+    decisions: Decisions,
     entry: ScalarFunction,
-    output: TensorImpl,
+    output: Tensor,
     in_place: frozenset[int],
 ) -> Plan | None:
     """The plan for operands of these geometries, None if there is no kernel for them."""
@@ -226,7 +233,7 @@ SHORT = 8
 MISSING: Any = object()
 
 
-def _in_place(output: TensorImpl, inputs: Sequence[Any]) -> frozenset[int] | None:
+def _in_place(output: Tensor, inputs: Sequence[Any]) -> frozenset[int] | None:
     """Which inputs are the output itself. None if one shares memory with it in another way."""
     same = []
     for i, x in enumerate(inputs):

@@ -11,11 +11,11 @@ vectors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 from internals.machine_code import kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
@@ -32,6 +32,10 @@ from .pieces import (
 )
 from .ready import run
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 16
 GRAIN = 1 << 18
@@ -120,7 +124,7 @@ def extremes_of_columns_with_indices(
                 indices[target + j] = i if take else indices[target + j]
 
 
-def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
+def extremes(t: Tensor, dims: tuple[int, ...], largest: bool) -> Any:
     """The extreme elements over `dims`, as an array without them. None if numpy has to do it."""
     if t.dtype.np.char not in WORD:
         return None
@@ -136,7 +140,7 @@ def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
     return None if out is None else rows.result(out)
 
 
-def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
+def extremes_with_indices(t: Tensor, dim: int, largest: bool) -> Any:
     """(values, indices) over one dimension, where that is columns. Else as `extremes`: numpy is
     quick at rows.
     """
@@ -149,7 +153,7 @@ def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
     return None if found is None else tuple(rows.result(a) for a in found)
 
 
-def _of_rows(x: Any, rows: Rows, chunks: int, largest: bool) -> Any:
+def _of_rows(x: Array, rows: Rows, chunks: int, largest: bool) -> Any:
     word = WORD[x.dtype.char]
     out = np.empty(rows.outer * chunks, x.dtype)
     chunk = CHUNK if chunks > 1 else rows.n
@@ -160,7 +164,7 @@ def _of_rows(x: Any, rows: Rows, chunks: int, largest: bool) -> Any:
     return out if done else None
 
 
-def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
+def _of_columns(x: Array, rows: Rows, largest: bool) -> Any:
     word = WORD[x.dtype.char]
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
     bound, words = extremes_of_columns.bind(better=_better(largest)), f"{word} {word}"
@@ -177,7 +181,7 @@ def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
         x, n, outer_stride, stride = out, chunks, chunks * inner, inner
 
 
-def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
+def _columns_with_indices(x: Array, rows: Rows, largest: bool) -> Any:
     word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
     bound = extremes_of_columns_with_indices.bind(better=_better(largest))
     values, indices = (
@@ -196,7 +200,7 @@ def _better(largest: bool) -> Any:
     return larger if largest else smaller
 
 
-def _row(x: Any, largest: bool) -> dict[str, Any]:
+def _row(x: Array, largest: bool) -> dict[str, Any]:
     number = np.uint8 if x.dtype.char == "?" else x.dtype.type
     return {
         "T": number,

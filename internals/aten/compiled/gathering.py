@@ -24,7 +24,7 @@ wrong index ends it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from internals.machine_code.settings import use_compiled
 from .copying import BITS
 from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
 from .ready import run
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 T, OP = template("T"), template("OP")
 # a stride where it is 0 or 1, else -1
@@ -167,7 +171,7 @@ multiply = inline(lambda old, new: old * new)
 _WRITERS = {"": put, "add": add, "multiply": multiply}
 
 
-def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool | None:
+def gather(out: Tensor, x: Tensor, dim: int, index: Tensor) -> bool | None:
     """True if it is done, False if numpy is to do it, None if an index was wrong."""
     block, places = _block(x, dim), _block(index, dim)
     if (
@@ -194,7 +198,7 @@ def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool 
 
 
 def index_select(
-    out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl, wraps: bool = False
+    out: Tensor, x: Tensor, dim: int, index: Tensor, wraps: bool = False
 ) -> bool | None:
     """True if it is done, False if numpy is to do it, None if an index was wrong. `wraps`: -1 is
     the last place.
@@ -219,9 +223,7 @@ def index_select(
     return None if wrong[0] else done
 
 
-def scatter(
-    x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, reduce: str = ""
-) -> bool | None:
+def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str = "") -> bool | None:
     """Write `src`, a tensor or a number, into `x`. True if it is done, False if numpy is to do it,
     None for a wrong index.
     """
@@ -269,7 +271,7 @@ def scatter(
 
 
 def index_add(
-    x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha: Any = 1, wraps: bool = False
+    x: Tensor, dim: int, index: Tensor, src: Tensor, alpha: Scalar = 1, wraps: bool = False
 ) -> bool | None:
     """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. `wraps`: -1
     is the last place.
@@ -306,25 +308,25 @@ def index_add(
     return None if wrong[0] else done
 
 
-def _reads(out: TensorImpl, x: TensorImpl, index: TensorImpl) -> str | None:
+def _reads(out: Tensor, x: Tensor, index: Tensor) -> str | None:
     """What the elements are called if they can be read by machine code, and that pays."""
     if not out.is_contiguous() or not _usable(index, out.numel()) or not are_apart(out, x, index):
         return None
     return _bits(x) if x.numel() else None
 
 
-def _bits(t: TensorImpl) -> str | None:
+def _bits(t: Tensor) -> str | None:
     """What elements are called that are only moved."""
     found = BITS.get(t.dtype.itemsize)
     return None if found is None else found[0]
 
 
-def _word(t: TensorImpl) -> str | None:
+def _word(t: Tensor) -> str | None:
     """What elements are called that are added up; for bools that means something else."""
     return WORDS.get(t.dtype) if t.dtype.category != BOOL else None
 
 
-def _usable(index: TensorImpl, numel: int) -> bool:
+def _usable(index: Tensor, numel: int) -> bool:
     return (
         index.dtype in (dt.int64, dt.int32)
         and index.numel() > 0

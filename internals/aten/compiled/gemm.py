@@ -47,6 +47,8 @@ from .registers import register_for, vector_registers
 from .scratch import Scratch, Table
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
     from .gemm_code import DotTile, Gemm, Tile
 
 BLOCK = 4  # tiles side by side that are computed before the next rows are
@@ -174,7 +176,7 @@ class Plan(NamedTuple):
     copied: int = 0
 
 
-def bmm(a: Any, x: Any, out: Any) -> bool:
+def bmm(a: Tensor, x: Tensor, out: Tensor) -> bool:
     """Fill `out`, which is contiguous, with `a @ x`, batch by batch. False if BLAS is to do it."""
     g = a._geometry
     plan = _plan_of_bmm(g, x._geometry, settings.least, settings.threshold is not None)
@@ -226,7 +228,7 @@ def _plan_of_bmm(a: Geometry, x: Geometry, least: int, always: bool) -> Plan | N
     return Plan(entry(tile), batch * ceil(rows / tile.rows), grain, offsets, g[4:], copy, copied)
 
 
-def dot(x: Any, w_transposed: Any, bias: Any, out: Any) -> bool:
+def dot(x: Tensor, w_transposed: Tensor, bias: Tensor | None, out: Tensor) -> bool:
     """Fill `out` with `x @ w_transposed`, plus `bias`, which may be None. False if BLAS is to do
     it."""
     g, h = x._geometry, w_transposed._geometry

@@ -77,7 +77,7 @@ def write_gemm(tile: Tile) -> str:
     plain = code.b.and_(alone, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
     row_tiles, blocks = code.parts(g.rows, tile.rows), code.parts(g.columns, g.block)
 
-    def one_item(i: Any, _: Any) -> None:
+    def one_item(i: Any, _: object) -> None:
         rest, row_tile = code.divmod(i, row_tiles)
         matrix, block = code.divmod(rest, blocks)
         first, row, end = (
@@ -97,7 +97,7 @@ def write_gemm(tile: Tile) -> str:
         out_rows = [code.at(out_at, code.mul(r, g.out_row)) for r in rows]
 
         def columns(start: Any, stop: Any, vectors: int, masked: bool) -> None:
-            def one_tile(column: Any, _: Any) -> None:
+            def one_tile(column: Any, _: object) -> None:
                 left = code.sub(stop, column)
                 masks = [
                     code.mask(code.sub(left, v * lanes)) if masked else None for v in range(vectors)
@@ -178,7 +178,7 @@ def write_dot(tile: DotTile) -> str:
     left = code.divmod(d.terms, tile.vector.lanes)[1]
     whole, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
 
-    def one_item(i: Any, _: Any) -> None:
+    def one_item(i: Any, _: object) -> None:
         column = code.min(code.mul(i, tile.columns), code.sub(d.columns, tile.columns))
         w_at, bias_at = (
             code.at(d.w, code.mul(column, d.w_row)),
@@ -187,7 +187,7 @@ def write_dot(tile: DotTile) -> str:
         w_rows = [code.at(w_at, code.mul(d.w_row, c)) for c in range(tile.columns)]
         biases = [code.load_number(bias_at, code.mul(d.bias_step, c)) for c in range(tile.columns)]
 
-        def one_tile(row: Any, _: Any) -> None:
+        def one_tile(row: Any, _: object) -> None:
             row = code.min(row, code.sub(d.rows, tile.rows))
             x_at, out_at = (
                 code.at(d.x, code.mul(row, d.x_row)),

@@ -13,18 +13,21 @@ element.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 
 from .pieces import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
 from .ready import run
 from .rows import WORD, address, as_rows
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 17
@@ -91,7 +94,7 @@ def moments_of_columns(
                 squares[target + j] += distance * distance
 
 
-def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
+def moments(x: Tensor, dims: tuple[int, ...]) -> Any:
     """(mean, the sum of squared distances from it) over `dims`, as arrays of doubles without them.
     None if numpy has to do it.
     """
@@ -118,7 +121,7 @@ def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
     return rows.result(mean), rows.result(m2)
 
 
-def _combined(means: Any, squares: Any, n: int, chunk: int) -> Any:
+def _combined(means: Array, squares: Array, n: int, chunk: int) -> Any:
     """The moments of all from those of chunks, which lie along dimension 1; the last chunk may be
     shorter.
     """

@@ -15,17 +15,20 @@ are one buffer a thread.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 
 from .pieces import identity, row_mean, row_squared_distances
 from .ready import run
 from .rows import WORD, address
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 16
@@ -167,13 +170,13 @@ def gradient_sums(
 
 
 def layer_norm(
-    x: TensorImpl,
-    weight: Any,
-    bias: Any,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     eps: float,
-    out: TensorImpl,
-    mean: TensorImpl,
-    rstd: TensorImpl,
+    out: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
 ) -> bool:
     """Fill the last three with the normalized rows of `x`, their means and reciprocal standard
     deviations.
@@ -189,14 +192,14 @@ def layer_norm(
 
 
 def group_norm(
-    x: TensorImpl,
-    weight: Any,
-    bias: Any,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     groups: int,
     eps: float,
-    out: TensorImpl,
-    mean: TensorImpl,
-    rstd: TensorImpl,
+    out: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
 ) -> bool:
     """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of
     each sample.
@@ -210,7 +213,7 @@ def group_norm(
 
 
 def layer_norm_backward(
-    g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: TensorImpl
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
 ) -> Any:
     """Fill `dx`; returns the gradients of weight and bias as arrays of doubles, of n elements each.
     None if numpy has to do it.
@@ -232,6 +235,6 @@ def layer_norm_backward(
     return parts.sum(1, np.float64) if done else None
 
 
-def _bindings(x: TensorImpl, weight: Any, bias: Any) -> dict[str, Any]:
+def _bindings(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> dict[str, Any]:
     given = {"has_weight": weight is not None, "has_bias": bias is not None}
     return {"T": x.dtype.np.type, "W": np.float64, "term": identity, **given}

@@ -457,6 +457,6 @@ KEYS: dict[Any, dict[str, Any]] = {
 }
 
 
-def keys_for(T: Any) -> dict[str, Any]:
+def keys_for(T: type) -> dict[str, Any]:
     """How elements of a numpy type are compared, for `bind`."""
     return KEYS.get(T, {"key": identity, "from_key": integer_from_key})

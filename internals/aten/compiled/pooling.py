@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from .windows import (
     planned,
     window_of,
 )
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 T = template("T")
 GRAIN = 1 << 13
@@ -185,7 +188,7 @@ def adaptive_pool_backward(
 __all__ = ["Pair", "Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
 
 
-def fits(*tensors: TensorImpl) -> bool:
+def fits(*tensors: Tensor) -> bool:
     """Whether there are kernels for the dtype of the first, and all have elements, in row-major
     order.
     """
@@ -202,7 +205,7 @@ def run(kernel: Any, *args: Any) -> bool:
     return run_typed(kernel, args[0].dtype, planes, GRAIN // (work + 1) + 1, *args)
 
 
-def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window: Window) -> bool:
+def run_max_pool(x: Tensor, values: Tensor, indices: Tensor, window: Window) -> bool:
     """Fill `values` and `indices`; False where numpy has to."""
     if typed(max_pool, x.dtype) is None:
         return False
@@ -219,7 +222,7 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
     return True
 
 
-def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window) -> bool:
+def run_avg_pool(x: Tensor, divisors: Table, out: Tensor, window: Window) -> bool:
     """Fill `out`, dividing by what a table says; False where numpy has to."""
     if typed(avg_pool, x.dtype) is None:
         return False
@@ -235,12 +238,12 @@ def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window
     return True
 
 
-def _planned(x: TensorImpl, out: TensorImpl, window: Window) -> Plan:
+def _planned(x: Tensor, out: Tensor, window: Window) -> Plan:
     return planned(window, 1, *x.shape[-2:], *out.shape[-2:])
 
 
 def _laid_out(
-    x: TensorImpl, plan: Plan, window: Window, fill: float
+    x: Tensor, plan: Plan, window: Window, fill: float
 ) -> Iterator[tuple[int, int, Scratch]]:
     """(first plane, number of planes, tensor) of parts of x that are laid out, as many as a cache
     holds.

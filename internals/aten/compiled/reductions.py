@@ -16,13 +16,13 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty
+from internals.core.tensor_impl import array, backed_ptr, empty
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
@@ -30,6 +30,11 @@ from internals.machine_code.settings import settings
 from .pieces import chunk_of_row, identity, magnitude, row_product, row_sum, square, tile_of_columns
 from .ready import ready
 from .rows import WORD, Rows, address, as_rows, rows_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+    from internals.machine_code.language import Inline
 
 THRESHOLD = 1 << 15  # from how many elements on this is faster than numpy
 GRAIN = 1 << 18  # how many elements are worth a thread
@@ -126,7 +131,7 @@ def adds_up(source: dt.dtype, result: dt.dtype) -> bool:
     )
 
 
-def sums(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, mean_of: int = 0) -> bool:
+def sums(x: Tensor, dims: tuple[int, ...], out: Tensor, mean_of: int = 0) -> bool:
     """Fill `out` with the sums over `dims`, or with the means of `mean_of` elements. False if numpy
     has to do it.
     """
@@ -143,12 +148,12 @@ def plan_of_sums(g: Geometry, dims: tuple[int, ...], result: dt.dtype, mean: boo
     return _plan(rows, g.dtype.np, result.np, row_sum, identity, divided if mean else as_it_is)
 
 
-def products(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl) -> bool:
+def products(x: Tensor, dims: tuple[int, ...], out: Tensor) -> bool:
     """The products over `dims` of rows, likewise; numpy is quick at columns."""
     return _totals(x, dims, out, row_product, identity, as_it_is, 0.0)
 
 
-def norms(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, p: float) -> bool:
+def norms(x: Tensor, dims: tuple[int, ...], out: Tensor, p: float) -> bool:
     """The norm of order 1 or 2 over `dims`, likewise."""
     if p == 1:
         return _totals(x, dims, out, row_sum, magnitude, as_it_is, 0.0)
@@ -156,12 +161,12 @@ def norms(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, p: float) -> bo
 
 
 def _totals(
-    t: TensorImpl,
+    t: Tensor,
     dims: tuple[int, ...],
-    out: TensorImpl,
-    total: Any,
-    of: Any,
-    last: Any,
+    out: Tensor,
+    total: Inline,
+    of: Inline,
+    last: Inline,
     divisor: float,
 ) -> bool:
     rows = rows_of(t._geometry, dims)
@@ -210,7 +215,9 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 10)
-def _plan(rows: Rows, source: Any, result: Any, total: Any, of: Any, last: Any) -> Plan | None:
+def _plan(
+    rows: Rows, source: object, result: object, total: Inline, of: Inline, last: Inline
+) -> Plan | None:
     wide, n, outer = _wide(result), rows.n, rows.outer
     chunks = -(-n // CHUNK)
     if chunks == 1:
@@ -231,7 +238,7 @@ def _plan(rows: Rows, source: Any, result: Any, total: Any, of: Any, last: Any) 
     return Plan(steps, outer * chunks, wide)
 
 
-def _entry(source: Any, result: Any, total: Any, of: Any, last: Any) -> Any:
+def _entry(source: Any, result: Any, total: Inline, of: Inline, last: Inline) -> Any:
     bound = totals_of_rows.bind(
         O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
     )
@@ -239,12 +246,12 @@ def _entry(source: Any, result: Any, total: Any, of: Any, last: Any) -> Any:
 
 
 def _in_two_steps(
-    t: TensorImpl, dims: tuple[int, ...], inner: tuple[int, ...], out: TensorImpl, total: Any,
-    of: Any, last: Any, divisor: float,
+    t: Tensor, dims: tuple[int, ...], inner: tuple[int, ...], out: Tensor, total: Inline,
+    of: Inline, last: Inline, divisor: float,
 ) -> bool:  # fmt: skip
     """First over the dimensions that lie innermost in memory, then over the others."""
     sizes = tuple(1 if d in inner else size for d, size in enumerate(t.shape))
-    parts: TensorImpl = empty(
+    parts: Tensor = empty(
         contiguous_geometry(sizes, dt.float64 if out.dtype.is_floating_point else dt.int64)
     )
     others = tuple(d for d in dims if d not in inner)
@@ -272,7 +279,7 @@ def _innermost(g: Geometry, dims: tuple[int, ...]) -> tuple[int, ...] | None:
     )
 
 
-def _columns(x: Any, rows: Rows, wide: Any, of: Any, last: Any, divisor: float) -> Any:
+def _columns(x: Array, rows: Rows, wide: Any, of: Inline, last: Inline, divisor: float) -> Any:
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
     while True:
         bound = totals_of_columns.bind(W=wide.type, term=of)

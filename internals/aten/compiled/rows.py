@@ -20,13 +20,17 @@ take any strides.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 from internals.machine_code.parallel import get_num_threads
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 WORD = {
     "f": "*f4",
@@ -59,7 +63,7 @@ class Rows(NamedTuple):
     order: tuple[int, ...]
     straight: bool  # whether they follow each other in memory as the tensor has them
 
-    def result(self, memory: Any) -> Any:
+    def result(self, memory: Array) -> Any:
         """A row of results as an array with the dimensions that the tensor keeps."""
         return memory.reshape(self.kept).transpose(self.order)
 
@@ -96,7 +100,7 @@ def rows_of(g: Geometry, dims: tuple[int, ...]) -> Rows | None:
     return Rows(outer, n, inner, outer_stride, stride, kept, order, straight)
 
 
-def as_rows(t: TensorImpl, dims: tuple[int, ...]) -> tuple[Any, Rows]:
+def as_rows(t: Tensor, dims: tuple[int, ...]) -> tuple[Any, Rows]:
     """The elements of `t`, or a copy of them, as an array, and its rows. The array does not keep
     the memory of `t` alive.
     """
@@ -132,7 +136,7 @@ def tiles_of(outer: int, inner: int) -> tuple[int, int]:
     return tile, -(-inner // tile)
 
 
-def address(a: Any) -> int:
+def address(a: Array) -> int:
     """Where the first element of an array is. (`a.ctypes.data` builds three objects to say it.)"""
     found: int = a.__array_interface__["data"][0]
     return found

@@ -9,17 +9,20 @@ How the real one differs: it takes one row after the other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 
 from .pieces import tile_of_columns
 from .ready import run
 from .rows import WORD, address, lines_of, tiles_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 16
@@ -81,7 +84,7 @@ def times(a: float, b: float) -> Any:
     return a * b
 
 
-def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
+def scan(x: Tensor, out: Tensor, dim: int, product: bool) -> bool:
     """Fill `out` with the running sums (or products) of `x` along `dim`; both are contiguous. False
     if numpy has to do it.
     """

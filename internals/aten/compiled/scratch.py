@@ -12,10 +12,13 @@ caller bring it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.core.cpu_allocator import CachingAllocator
 from internals.core.dtype import dtype
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 _arena = CachingAllocator()
 
@@ -43,5 +46,5 @@ class Table:
 
     __slots__ = ("array", "address", "size")
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array, self.address, self.size = array, array.ctypes.data, array.size

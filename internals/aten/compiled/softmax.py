@@ -10,11 +10,11 @@ How the real one differs: vectors of bfloat16 and half as well; otherwise the sa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
@@ -32,6 +32,10 @@ from .pieces import (
 )
 from .ready import run
 from .rows import WORD, address, as_rows, lines_of, tiles_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 14
 SHORT = 16  # rows shorter than this are not worth a loop each: numpy turns them into columns
@@ -147,7 +151,7 @@ BACKWARD = {
 }
 
 
-def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
+def softmax(name: str, x: Tensor, out: Tensor, dim: int) -> bool:
     """Fill `out` with the softmax or log_softmax of `x` along `dim`; both are contiguous. False if
     numpy has to do it.
     """
@@ -170,7 +174,7 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
     )  # fmt: skip
 
 
-def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, dim: int) -> bool:
+def softmax_backward(name: str, g: Tensor, y: Tensor, out: Tensor, dim: int) -> bool:
     """Fill `out` with the gradient that the argument gets, from that of the result `y`. All are
     contiguous.
     """
@@ -192,7 +196,7 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
     )  # fmt: skip
 
 
-def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
+def logsumexp(t: Tensor, dims: tuple[int, ...]) -> Any:
     """log of the sum of exp(t) over `dims`, as an array without them. None if numpy has to do
     it.
     """
@@ -230,7 +234,7 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
     return rows.result(_logs(largest, totals))
 
 
-def _logs(largest: Any, totals: Any) -> Any:
+def _logs(largest: Array, totals: Array) -> Any:
     """The logarithms of totals that were shifted; one that is infinite was not."""
     with np.errstate(all="ignore"):
         return np.log(totals) + np.where(np.isfinite(largest), largest, 0)

@@ -20,11 +20,11 @@ instructions where those are at hand and nobody asked for stability; `topk` is `
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
@@ -32,6 +32,9 @@ from internals.machine_code.records import Elements
 from .pieces import float32_key, float64_key, identity, larger
 from .ready import run
 from .rows import WORD, address
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 14
@@ -123,9 +126,7 @@ def smaller_than_nan(a: float, b: float) -> Any:
     return (a < b) | ((b != b) & (a == a))
 
 
-def sort(
-    t: TensorImpl, values: TensorImpl, indices: TensorImpl, dim: int, descending: bool
-) -> bool:
+def sort(t: Tensor, values: Tensor, indices: Tensor, dim: int, descending: bool) -> bool:
     """Fill `values`, `indices` with the elements of `t` in order along `dim`, and where they were.
     False if numpy has to.
     """
@@ -156,7 +157,7 @@ def sort(
     return True
 
 
-def topk(t: TensorImpl, k: int, dim: int, largest: bool) -> Any:
+def topk(t: Tensor, k: int, dim: int, largest: bool) -> Any:
     """(values, indices) of the first k along `dim`, in order, as arrays. None if numpy has to find
     them.
     """

@@ -24,7 +24,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
@@ -33,6 +33,9 @@ from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.records import filled, flat, signature_of
 
 from .registers import BLOCK, Vector
+
+if TYPE_CHECKING:
+    from internals.aten.compiled.convolution.buffers import Place
 
 I1, I32, I64, POINTER = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.PointerType()
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -93,23 +96,23 @@ class Code:
 
     # Integers
 
-    def integer(self, value: Any) -> Any:
+    def integer(self, value: object) -> Any:
         return ir.Constant(I64, value) if isinstance(value, int) else value
 
-    def add(self, a: Any, b: Any) -> Any:
+    def add(self, a: object, b: Any) -> Any:
         return (
             a
             if isinstance(b, int) and b == 0
             else self.b.add(self.integer(a), self.integer(b), flags=("nsw",))
         )
 
-    def sub(self, a: Any, b: Any) -> Any:
+    def sub(self, a: object, b: object) -> Any:
         return self.b.sub(self.integer(a), self.integer(b), flags=("nsw",))
 
-    def mul(self, a: Any, b: Any) -> Any:
+    def mul(self, a: object, b: object) -> Any:
         return self.b.mul(self.integer(a), self.integer(b), flags=("nsw",))
 
-    def divmod(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def divmod(self, a: object, b: object) -> tuple[Any, Any]:
         """Of numbers that are not negative."""
         return self.b.udiv(a, self.integer(b)), self.b.urem(a, self.integer(b))
 
@@ -117,26 +120,26 @@ class Code:
         """How many parts of `size` a total takes; the last may be smaller."""
         return self.divmod(self.sub(self.add(total, size), 1), size)[0]
 
-    def min(self, a: Any, b: Any) -> Any:
+    def min(self, a: Any, b: object) -> Any:
         a, b = self.integer(a), self.integer(b)
         return self.b.select(self.b.icmp_signed("<", a, b), a, b)
 
-    def max(self, a: Any, b: Any) -> Any:
+    def max(self, a: Any, b: int) -> Any:
         a, b = self.integer(a), self.integer(b)
         return self.b.select(self.b.icmp_signed(">", a, b), a, b)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
         return self.b.select(condition, a, b)
 
-    def is_zero(self, a: Any) -> Any:
+    def is_zero(self, a: object) -> Any:
         return self.b.icmp_signed("==", a, ir.Constant(I64, 0))
 
-    def is_null(self, pointer: Any) -> Any:
+    def is_null(self, pointer: object) -> Any:
         return self.b.icmp_unsigned("==", self.b.ptrtoint(pointer, I64), ir.Constant(I64, 0))
 
     # Memory: addresses move by numbers
 
-    def at(self, pointer: Any, *offsets: Any) -> Any:
+    def at(self, pointer: object, *offsets: Any) -> Any:
         """The address `offsets` numbers behind `pointer`."""
         for offset in offsets:
             if not (isinstance(offset, int) and offset == 0):
@@ -145,7 +148,7 @@ class Code:
                 )
         return pointer
 
-    def place(self, p: Any, image: Any, block: Any, row: Any) -> Any:
+    def place(self, p: Place, image: Any, block: object, row: Any) -> Any:
         """The address of a row of a block of an image, in what lies as a record of `address`,
         `image`, `block` and `row` says."""
         steps = (p.image, image), (p.block, block), (p.row, row)
@@ -156,7 +159,7 @@ class Code:
     def load_int(self, pointer: Any, index: Any) -> Any:
         return self.b.load(self.b.gep(pointer, [index], source_etype=I64), typ=I64)
 
-    def load(self, pointer: Any, offset: Any = 0, mask: Any = None) -> Any:
+    def load(self, pointer: object, offset: Any = 0, mask: Any = None) -> Any:
         """The vector at `pointer`, which need not be aligned; where a mask does not hold 0, and
         nothing is read."""
         place = self.at(pointer, offset)
@@ -176,11 +179,11 @@ class Code:
     def load_number(self, pointer: Any, offset: Any = 0) -> Any:
         return self.b.load(self.at(pointer, offset), align=self.align, typ=self.number)
 
-    def load_spread(self, pointer: Any, offset: Any = 0) -> Any:
+    def load_spread(self, pointer: Any, offset: int = 0) -> Any:
         """The number at `pointer`, in all lanes."""
         return self.spread(self.load_number(pointer, offset))
 
-    def store(self, value: Any, pointer: Any, offset: Any = 0, mask: Any = None) -> None:
+    def store(self, value: object, pointer: Any, offset: Any = 0, mask: Any = None) -> None:
         """Write a vector or a number; of a vector only what the mask holds for."""
         place = self.at(pointer, offset)
         if mask is None:
@@ -200,7 +203,7 @@ class Code:
     def _holds(self, mask: Any) -> Any:
         return self.b.icmp_signed("<", mask, ir.Constant(mask.type, None))
 
-    def prefetch(self, pointer: Any, offset: Any) -> None:
+    def prefetch(self, pointer: Any, offset: int) -> None:
         """Have the cache line at `pointer` brought near, for reading later. Any address will do."""
         read, second_level, data = (ir.Constant(I32, n) for n in (0, 2, 1))
         place = self.at(pointer, offset)
@@ -319,7 +322,7 @@ class Code:
     # Control
 
     def loop(
-        self, count: Any, start: Values, body: Body, *, at_least_once: bool = False
+        self, count: object, start: Values, body: Body, *, at_least_once: bool = False
     ) -> list[Any]:
         """`body(i, carried) -> carried` for 0 <= i < count; the values carried out of the last
         turn.
@@ -330,8 +333,8 @@ class Code:
 
     def range(
         self,
-        first: Any,
-        last: Any,
+        first: object,
+        last: object,
         start: Values,
         body: Body,
         *,
@@ -386,7 +389,7 @@ class Code:
         phi.add_incoming(value, block)
         return phi
 
-    def _merge(self, value: Any, end: Any, other: tuple[Any, Any] | None) -> Any:
+    def _merge(self, value: object, end: Any, other: tuple[Any, Any] | None) -> Any:
         phi = self._phi(value, end)
         if other is not None:
             phi.add_incoming(*other)

@@ -23,16 +23,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, alias, array, backed_ptr, empty_contiguous
+from internals.core.tensor_impl import alias, array, backed_ptr, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Indices, Values
 
 from .ready import run_typed
 from .scratch import Scratch, Table
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 T = template("T")
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
@@ -114,7 +117,7 @@ def planned(
 
 
 def lay_out(
-    x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0
+    x: Tensor, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0
 ) -> None:
     """`n` images of x with a border, in phases."""
     plane = plan.rows * plan.columns
@@ -123,7 +126,7 @@ def lay_out(
 
 
 def fill_columns(
-    x: TensorImpl,
+    x: Tensor,
     first: int,
     n: int,
     places: tuple[int, int],
@@ -139,7 +142,7 @@ def fill_columns(
 
 
 def _spread_out(
-    x: TensorImpl, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
+    x: Tensor, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
     out: Scratch, steps: tuple[int, int], fill: float,
 ) -> None:  # fmt: skip
     _, channels, *image = x.shape
@@ -164,7 +167,7 @@ def _elements(kernel: tuple[int, int], dilation: tuple[int, int]) -> Table:
 
 
 def cut_out(
-    sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]
+    sums: Scratch, bias: Tensor | None, out: Tensor, first: int, n: int, steps: tuple[int, int, int]
 ) -> None:
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
     _, channels, *image = out.shape
@@ -191,22 +194,22 @@ def window_of(kernel: Sequence[int], *how: Sequence[int]) -> Window:
     return Window(*(Pair(*pair) for pair in pairs))
 
 
-def as_images(t: TensorImpl) -> TensorImpl:
+def as_images(t: Tensor) -> Tensor:
     """(N, C, L) as (N, C, 1, L)."""
     if t.dim() == 4:
         return t
     (n, c, length), (n_step, c_step, step) = t.shape, t.stride()
-    found: TensorImpl = alias(
+    found: Tensor = alias(
         t, (n, c, 1, length), (n_step, c_step, step * length, step), t.storage_offset()
     )
     return found
 
 
-def contiguous(t: TensorImpl) -> TensorImpl:
+def contiguous(t: Tensor) -> Tensor:
     """The tensor, or a copy whose elements lie in order."""
     if t.is_contiguous():
         return t
-    copy: TensorImpl = empty_contiguous(t.shape, t.dtype)
+    copy: Tensor = empty_contiguous(t.shape, t.dtype)
     array(copy)[...] = array(t)
     return copy
 
@@ -216,7 +219,7 @@ def chunks(count: int, together: int) -> Iterator[tuple[int, int]]:
     return ((first, min(together, count - first)) for first in range(0, count, together))
 
 
-def image_at(t: TensorImpl, number: int) -> int:
+def image_at(t: Tensor, number: int) -> int:
     """The address of an image."""
     return backed_ptr(t) + number * t.stride(0) * t.itemsize
 

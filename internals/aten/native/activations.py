@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +23,14 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.scalar import checked, real
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 
-def relu(self: TensorImpl, out: Any = None) -> Any:
+def relu(self: Tensor, out: Tensor | None = None) -> Any:
     """max(self, 0). Raises RuntimeError for bool."""
     dtype = self._geometry.dtype
     if dtype is dt.bool_:
@@ -36,7 +40,7 @@ def relu(self: TensorImpl, out: Any = None) -> Any:
     return unary(relu_loop, self, out, "common")
 
 
-def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
+def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
     """`self` clamped to [min_val, max_val]."""
     min_val, max_val = real(min_val, self.dtype), real(max_val, self.dtype)
     if self.dtype is dt.bool_:
@@ -47,15 +51,15 @@ def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = N
     return _clamp(self, min_val, max_val, out)
 
 
-def relu6(self: Any) -> Any:
+def relu6(self: Tensor) -> Any:
     return ops.hardtanh(self, 0, 6)
 
 
-def relu6_(self: Any) -> Any:
+def relu6_(self: Tensor) -> Any:
     return ops.hardtanh_(self, 0, 6)
 
 
-def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
+def gelu(self: Tensor, approximate: str = "none", out: Tensor | None = None) -> Any:
     """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2
     was trained with.
     """
@@ -65,20 +69,24 @@ def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
     return floating(self, "GeluKernelImpl", formulas[approximate].loop, out)
 
 
-def silu(self: TensorImpl, out: Any = None) -> Any:
+def silu(self: Tensor, out: Tensor | None = None) -> Any:
     """self * sigmoid(self)."""
 
     return floating(self, "silu_cpu", scalar.silu.loop, out, complex_too=True)
 
 
-def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
+def leaky_relu(self: Tensor, negative_slope: Scalar = 0.01, out: Tensor | None = None) -> Any:
     """`self` where it is positive, else negative_slope * self."""
     loop = partial(scalar.leaky_relu.loop, slope=real(negative_slope, self.dtype))
     return floating(self, "leaky_relu_cpu", loop, out)
 
 
 def elu(
-    self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None
+    self: Tensor,
+    alpha: Scalar = 1,
+    scale: Scalar = 1,
+    input_scale: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
     alpha, scale, input_scale = (real(n, self.dtype) for n in (alpha, scale, input_scale))
@@ -86,7 +94,9 @@ def elu(
     return floating(self, "elu_cpu", loop, out)
 
 
-def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
+def softplus(
+    self: Tensor, beta: Scalar = 1, threshold: Scalar = 20, out: Tensor | None = None
+) -> Any:
     """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet,
     `self` itself.
     """
@@ -94,7 +104,7 @@ def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = No
     return floating(self, "softplus_cpu", partial(scalar.softplus.loop, **numbers), out)
 
 
-def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
+def log_sigmoid_forward(self: Tensor) -> tuple[Any, Any]:
     """log(sigmoid(self)), and exp(-|self|), which the derivative needs again."""
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
@@ -103,7 +113,7 @@ def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
     return TensorIterator([self], output).run(scalar.log_sigmoid.loop), buffer
 
 
-def log_sigmoid(self: Any) -> Any:
+def log_sigmoid(self: Tensor) -> Any:
     return ops.log_sigmoid_forward(self)[0]
 
 
@@ -116,11 +126,11 @@ def relu_loop(x: Any, out: Any) -> None:
 
 
 @lru_cache(maxsize=64)
-def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+def _zeros(shape: tuple[int, ...], dtype: object) -> Any:
     return np.zeros(shape, dtype)
 
 
-def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
+def _clamp(self: Tensor, low: Any, high: object, out: Tensor | None) -> Any:
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     low, high = checked(low, self.dtype), checked(high, self.dtype)
@@ -128,7 +138,11 @@ def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
 
 
 def floating(
-    self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False
+    self: Tensor,
+    kernel: str,
+    loop: Callable[..., None],
+    out: Tensor | None,
+    complex_too: bool = False,
 ) -> Any:
     """Run `loop`, one that computes half precision in single, over a floating tensor; other dtypes
     have no kernel.
@@ -139,7 +153,7 @@ def floating(
     return unary(loop, self, out, "common")
 
 
-def _check_out(self: TensorImpl, out: Any) -> None:
+def _check_out(self: Tensor, out: Tensor | None) -> None:
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(
             f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}"

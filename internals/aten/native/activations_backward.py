@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import nan, pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,13 +25,17 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
 from internals.core.scalar import real
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 
 from .activations_composed import halves
 from .loops import Loop, in_single
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:
+
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Scalar) -> Any:
     """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose
     result may be `self`.
     """
@@ -40,14 +44,14 @@ def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any
     return binary(partial(threshold_loop, threshold=real(threshold, self.dtype)), grad_output, self)
 
 
-def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, max_val: Any) -> Any:
+def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: Scalar, max_val: Scalar) -> Any:
     """`grad_output` where `self` is strictly between the limits, 0 elsewhere."""
     loop = partial(hardtanh_loop, low=real(min_val, self.dtype), high=real(max_val, self.dtype))
     return _run("hardshrink_backward_cpu", grad_output, self, loop)
 
 
 def leaky_relu_backward(
-    grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool
+    grad_output: Tensor, self: Tensor, negative_slope: Any, self_is_result: bool
 ) -> Any:
     """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError where
     a result hides that.
@@ -66,12 +70,12 @@ def leaky_relu_backward(
 
 
 def elu_backward(
-    grad_output: TensorImpl,
+    grad_output: Tensor,
     alpha: Any,
     scale: Any,
     input_scale: Any,
     is_result: bool,
-    self_or_result: TensorImpl,
+    self_or_result: Tensor,
 ) -> Any:
     """The gradient of elu, from its argument or (`is_result`) from its result."""
     alpha, scale, input_scale = (real(n, grad_output.dtype) for n in (alpha, scale, input_scale))
@@ -86,13 +90,13 @@ def elu_backward(
     return _run("elu_backward_cpu", grad_output, self_or_result, loop)
 
 
-def gelu_backward(grad_output: TensorImpl, self: TensorImpl, approximate: str = "none") -> Any:
+def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") -> Any:
     """The gradient of gelu, with `approximate` as in the forward pass."""
     formula = scalar.gelu_tanh_backward if approximate == "tanh" else scalar.gelu_backward
     return _run("GeluBackwardKernelImpl", grad_output, self, formula.loop)
 
 
-def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+def silu_backward(grad_output: Tensor, self: Tensor) -> Any:
     """grad_output * s * (1 + self * (1 - s)), where s is sigmoid(self)."""
     it = TensorIterator([grad_output, self])
     if it.common_dtype.category not in (FLOATING, COMPLEX):
@@ -100,7 +104,7 @@ def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     return it.run(scalar.silu_backward.loop)
 
 
-def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
+def softplus_backward(grad_output: Tensor, self: Tensor, beta: Scalar, threshold: Scalar) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
     loop = partial(
         scalar.softplus_backward.loop,
@@ -110,7 +114,7 @@ def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, thre
     return _run("softplus_backward_cpu", grad_output, self, loop)
 
 
-def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
+def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Any:
     """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in
     `buffer`.
     """
@@ -119,24 +123,24 @@ def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: Tens
     )
 
 
-def hardsigmoid_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Any:
     """A sixth of `grad_output` where `self` is strictly between -3 and 3, 0 elsewhere."""
     return _run("hardsigmoid_backward", grad_output, self, scalar.hardsigmoid_backward.loop)
 
 
-def hardswish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+def hardswish_backward(grad_output: Tensor, self: Tensor) -> Any:
     """0 up to -3, `grad_output` from 3 on; between them the slope of a parabola, self / 3 + 1/2."""
     return _run("hardswish_backward_cpu", grad_output, self, scalar.hardswish_backward.loop)
 
 
-def mish_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
+def mish_backward(grad_output: Tensor, self: Tensor) -> Any:
     """grad_output * (t + self * s * (1 - t²)), where t is tanh(softplus(self)) and s is
     sigmoid(self).
     """
     return _run("mish_backward_cpu", grad_output, self, scalar.mish_backward.loop)
 
 
-def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None) -> Any:
+def logit_backward(grad_output: Tensor, self: Tensor, eps: float | None) -> Any:
     """grad_output / (self * (1 - self)); beyond the bounds `eps` and 1 - eps 0, without them NaN
     beyond 0 and 1.
     """
@@ -147,7 +151,7 @@ def logit_backward(grad_output: TensorImpl, self: TensorImpl, eps: float | None)
     return _run("logit_backward_cpu", grad_output, self, loop)
 
 
-def shrink_backward(grad_output: TensorImpl, self: TensorImpl, lambd: Any) -> Any:
+def shrink_backward(grad_output: Tensor, self: Tensor, lambd: Scalar) -> Any:
     """`grad_output` where `self` is not between -lambd and lambd: the gradient of both shrinks."""
     return _run(
         "shrink_backward_cpu",
@@ -157,7 +161,7 @@ def shrink_backward(grad_output: TensorImpl, self: TensorImpl, lambd: Any) -> An
     )
 
 
-def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
+def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Any:
     """The gradients of both halves of `self`, side by side along `dim`. Raises RuntimeError as
     `glu` does, and for two dtypes.
     """
@@ -182,27 +186,25 @@ def glu_backward(grad_output: TensorImpl, self: TensorImpl, dim: int) -> Any:
     return result
 
 
-def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Any:
     """grad_output * (1 - output) * output, where `output` is what sigmoid gave."""
     _check_not_whole("sigmoid_backward_cpu", grad_output, output)
     return binary(sigmoid_loop, grad_output, output)
 
 
-def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Any:
     """grad_output * (1 - output²), where `output` is what tanh gave."""
     _check_not_whole("tanh_backward_cpu", grad_output, output)
     return binary(tanh_loop, grad_output, output)
 
 
-def infinitely_differentiable_gelu_backward(grad: Any, self: Any) -> Any:
+def infinitely_differentiable_gelu_backward(grad: Tensor, self: Tensor) -> Any:
     """The gradient of gelu, without an approximation, of operators that autograd sees through."""
     cdf = ((self * sqrt(0.5)).erf() + 1) * 0.5
     return (cdf + self * (self * self * -0.5).exp() * (1 / sqrt(2 * pi))) * grad
 
 
-def _run(
-    kernel: str, grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl
-) -> Any:
+def _run(kernel: str, grad_output: Tensor, self: Tensor, loop: Loop, *more: Tensor) -> Any:
     """Run `loop` over floating tensors; the others have no kernel."""
     it = TensorIterator([grad_output, self, *more])
     if it.common_dtype.category != FLOATING:
@@ -210,7 +212,7 @@ def _run(
     return it.run(loop)
 
 
-def _check_not_whole(kernel: str, grad_output: TensorImpl, output: TensorImpl) -> None:
+def _check_not_whole(kernel: str, grad_output: Tensor, output: Tensor) -> None:
     """Raises NotImplementedError where the common dtype is one of integers or bools."""
     for d in (grad_output._geometry.dtype, output._geometry.dtype):
         if d.category in (FLOATING, COMPLEX):

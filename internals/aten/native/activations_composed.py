@@ -12,7 +12,7 @@ own.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F, ops
 from internals.aten.dtype_checks import check_dtype
@@ -20,33 +20,37 @@ from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME, finfo
 from internals.core.scalar import real
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 
 from .activations import floating
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-def hardsigmoid(self: TensorImpl, out: Any = None) -> Any:
+def hardsigmoid(self: Tensor, out: Tensor | None = None) -> Any:
     """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
 
     return floating(self, "hardsigmoid_cpu", scalar.hardsigmoid.loop, out)
 
 
-def hardswish(self: TensorImpl, out: Any = None) -> Any:
+def hardswish(self: Tensor, out: Tensor | None = None) -> Any:
     """self * hardsigmoid(self): silu without `exp` (MobileNetV3)."""
 
     return floating(self, "hardswish_cpu", scalar.hardswish.loop, out)
 
 
-def mish(self: TensorImpl, out: Any = None) -> Any:
+def mish(self: Tensor, out: Tensor | None = None) -> Any:
     """self * tanh(log(1 + exp(self)))."""
 
     return floating(self, "mish_cpu", scalar.mish.loop, out)
 
 
-def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
+def hardshrink(self: Tensor, lambd: Scalar = 0.5, out: Tensor | None = None) -> Any:
     """`self`, with 0 in place of the elements between -lambd and lambd."""
 
     return floating(
@@ -54,7 +58,7 @@ def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     )
 
 
-def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
+def softshrink(self: Tensor, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a
     negative `lambd`.
     """
@@ -69,7 +73,7 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     return floating(self, "softshrink_cpu", partial(scalar.softshrink.loop, lambd=lambd), out)
 
 
-def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
+def threshold(self: Tensor, threshold: Scalar, value: Scalar) -> Any:
     """`self` where it is greater than `threshold`, `value` elsewhere. Raises NotImplementedError
     for complex and bool.
     """
@@ -79,7 +83,7 @@ def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
     )
 
 
-def glu(self: TensorImpl, dim: int = -1) -> Any:
+def glu(self: Tensor, dim: int = -1) -> Any:
     """The first half of `self` along `dim`, times the sigmoid of the second half. Raises
     RuntimeError for an odd size.
     """
@@ -90,7 +94,7 @@ def glu(self: TensorImpl, dim: int = -1) -> Any:
     )
 
 
-def halves(self: TensorImpl, dim: int) -> tuple[Any, Any]:
+def halves(self: Tensor, dim: int) -> tuple[Any, Any]:
     """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size, and where
     there is no dimension.
     """
@@ -110,7 +114,7 @@ def halves(self: TensorImpl, dim: int) -> tuple[Any, Any]:
     return ops.narrow(self, dim, 0, n), ops.narrow(self, dim, n, n)
 
 
-def celu(self: Any, alpha: Any = 1.0) -> Any:
+def celu(self: Tensor, alpha: Scalar = 1.0) -> Any:
     """`self` where positive, alpha * (exp(self / alpha) - 1) elsewhere. Raises RuntimeError for an
     alpha of 0.
     """
@@ -119,16 +123,16 @@ def celu(self: Any, alpha: Any = 1.0) -> Any:
     return ops.elu(self, alpha, 1.0, 1.0 / alpha)
 
 
-def selu(self: Any) -> Any:
+def selu(self: Tensor) -> Any:
     """elu with the two constants that keep mean 0 and variance 1 from layer to layer."""
     return ops.elu(self, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
-def selu_(self: Any) -> Any:
+def selu_(self: Tensor) -> Any:
     return ops.elu_(self, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
-def prelu(self: Any, weight: Any) -> Any:
+def prelu(self: Tensor, weight: Tensor) -> Any:
     """leaky_relu whose slope is learned: `weight` has one element, or one for each channel
     (dimension 1) of `self`.
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from .pooling import check_places
 from .pooling_1d import check_one
 from .pooling_backward import scatter_to_places
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+
+def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:
     """The maxima of `output_size` windows of (N, C, L) or (C, L), and where they were."""
     check_one(output_size, "adaptive_max_pool1d", "output_size")
     if self.dim() not in (2, 3):
@@ -39,7 +42,7 @@ def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any
     return values.squeeze(-2), indices.squeeze(-2)
 
 
-def _put_back(name: str, dims: int, grad_output: Any, self: Any, indices: Any) -> Any:
+def _put_back(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: Tensor) -> Any:
     if grad_output.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: "
@@ -69,7 +72,7 @@ adaptive_max_pool2d_backward = partial(_put_back, "adaptive_max_pool2d_backward"
 adaptive_max_pool3d_backward = partial(_put_back, "adaptive_max_pool3d_backward", 3)
 
 
-def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+def _pool(name: str, dims: int, t: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:
     if len(output_size) != dims:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
     if t.dim() not in (dims + 1, dims + 2):

@@ -11,15 +11,18 @@ CUDA's sort.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 MANY = 8192
 LONG_ROW = 8
 
 
-def add_at(a: Any, positions: Any, source: Any) -> None:
+def add_at(a: Array, positions: Array, source: Array) -> None:
     """`a[positions] += source` over the first dimension, counting repeats; `source` has shape
     (*positions.shape, *a.shape[1:]).
 

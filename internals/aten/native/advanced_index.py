@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from internals.core.device import CPU
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, snapshot
 from internals.core.warn import warn
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 MASKS = (dt.bool_, dt.uint8)
 
@@ -48,7 +52,7 @@ class AdvancedIndex:
     the result; `key` for numpy.
     """
 
-    def __init__(self, source: TensorImpl, indices: Sequence[TensorImpl | None]) -> None:
+    def __init__(self, source: Tensor, indices: Sequence[Tensor | None]) -> None:
         self.source = source
         sizes = tuple(source.shape)
         if len(indices) > len(sizes):
@@ -115,9 +119,7 @@ class AdvancedIndex:
         _, position, index, n = min(found)
         return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
 
-    def _integer_indices(
-        self, sizes: Sequence[int], indices: Sequence[TensorImpl | None]
-    ) -> list[Any]:
+    def _integer_indices(self, sizes: Sequence[int], indices: Sequence[Tensor | None]) -> list[Any]:
         """One integer array (or None) for each dimension: masks become the positions where they are
         true.
         """
@@ -141,7 +143,7 @@ class AdvancedIndex:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return arrays + [None] * (len(sizes) - len(arrays))
 
-    def _here(self, index: TensorImpl) -> Any:
+    def _here(self, index: Tensor) -> Any:
         """What an index is: on the CPU an array, elsewhere a tensor that is where the source is."""
         here = self.source.device
         if here is CPU:
@@ -152,7 +154,7 @@ class AdvancedIndex:
             else ops._to_copy(index, None, None, here, None, False, None)
         )
 
-    def _positions(self, mask: TensorImpl) -> Sequence[Any]:
+    def _positions(self, mask: Tensor) -> Sequence[Any]:
         """Where a mask is true: an index for each of its dimensions."""
         if self.source.device is CPU:
             return np.nonzero(np.atleast_1d(snapshot(mask)))
@@ -165,7 +167,7 @@ def _strides(index: Any) -> Sequence[int]:
     return strides
 
 
-def _is_contiguous(index: Any) -> bool:
+def _is_contiguous(index: Tensor | Array) -> bool:
     return bool(
         index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous
     )
@@ -183,7 +185,7 @@ def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
         ) from None
 
 
-def check_mask(mask: TensorImpl, sizes: Sequence[int], first: int) -> None:
+def check_mask(mask: Tensor, sizes: Sequence[int], first: int) -> None:
     """Raises IndexError unless the mask has the sizes of the dimensions it stands for, `first` and
     those after it.
     """

@@ -10,7 +10,7 @@ How the real one differs: its fused kernel (flash attention) takes masks too, an
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F
 from internals.aten.dtype_checks import TYPE_META_NAME
@@ -20,10 +20,14 @@ from internals.core.grad_mode import is_grad_enabled
 from internals.core.tracer import tracer
 from internals.machine_code.settings import settings
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """query (..., L, E), key (..., S, E), value (..., S, V) give (..., L, V).
 
@@ -67,7 +71,9 @@ def scaled_dot_product_attention(
     return F.matmul(weights, value)
 
 
-def _at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float | None) -> Any:
+def _at_once(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None
+) -> Any:
     """What one kernel computes for tensors (batch, heads, ..., ...) or (batch, ..., ...); None
     where operators have to.
     """
@@ -92,7 +98,7 @@ def _at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float | N
     return result if attend(q, k, v, out, factor, is_causal) else None
 
 
-def _safe_softmax(scores: Any) -> Any:
+def _safe_softmax(scores: Tensor) -> Any:
     """softmax over the last dimension; a row with nothing to look at is all zeros instead of
     NaN.
     """
@@ -102,7 +108,7 @@ def _safe_softmax(scores: Any) -> Any:
     return scores.masked_fill(blind, 0).softmax(-1).masked_fill(blind, 0)
 
 
-def _share_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+def _share_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
     heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
     if heads % key_heads or heads % value_heads:
         raise RuntimeError(
@@ -113,7 +119,7 @@ def _share_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     )
 
 
-def _check(query: Any, key: Any, value: Any, mask: Any) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     if not query.dtype is key.dtype is value.dtype:
         names = [TYPE_META_NAME[t.dtype] for t in (query, key, value)]
         raise RuntimeError(

@@ -7,12 +7,15 @@ einsum notation.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """`input1` (*, I), `input2` (*, J), `weight` (O, I, J), `bias` (O) give input1 @ weight[o] @
     input2 + bias: (*, O).
 
@@ -45,7 +48,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else result + bias
 
 
-def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     difference = x1 - x2 + eps
     return difference.norm(p, difference.dim() - 1, keepdim)

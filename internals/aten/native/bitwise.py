@@ -10,8 +10,9 @@ too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from internals.core.dtype import FLOATING
 
 from .real import integral
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+
 # self · 2**other, what does not fit cut off.
 bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)
 
@@ -29,7 +34,13 @@ bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)
 bitwise_right_shift = partial(integral, "rshift_cpu", np.right_shift)
 
 
-def _bits(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
+def _bits(
+    kernel: str,
+    loop: Callable[..., Any],
+    self: object,
+    other: Scalar | Tensor,
+    out: Tensor | None = None,
+) -> Any:
     it = TensorIterator((self, other), out)
     if it.common_dtype.category >= FLOATING:
         raise not_implemented(kernel, it.common_dtype)

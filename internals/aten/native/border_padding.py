@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from internals.core.formats import channels_last
 from internals.core.tensor_impl import from_array
 
 from .memory_format import suggests_channels_last
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class Border(NamedTuple):
@@ -42,7 +45,7 @@ REFLECTION = Border("reflection_pad", lambda i, n: (n - 1) - np.abs((n - 1) - np
 REPLICATION = Border("replication_pad", lambda i, n: np.clip(i, 0, n - 1))
 
 
-def _padded(border: Border, n: int, self: Any, padding: Sequence[int]) -> Any:
+def _padded(border: Border, n: int, self: Tensor, padding: Sequence[int]) -> Any:
     _check(border, n, self, padding)
     if self.dtype.category == BOOL:
         raise not_implemented(f"{border.name}{n}d", self.dtype)
@@ -65,7 +68,9 @@ replication_pad2d = partial(_padded, REPLICATION, 2)
 replication_pad3d = partial(_padded, REPLICATION, 3)
 
 
-def _folded(border: Border, n: int, grad_output: Any, self: Any, padding: Sequence[int]) -> Any:
+def _folded(
+    border: Border, n: int, grad_output: Tensor, self: Tensor, padding: Sequence[int]
+) -> Any:
     sizes = _check(border, n, self, padding)
     for name, expected, got in zip(
         ("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)
@@ -97,7 +102,7 @@ replication_pad2d_backward = partial(_folded, REPLICATION, 2)
 replication_pad3d_backward = partial(_folded, REPLICATION, 3)
 
 
-def _indices(border: Border, t: Any, padding: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _indices(border: Border, t: Tensor, padding: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """For each padded dimension, the last one first, the places to read."""
     for i in range(0, len(padding), 2):
         dim = t.dim() - 1 - i // 2
@@ -105,11 +110,11 @@ def _indices(border: Border, t: Any, padding: Sequence[int]) -> Iterator[tuple[i
         yield dim, from_array(np.asarray(places, np.int64)).to(t.device)
 
 
-def _ordered_as(t: Any, result: Any) -> Any:
+def _ordered_as(t: Tensor, result: Tensor) -> Any:
     return result.contiguous(memory_format=channels_last) if suggests_channels_last(t) else result
 
 
-def _check(border: Border, n: int, t: Any, padding: Sequence[int]) -> tuple[int, ...]:
+def _check(border: Border, n: int, t: Tensor, padding: Sequence[int]) -> tuple[int, ...]:
     """The sizes after padding. Raises RuntimeError where there are none."""
     if len(padding) != 2 * n:
         raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")

@@ -9,7 +9,7 @@ How the real one differs: each combination has a loop of its own.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,14 @@ from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.promotion import can_cast, result_type
 from internals.core.scalar import checked
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+
+def clamp(
+    self: Tensor, min: Scalar | None = None, max: Scalar | None = None, out: Tensor | None = None
+) -> Any:
     """min(max(self, min), max); either bound may be None, a number or a tensor.
 
     Raises RuntimeError when both are None or a number does not fit the dtype, NotImplementedError
@@ -69,12 +75,12 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
 clamp_Tensor = clamp
 
 
-def clamp_min(self: Any, min: Any, out: Any = None) -> Any:
+def clamp_min(self: Tensor, min: Scalar, out: Tensor | None = None) -> Any:
     """max(self, min)."""
     return clamp(self, min, None, out)
 
 
-def clamp_max(self: Any, max: Any, out: Any = None) -> Any:
+def clamp_max(self: Tensor, max: Scalar, out: Tensor | None = None) -> Any:
     """min(self, max)."""
     return clamp(self, None, max, out)
 

@@ -8,8 +8,9 @@ How the real one differs: the same rules; the loops produce whole vectors of mas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,33 +20,43 @@ from internals.aten.one_geometry import NUMBERS
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, bool_
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def eq(self: Any, other: Any, out: Any = None) -> Any:
+
+def eq(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Whether equal; NaN equals nothing."""
     return comparison(np.equal, self, other, out)
 
 
-def ne(self: Any, other: Any, out: Any = None) -> Any:
+def ne(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Whether different; NaN differs from everything."""
     return comparison(np.not_equal, self, other, out)
 
 
-def logical_and(self: Any, other: Any, out: Any = None) -> Any:
+def logical_and(self: Tensor, other: Any, out: Tensor | None = None) -> Any:
     """Whether both are different from zero."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_and)
 
 
-def logical_or(self: Any, other: Any, out: Any = None) -> Any:
+def logical_or(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """Whether at least one is different from zero."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_or)
 
 
-def logical_xor(self: Any, other: Any, out: Any = None) -> Any:
+def logical_xor(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """Whether exactly one is different from zero."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_xor)
 
 
-def _ordered(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
+def _ordered(
+    kernel: str,
+    loop: Callable[..., Any],
+    self: Tensor,
+    other: float | Tensor,
+    out: Tensor | None = None,
+) -> Any:
     if _is_complex(self) or _is_complex(other):
         raise not_implemented(kernel, TensorIterator((self, other), out, result=bool_).common_dtype)
     return comparison(loop, self, other, out)

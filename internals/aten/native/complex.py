@@ -12,8 +12,9 @@ are always false, and writing to a conjugate leaves the original alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,15 +25,19 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import TensorImpl, empty_contiguous, make
+from internals.core.tensor_impl import empty_contiguous, make
 
 from . import linear_algebra, loops
 from .pointwise_unary import sign
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
 
-def view_as_real(self: TensorImpl) -> Any:
+def view_as_real(self: Tensor) -> Any:
     """A complex tensor as a real one with a last dimension of 2: real and imaginary part. Raises
     RuntimeError for real ones.
     """
@@ -45,7 +50,7 @@ def view_as_real(self: TensorImpl) -> Any:
     )
 
 
-def view_as_complex(self: TensorImpl) -> Any:
+def view_as_complex(self: Tensor) -> Any:
     """A float tensor whose last dimension is 2 as a complex one. Raises RuntimeError when the pairs
     do not lie side by side.
     """
@@ -72,12 +77,12 @@ def view_as_complex(self: TensorImpl) -> Any:
     )
 
 
-def real(self: Any) -> Any:
+def real(self: Tensor) -> Any:
     """The real part, as a view; a real tensor itself."""
     return ops.select_int(ops.view_as_real(self), -1, 0) if self.is_complex() else self
 
 
-def imag(self: Any) -> Any:
+def imag(self: Tensor) -> Any:
     """The imaginary part, as a view. Raises RuntimeError for a real tensor."""
     if not self.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -89,7 +94,7 @@ def conj(self: Any) -> Any:
     return ops._conj(self) if self.is_complex() else self
 
 
-def _conj(self: TensorImpl) -> Any:
+def _conj(self: Tensor) -> Any:
     """The complex conjugate of a complex tensor, computed. Raises RuntimeError for a real one,
     which has nothing to conjugate.
     """
@@ -98,38 +103,38 @@ def _conj(self: TensorImpl) -> Any:
     return unary(np.conjugate, self, None, "same")
 
 
-def conj_physical(self: Any) -> Any:
+def conj_physical(self: Tensor) -> Any:
     """The complex conjugate; a real tensor itself."""
     return ops._conj_physical(self) if self.is_complex() else self
 
 
-def _conj_physical(self: TensorImpl, out: Any = None) -> Any:
+def _conj_physical(self: Tensor, out: Tensor | None = None) -> Any:
     """The complex conjugate, a copy of a real tensor."""
     return TensorIterator((self,), out, "same").run(
         np.conjugate if self.is_complex() else loops.copy
     )
 
 
-def conj_physical_out(self: TensorImpl, out: TensorImpl) -> Any:
+def conj_physical_out(self: Tensor, out: Tensor) -> Any:
     return _conj_physical(self, out)
 
 
-def conj_physical_(self: TensorImpl) -> Any:
+def conj_physical_(self: Tensor) -> Any:
     """Conjugate in place; nothing to do for a real tensor."""
     return _conj_physical(self, self) if self.is_complex() else self
 
 
-def resolve(self: Any) -> Any:
+def resolve(self: Tensor) -> Any:
     """The tensor itself: conjugates and negatives are always computed."""
     return self
 
 
-def never(self: Any) -> bool:
+def never(self: Tensor) -> bool:
     """False: no tensor is waiting to be conjugated or negated."""
     return False
 
 
-def angle(self: TensorImpl, out: Any = None) -> Any:
+def angle(self: Tensor, out: Tensor | None = None) -> Any:
     """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real
     numbers 0 or pi, and NaN of NaN.
     """
@@ -140,38 +145,38 @@ def angle(self: TensorImpl, out: Any = None) -> Any:
     return TensorIterator((self,), out, "float").run(_half_turns)
 
 
-def sgn(self: TensorImpl, out: Any = None) -> Any:
+def sgn(self: Tensor, out: Tensor | None = None) -> Any:
     """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of
     length 1.
     """
     return TensorIterator((self,), out, "same").run(_unit) if self.is_complex() else sign(self, out)
 
 
-def isreal(self: Any) -> Any:
+def isreal(self: Tensor) -> Any:
     """Which elements have no imaginary part."""
     if self.is_complex():
         return ops.eq_Scalar(ops.imag(self), 0)
     return ops.ones_like(self, dt.bool_, None, None, None, None)
 
 
-def vdot(self: TensorImpl, other: TensorImpl, out: Any = None) -> Any:
+def vdot(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """The sum of the products of two vectors, the first of them conjugated; a 0-d tensor. Raises
     RuntimeError as `dot`.
     """
     return linear_algebra.dot(_conj(self) if self.is_complex() else self, other, out)
 
 
-def adjoint(self: Any) -> Any:
+def adjoint(self: Tensor) -> Any:
     """The last two dimensions transposed, and conjugated. Raises RuntimeError for a vector."""
     return _conjugate_transpose(self, "adjoint()")
 
 
-def mH(self: Any) -> Any:
+def mH(self: Tensor) -> Any:
     """`adjoint`, as a property."""
     return _conjugate_transpose(self, "mH")
 
 
-def matrix_H(self: Any) -> Any:
+def matrix_H(self: Tensor) -> Any:
     """`Tensor.H`: the conjugate transpose of a matrix. Raises RuntimeError unless it has two
     dimensions (or none).
     """
@@ -183,7 +188,7 @@ def matrix_H(self: Any) -> Any:
     return adjoint(self)
 
 
-def _conjugate_transpose(self: Any, name: str) -> Any:
+def _conjugate_transpose(self: Tensor, name: str) -> Any:
     if self.dim() == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
@@ -191,7 +196,9 @@ def _conjugate_transpose(self: Any, name: str) -> Any:
     return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
-def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any = None) -> Any:
+def _put_together(
+    name: str, loop: Callable[..., Any], a: Tensor, b: Tensor, out: Tensor | None = None
+) -> Any:
     """A complex tensor from two real ones of one dtype."""
     kinds = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
     if not (a.is_floating_point() and b.is_floating_point()):
@@ -215,7 +222,7 @@ def _put_together(name: str, loop: Any, a: TensorImpl, b: TensorImpl, out: Any =
     return TensorIterator((a, b), out, "common", result).run(loop)
 
 
-def _pair(real: Any, imag: Any, out: Any) -> None:
+def _pair(real: Array, imag: Array, out: Array) -> None:
     out.real, out.imag = real, imag
 
 
@@ -224,7 +231,7 @@ def _pair(real: Any, imag: Any, out: Any) -> None:
 complex = partial(_put_together, "complex_cpu", _pair)
 
 
-def _point(distance: Any, direction: Any, out: Any) -> None:
+def _point(distance: Array, direction: Array, out: Array) -> None:
     np.multiply(distance, np.cos(direction), out=out.real)
     np.multiply(distance, np.sin(direction), out=out.imag)
 
@@ -233,22 +240,22 @@ def _point(distance: Any, direction: Any, out: Any) -> None:
 polar = partial(_put_together, "polar_cpu", _point)
 
 
-def _unit(a: Any, out: Any) -> None:
+def _unit(a: Array, out: Array) -> None:
     length = np.abs(a)
     for whole, part in ((out.real, a.real), (out.imag, a.imag)):
         # dividing the number would mix infinities into NaNs
         np.copyto(whole, np.where(length == 0, 0, part / length))
 
 
-def _direction(a: Any, out: Any) -> None:
+def _direction(a: Array, out: Array) -> None:
     np.copyto(out, np.arctan2(a.imag, a.real))
 
 
-def _half_turns(a: Any, out: Any) -> None:
+def _half_turns(a: Array, out: Array) -> None:
     """pi below 0, 0 above: also at -0, unlike numpy's angle."""
     np.copyto(out, np.where(np.isnan(a), a, np.where(a < 0, np.pi, 0)), casting="same_kind")
 
 
-def _retyped(t: TensorImpl, sizes: Any, strides: Any, kind: dt.dtype) -> Any:
+def _retyped(t: Tensor, sizes: Sequence[int], strides: Sequence[int], kind: dt.dtype) -> Any:
     g = t._geometry
     return geometry(sizes, strides, kind, g.device, g.keys)

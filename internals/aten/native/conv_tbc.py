@@ -9,7 +9,7 @@ How the real one differs: nothing but the language.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from internals.core.tensor_impl import array, empty_contiguous
 
 from .gradient_checks import check_sizes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+
+def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:
     """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises
     RuntimeError for other sizes.
     """
@@ -48,7 +51,7 @@ def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
 
 
 def conv_tbc_backward(
-    self: Any, input: Any, weight: Any, bias: Any, pad: int
+    self: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: int
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; `self` is the result's."""
     _check(input, weight, bias)
@@ -67,7 +70,7 @@ def conv_tbc_backward(
     return to_input.narrow(0, pad, input.shape[0]), ops.stack(to_weight, 0), self.sum([0, 1])
 
 
-def _check(input: Any, weight: Any, bias: Any) -> None:
+def _check(input: Tensor, weight: Tensor, bias: Tensor) -> None:
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.dim() != 3:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,15 +34,19 @@ from internals.machine_code.settings import use_compiled
 
 from .convolution_checks import checked_arguments, spread
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 COMPILED = 1 << 14  # from how many elements on compiled kernels pay
 # so many multiplications count as an element, where numbers are used for several channels
 REUSE = 64
 
 
 def convolution(
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -89,7 +93,7 @@ def convolution(
     return out
 
 
-def work(places: int, weight: Any, groups: int) -> int:
+def work(places: int, weight: Tensor, groups: int) -> int:
     """How much a convolution with so many results (or, transposed, inputs) has to do, measured in
     elements.
     """
@@ -97,7 +101,7 @@ def work(places: int, weight: Any, groups: int) -> int:
     return places * prod(tuple(weight.shape)[1:]) // (REUSE >> 4 if depthwise else REUSE)
 
 
-def compiled_fits(input: Any, weight: Any) -> bool:
+def compiled_fits(input: Tensor, weight: Tensor) -> bool:
     """Whether there are compiled kernels for these tensors: float32 or float64, in one or two
     dimensions.
     """
@@ -107,8 +111,8 @@ def compiled_fits(input: Any, weight: Any) -> bool:
 
 
 def forward(
-    x: Any,
-    w: Any,
+    x: Array,
+    w: Array,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -123,8 +127,8 @@ def forward(
 
 
 def input_gradient(
-    g: Any,
-    w: Any,
+    g: Array,
+    w: Array,
     input_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -148,8 +152,8 @@ def input_gradient(
 
 
 def weight_gradient(
-    g: Any,
-    x: Any,
+    g: Array,
+    x: Array,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -174,7 +178,7 @@ def weight_gradient(
     return products.reshape(outputs, channels, *kernel)
 
 
-def _columns(windows: Any, kernel: Sequence[int], groups: int) -> Any:
+def _columns(windows: Array, kernel: Sequence[int], groups: int) -> Any:
     """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one
     product for the whole batch.
     """
@@ -183,13 +187,19 @@ def _columns(windows: Any, kernel: Sequence[int], groups: int) -> Any:
     return in_order.reshape(groups, channels // groups * prod(kernel), n * prod(spatial))
 
 
-def _by_channel(y: Any, groups: int) -> Any:
+def _by_channel(y: Array, groups: int) -> Any:
     """An array (N, C, *S) as (groups, C/groups, N * elements)."""
     return y.swapaxes(0, 1).reshape(groups, y.shape[1] // groups, y.shape[0] * prod(y.shape[2:]))
 
 
 def conv1d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve(
         "conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups
@@ -197,7 +207,13 @@ def conv1d(
 
 
 def conv2d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve(
         "conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups
@@ -205,7 +221,13 @@ def conv2d(
 
 
 def conv3d(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve(
         "conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups
@@ -213,9 +235,10 @@ def conv3d(
 
 
 def _convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool,
-    allow_tf32: bool,
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int],
+    padding: Sequence[int], dilation: Sequence[int], transposed: bool,
+    output_padding: Sequence[int], groups: int, benchmark: bool, deterministic: bool,
+    cudnn_enabled: bool, allow_tf32: bool,
 ) -> Any:  # fmt: skip
     """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms;
     there is no choice here.
@@ -226,25 +249,49 @@ def _convolution(
 
 
 def conv1d_padding(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: str,
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d_padding(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: str,
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d_padding(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: str,
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     return _convolve_named("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def _convolution_mode(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: str,
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """A convolution whose padding is a word, as traces record it."""
     n = weight.dim() - 2
@@ -252,14 +299,14 @@ def _convolution_mode(
 
 
 def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_padding: Sequence[int],
     groups: int,
-    dilation: Any,
+    dilation: Sequence[int],
 ) -> Any:
     return _convolve(
         "conv_transpose1d",
@@ -277,14 +324,14 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_padding: Sequence[int],
     groups: int,
-    dilation: Any,
+    dilation: Sequence[int],
 ) -> Any:
     return _convolve(
         "conv_transpose2d",
@@ -302,14 +349,14 @@ def conv_transpose2d(
 
 
 def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_padding: Sequence[int],
     groups: int,
-    dilation: Any,
+    dilation: Sequence[int],
 ) -> Any:
     return _convolve(
         "conv_transpose3d",
@@ -326,7 +373,7 @@ def conv_transpose3d(
     )
 
 
-def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
+def _convolve(name: str, n: int, input: Tensor, weight: Tensor, *rest: Any) -> Any:
     """Call the leaf, with a batch dimension added and taken away again where `input` has none."""
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(
@@ -341,12 +388,12 @@ def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
 def _convolve_named(
     name: str,
     n: int,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
     padding: str,
-    dilation: Any,
+    dilation: Sequence[int],
     groups: int,
 ) -> Any:
     """`padding="valid"` is none; "same" gives an output as large as the input, an odd row or column
@@ -379,7 +426,7 @@ def _convolve_named(
     )
 
 
-def _computable(t: Any) -> Any:
+def _computable(t: Tensor) -> Any:
     """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels
     accumulate.
     """

@@ -13,7 +13,7 @@ an undefined tensor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from internals.aten.dtype_checks import check_same_dtype
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, from_array
+from internals.core.tensor_impl import array, empty_contiguous, from_array
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
@@ -29,11 +29,15 @@ from .convolution_checks import checked_arguments, gradients_of_nothing
 from .gradient_checks import check_sizes
 from .memory_format import empty_as
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def convolution_backward(
-    grad_output: TensorImpl,
-    input: TensorImpl,
-    weight: TensorImpl,
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
     bias_sizes: Sequence[int] | None,
     stride: Sequence[int],
     padding: Sequence[int],
@@ -86,9 +90,9 @@ def convolution_backward(
 
 
 def _agree(
-    small: TensorImpl,
-    large: TensorImpl,
-    weight: TensorImpl,
+    small: Tensor,
+    large: Tensor,
+    weight: Tensor,
     how: Sequence[Sequence[int]],
     groups: int,
 ) -> bool:
@@ -102,10 +106,10 @@ def _agree(
     return fits and small.dtype is large.dtype is weight.dtype
 
 
-def _computable(t: TensorImpl) -> Any:
+def _computable(t: Tensor) -> Any:
     a = array(t)
     return a.astype(np.float32) if t.dtype is dt.float16 else a
 
 
-def _tensor(gradient: Any, like: TensorImpl) -> Any:
+def _tensor(gradient: Array | None, like: Tensor) -> Any:
     return None if gradient is None else from_array(gradient.astype(like.dtype.np, copy=False))

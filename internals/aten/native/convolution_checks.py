@@ -10,16 +10,19 @@ texts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_same_dtype
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def checked_arguments(
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -60,7 +63,7 @@ def checked_arguments(
 
 
 def gradients_of_nothing(
-    input: Any, weight: Any, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
+    input: Tensor, weight: Tensor, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
     """What `convolution_backward` gives for an input without channels."""
     zeros = [
@@ -81,9 +84,9 @@ def spread(values: Sequence[int], n: int, name: str) -> list[int]:
 
 
 def _check(
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     stride: list[int],
     padding: list[int],
     dilation: list[int],
@@ -168,7 +171,7 @@ def _check(
     _check_not_empty(input, w)
 
 
-def _check_not_empty(input: Any, weight: list[int], no_outputs: bool = False) -> None:
+def _check_not_empty(input: Tensor, weight: list[int], no_outputs: bool = False) -> None:
     """Raises RuntimeError where there is nothing to add up, unless that is for want of a batch or
     of channels.
     """

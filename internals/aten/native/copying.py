@@ -13,7 +13,7 @@ of an integer's range is converted as the CPU pleases, in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,12 +33,20 @@ from internals.core.formats import channels_last, contiguous_format, preserve_fo
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry, numel_of
 from internals.core.scalar import checked
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
+from internals.core.tensor_impl import array, empty, empty_pinned
 from internals.core.warn import warn_once
 from internals.machine_code.settings import settings
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout, memory_format
+    from internals.core.scalar import Scalar
+    from internals.cuda.streams import Stream
 
-def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """Write the elements of `src` into `self`: broadcast to its shape, cast to its dtype.
 
     Raises RuntimeError when the shapes do not fit, or when the two share memory in different
@@ -67,7 +75,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     return self
 
 
-def clone(self: TensorImpl, memory_format: Any) -> Any:
+def clone(self: Tensor, memory_format: memory_format | None) -> Any:
     """The same values in memory of their own, in the same order unless `memory_format` says
     otherwise.
     """
@@ -88,13 +96,13 @@ def clone(self: TensorImpl, memory_format: Any) -> Any:
 
 
 def _to_copy(
-    self: TensorImpl,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
+    self: Tensor,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
     non_blocking: bool,
-    memory_format: Any,
+    memory_format: memory_format | None,
 ) -> Any:
     """A copy as `dtype`, on `device`. One that is not waited for is from a GPU into pinned memory,
     so that it can be.
@@ -108,7 +116,7 @@ def _to_copy(
     return _write(result, self, non_blocking)
 
 
-def warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
+def warn_of_loss(source: Tensor, target: Tensor) -> None:
     """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is
     0.
     """
@@ -117,14 +125,14 @@ def warn_of_loss(source: TensorImpl, target: TensorImpl) -> None:
 
 
 def to_dtype_layout(
-    self: TensorImpl,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
+    self: Tensor,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
     non_blocking: bool,
     copy: bool,
-    memory_format: Any,
+    memory_format: memory_format | None,
 ) -> Any:
     """`self` itself when it is what was asked for already, else a converted copy."""
     where = self.device if device is None else resolve(device)
@@ -141,35 +149,40 @@ def to_dtype_layout(
 
 
 def to_device(
-    self: TensorImpl, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any
+    self: Tensor,
+    device: device,
+    dtype: dtype,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: memory_format | None,
 ) -> Any:
     return to_dtype_layout(self, dtype, None, device, None, non_blocking, copy, memory_format)
 
 
 def to_dtype(
-    self: TensorImpl, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any
+    self: Tensor, dtype: dtype, non_blocking: bool, copy: bool, memory_format: memory_format | None
 ) -> Any:
     return to_dtype_layout(self, dtype, None, None, None, non_blocking, copy, memory_format)
 
 
 def to_other(
-    self: TensorImpl, other: Any, non_blocking: bool, copy: bool, memory_format: Any
+    self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: memory_format | None
 ) -> Any:
     return to_dtype_layout(
         self, other.dtype, None, other.device, None, non_blocking, copy, memory_format
     )
 
 
-def type_as(self: TensorImpl, other: TensorImpl) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Any:
     return to_other(self, other, False, False, None)
 
 
-def lift_fresh(self: TensorImpl) -> Any:
+def lift_fresh(self: Tensor) -> Any:
     """`self`. A trace calls it on tensors made from outside memory, so that it has seen them."""
     return self
 
 
-def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Any:
     """`self` if it lies in memory in the order of `memory_format`, else a copy that does."""
     if memory_format is preserve_format:
         if self.is_contiguous():
@@ -178,27 +191,27 @@ def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
     return self if self.is_contiguous(memory_format) else ops.clone(self, memory_format)
 
 
-def copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
     """What `self` would be after `self.copy_(src)`."""
     return ops.clone(self.detach(), None).copy_(src.detach(), non_blocking)
 
 
-def to_dense(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: dtype | None = None, masked_grad: bool | None = None) -> Any:
     """The tensor itself, which is dense already, in another dtype if one is given."""
     return self if dtype is None else self.to(dtype)
 
 
-def fill_Scalar(self: TensorImpl, value: Any) -> Any:
+def fill_Scalar(self: Tensor, value: Scalar) -> Any:
     """A new tensor like `self` with `value` everywhere."""
     return ops.fill__Scalar(ops.empty_like(self, None, None, None, None, None), value)
 
 
-def fill_Tensor(self: TensorImpl, value: TensorImpl) -> Any:
+def fill_Tensor(self: Tensor, value: Tensor) -> Any:
     """A new tensor like `self` with the 0-d tensor `value` everywhere."""
     return ops.fill__Tensor(ops.empty_like(self, None, None, None, None, None), value)
 
 
-def fill__Scalar(self: TensorImpl, value: Any) -> Any:
+def fill__Scalar(self: Tensor, value: Scalar) -> Any:
     """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
     number = checked(value, self.dtype)
     if self.device is CPU:
@@ -207,7 +220,7 @@ def fill__Scalar(self: TensorImpl, value: Any) -> Any:
     return on_device("copy.fill", self, number)
 
 
-def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
+def fill__Tensor(self: Tensor, value: Tensor) -> Any:
     """The one element of a 0-d tensor everywhere."""
     if value.dim():
         raise RuntimeError(
@@ -218,14 +231,14 @@ def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
     return _write(self, value)
 
 
-def zero_(self: TensorImpl) -> Any:
+def zero_(self: Tensor) -> Any:
     if self.device is CPU:
         array(self).fill(0)
         return self
     return on_device("copy.zero_", self)
 
 
-def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
+def resize_(self: Tensor, size: Sequence[int], memory_format: memory_format | None) -> Any:
     """Other sizes on the same storage, which grows if it has to; new elements are uninitialised.
     The same sizes change nothing.
 
@@ -244,27 +257,27 @@ def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
     return self
 
 
-def resize_as_(self: TensorImpl, the_template: TensorImpl, memory_format: Any) -> Any:
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None) -> Any:
     """The sizes of another tensor; with `preserve_format` its memory order too."""
     if memory_format is preserve_format:
         memory_format = channels_last if the_template.is_contiguous(channels_last) else None
     return ops.resize_(self, list(the_template.shape), memory_format)
 
 
-def set_(self: TensorImpl) -> Any:
+def set_(self: Tensor) -> Any:
     """An empty tensor on an empty storage."""
     return _adopt(self, Storage.allocate(0, self.device), 0, (0,), (1,))
 
 
-def set__source_Tensor(self: TensorImpl, source: TensorImpl) -> Any:
+def set__source_Tensor(self: Tensor, source: Tensor) -> Any:
     """Look at the storage of `source`, with its geometry. Raises RuntimeError for another dtype."""
     _check_same_dtype(self, source)
     return _adopt(self, source._storage, source._offset, source.shape, source.stride())
 
 
 def set__source_Tensor_storage_offset(
-    self: TensorImpl,
-    source: TensorImpl,
+    self: Tensor,
+    source: Tensor,
     storage_offset: int,
     size: Sequence[int],
     stride: Sequence[int],
@@ -274,14 +287,14 @@ def set__source_Tensor_storage_offset(
     return _adopt(self, source._storage, storage_offset, size, stride or contiguous_strides(size))
 
 
-def set__source_Storage(self: TensorImpl, source: Any) -> Any:
+def set__source_Storage(self: Tensor, source: Storage) -> Any:
     """All of a storage as a vector."""
     storage = _untyped(self, source)
     return _adopt(self, storage, 0, (storage.nbytes() // self.itemsize,), (1,))
 
 
 def set__source_Storage_storage_offset(
-    self: TensorImpl, source: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+    self: Tensor, source: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Any:
     """A storage with a geometry of one's own; it grows when the geometry does not fit."""
     return _adopt(
@@ -289,7 +302,7 @@ def set__source_Storage_storage_offset(
     )
 
 
-def item(self: TensorImpl) -> Any:
+def item(self: Tensor) -> Any:
     """The only element as a Python number. Raises RuntimeError when there is not exactly one."""
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
@@ -298,14 +311,14 @@ def item(self: TensorImpl) -> Any:
     return ops._local_scalar_dense(self)
 
 
-def _local_scalar_dense(self: TensorImpl) -> Any:
+def _local_scalar_dense(self: Tensor) -> Any:
     """The first element, which `item` has found to be the only one."""
     if not self.numel():
         raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
     return array(self).item(0)
 
 
-def is_nonzero(self: TensorImpl) -> bool:
+def is_nonzero(self: Tensor) -> bool:
     """The truth value of a single element. Raises RuntimeError when there is not exactly one."""
     n = self.numel()
     if n != 1:
@@ -314,7 +327,7 @@ def is_nonzero(self: TensorImpl) -> bool:
     return bool(item(self))
 
 
-def equal(self: TensorImpl, other: TensorImpl) -> bool:
+def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and equal elements. NaN equals nothing."""
     if self.device is not other.device:
         raise RuntimeError(
@@ -324,7 +337,7 @@ def equal(self: TensorImpl, other: TensorImpl) -> bool:
     return self.shape == other.shape and bool(np.array_equal(array(self), array(other)))
 
 
-def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def isclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Any:
     """|self - other| <= atol + rtol * |other|, elementwise; infinities are close to themselves
     only.
     """
@@ -347,24 +360,24 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     return close.logical_or(difference.isfinite().logical_and(difference.le(allowed)))
 
 
-def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
+def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     """Whether all elements are close. Raises RuntimeError for different dtypes or shapes that do
     not broadcast.
     """
     return bool(isclose(self, other, rtol, atol, equal_nan).all().item())
 
 
-def is_pinned(self: TensorImpl, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: device | None = None) -> bool:
     """Whether a GPU can reach this memory of the host by itself."""
     return self._storage.is_pinned()
 
 
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: device | None = None) -> Any:
     """The tensor in page-locked memory; itself if it is there already."""
     return self if self.is_pinned(device) else ops._pin_memory(self, device)
 
 
-def _pin_memory(self: TensorImpl, device: Any = None) -> Any:
+def _pin_memory(self: Tensor, device: device | None = None) -> Any:
     """A copy in page-locked memory. Raises RuntimeError for a tensor that is not on the CPU, or
     where there is no GPU.
     """
@@ -380,14 +393,14 @@ def _pin_memory(self: TensorImpl, device: Any = None) -> Any:
     return _write(empty_pinned(geometry(g.sizes, strides_like(self, None), g.dtype)), self)
 
 
-def record_stream(self: TensorImpl, s: Any) -> None:
+def record_stream(self: Tensor, s: Stream) -> None:
     """Tell the allocator that the stream `s` uses the memory: once given back, it must wait for
     what is queued there now.
     """
     hooks("cuda").record_stream(self._storage, s.device_index, s.cuda_stream)
 
 
-def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
+def _write(target: Tensor, source: Tensor, non_blocking: bool = False) -> Any:
     """Store the elements of `source` in `target`, cast to its dtype and broadcast to its shape."""
     if target.device is META:
         return target
@@ -410,14 +423,14 @@ def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
     return target
 
 
-def _copied_by_machine_code(target: TensorImpl, source: TensorImpl) -> bool:
+def _copied_by_machine_code(target: Tensor, source: Tensor) -> bool:
     from internals.aten.compiled.copying import copy
 
     return copy(target, source)
 
 
 def _adopt(
-    t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]
+    t: Tensor, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Any:
     """Point `t` at `storage`, which grows if the geometry needs more."""
     if len(size) != len(stride):
@@ -437,7 +450,7 @@ def _adopt(
     return t
 
 
-def _untyped(t: TensorImpl, source: Any) -> Storage:
+def _untyped(t: Tensor, source: Any) -> Storage:
     kind = getattr(source, "dtype", None)
     if kind is not None and kind is not t.dtype:
         raise RuntimeError(
@@ -447,7 +460,7 @@ def _untyped(t: TensorImpl, source: Any) -> Storage:
     return source if isinstance(source, Storage) else source.untyped()
 
 
-def _check_same_dtype(t: TensorImpl, source: TensorImpl) -> None:
+def _check_same_dtype(t: Tensor, source: Tensor) -> None:
     if source.dtype is not t.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {TYPE_META_NAME[source.dtype]} to a tensor of type "

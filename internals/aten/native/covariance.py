@@ -8,15 +8,23 @@ How the real one differs: it does not; there, too, all is composed of other oper
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME
 from internals.core.warn import warn
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+
+def cov(
+    self: Tensor,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Any:
     """The covariance of every two rows, as a matrix; of a single row a number.
 
     Raises RuntimeError for more than two dimensions, for bools, and for weights that do not fit or
@@ -56,7 +64,7 @@ def cov(self: Any, correction: int = 1, fweights: Any = None, aweights: Any = No
     return ops.true_divide_Tensor(products, freedom).squeeze()
 
 
-def corrcoef(self: Any) -> Any:
+def corrcoef(self: Tensor) -> Any:
     """The correlation of every two rows: covariance over both standard deviations, between -1 and
     1.
     """
@@ -74,7 +82,7 @@ def corrcoef(self: Any) -> Any:
     )
 
 
-def _check_dimensions(name: str, self: Any) -> None:
+def _check_dimensions(name: str, self: Tensor) -> None:
     if self.dim() > 2:
         raise RuntimeError(
             f"{name}(): expected input to have two or fewer dimensions but got an input with "

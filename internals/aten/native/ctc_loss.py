@@ -20,7 +20,7 @@ kernel, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,16 +28,20 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from .losses import MEAN, SUM
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 _CHECKS = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def ctc_loss_int_list(
-    log_probs: Any,
-    targets: Any,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: list[int],
     target_lengths: list[int],
     blank: int = 0,
@@ -64,10 +68,10 @@ def ctc_loss_int_list(
 
 
 def ctc_loss_tensor(
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
     blank: int = 0,
     reduction: int = MEAN,
     zero_infinity: bool = False,
@@ -84,8 +88,8 @@ def ctc_loss_tensor(
 
 @np.errstate(all="ignore")
 def _ctc_loss(
-    log_probs: TensorImpl,
-    targets: TensorImpl,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: list[int],
     target_lengths: list[int],
     blank: int = 0,
@@ -127,10 +131,10 @@ def _ctc_loss(
 
 
 def _ctc_loss_tensor(
-    log_probs: TensorImpl,
-    targets: TensorImpl,
-    input_lengths: TensorImpl,
-    target_lengths: TensorImpl,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> tuple[Any, Any]:
@@ -140,13 +144,13 @@ def _ctc_loss_tensor(
 
 @np.errstate(all="ignore")
 def _ctc_loss_backward(
-    grad: TensorImpl,
-    log_probs: TensorImpl,
-    targets: TensorImpl,
+    grad: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: list[int],
     target_lengths: list[int],
-    neg_log_likelihood: TensorImpl,
-    log_alpha: TensorImpl,
+    neg_log_likelihood: Tensor,
+    log_alpha: Tensor,
     blank: int,
     zero_infinity: bool = False,
 ) -> Any:
@@ -172,13 +176,13 @@ def _ctc_loss_backward(
 
 
 def _ctc_loss_backward_tensor(
-    grad: TensorImpl,
-    log_probs: TensorImpl,
-    targets: TensorImpl,
-    input_lengths: TensorImpl,
-    target_lengths: TensorImpl,
-    neg_log_likelihood: TensorImpl,
-    log_alpha: TensorImpl,
+    grad: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    neg_log_likelihood: Tensor,
+    log_alpha: Tensor,
     blank: int,
     zero_infinity: bool = False,
 ) -> Any:
@@ -188,7 +192,7 @@ def _ctc_loss_backward_tensor(
     )
 
 
-def _log_beta(states: _States, log_p: Any) -> Any:
+def _log_beta(states: _States, log_p: Array) -> Any:
     """(N, T, states); -inf beyond a sequence's last step or state."""
     beta = np.full_like(log_p, -np.inf)
     each, ends = np.arange(len(beta)), 2 * states.target_lengths
@@ -219,7 +223,7 @@ class _States:
     input_lengths: Any
     target_lengths: Any
 
-    def log_probabilities(self, log_probs: Any) -> Any:
+    def log_probabilities(self, log_probs: Array) -> Any:
         """(N, T, states): at each step the log-probability of each state's label, from those of all
         labels (T, N, C).
         """
@@ -227,8 +231,8 @@ class _States:
 
 
 def _states(
-    log_probs: TensorImpl,
-    targets: TensorImpl,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: list[int],
     target_lengths: list[int],
     blank: int,
@@ -248,8 +252,8 @@ def _states(
 
 
 def _check(
-    log_probs: TensorImpl,
-    targets: TensorImpl,
+    log_probs: Tensor,
+    targets: Tensor,
     input_lengths: list[int],
     target_lengths: list[int],
     blank: int,
@@ -306,7 +310,7 @@ def _named(name: str, lengths: list[int]) -> list[tuple[str, int]]:
     return [(name, length) for length in lengths]
 
 
-def _numbers(lengths: TensorImpl, name: str) -> list[int]:
+def _numbers(lengths: Tensor, name: str) -> list[int]:
     if lengths.dtype not in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64):
         raise RuntimeError(f"{name} must be integral")
     return array(lengths).reshape(-1).tolist()

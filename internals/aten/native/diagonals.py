@@ -11,19 +11,24 @@ same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.core.dtype import get_default_dtype
 from internals.core.geometry import wrap_dim
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 
 from .views import diagonal, slice
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.dtype import dtype
+    from internals.core.scalar import Scalar
 
-def diag_embed(self: TensorImpl, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+
+def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Zeros with the last dimension of `self` on a diagonal of two new dimensions, `dim1` and
     `dim2`.
 
@@ -41,7 +46,7 @@ def diag_embed(self: TensorImpl, offset: int = 0, dim1: int = -2, dim2: int = -1
     return result
 
 
-def diag(self: Any, diagonal: int = 0) -> Any:
+def diag(self: Tensor, diagonal: int = 0) -> Any:
     """A vector as the diagonal of a matrix; a copy of a matrix's diagonal. Raises RuntimeError for
     other tensors.
     """
@@ -54,12 +59,12 @@ def diag(self: Any, diagonal: int = 0) -> Any:
     )
 
 
-def diagflat(self: Any, offset: int = 0) -> Any:
+def diagflat(self: Tensor, offset: int = 0) -> Any:
     """All elements as the diagonal of a matrix."""
     return ops.diag(ops.view(self.contiguous(), [-1]), offset)
 
 
-def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Tensor, fill_value: Scalar, wrap: bool = False) -> Any:
     """Write a number to the main diagonal of a matrix, or of a cube of more dimensions.
 
     With `wrap`, below a tall matrix's diagonal another begins, after one free row. Raises
@@ -80,7 +85,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     return self
 
 
-def block_diag(tensors: Sequence[TensorImpl]) -> Any:
+def block_diag(tensors: Sequence[Tensor]) -> Any:
     """A matrix with the given ones as blocks along its diagonal; a vector counts as one row. Raises
     RuntimeError for 3-d ones.
     """
@@ -108,7 +113,7 @@ def block_sizes(sizes: Sequence[int]) -> tuple[int, int]:
     return rows, columns
 
 
-def _zeros(sizes: Sequence[int], dtype: Any, like: TensorImpl | None) -> Any:
+def _zeros(sizes: Sequence[int], dtype: dtype, like: Tensor | None) -> Any:
     device = None if like is None else like.device
     result = (
         empty_contiguous(sizes, dtype) if device is None else empty_contiguous(sizes, dtype, device)

@@ -11,17 +11,27 @@ How the real one differs: it does not; there, too, all is composed of other oper
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import cat
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim, wrap_dims
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+
 Dims = int | Sequence[int] | None
 
 
-def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    self: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Any:
     """The `n`-th differences along `dim`, of bools the changes; `prepend` and `append` are joined
     on first.
 
@@ -51,7 +61,7 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
 
 
 def gradient_scalarint(
-    self: Any, spacing: Any = None, dim: int | None = None, edge_order: int = 1
+    self: Tensor, spacing: Scalar | None = None, dim: int | None = None, edge_order: int = 1
 ) -> Any:
     """The slopes along `dim`, or along every dimension, of samples at the same distance, 1 if
     `spacing` is not given.
@@ -64,48 +74,50 @@ def gradient_scalarint(
     )
 
 
-def gradient_scalararray(self: Any, spacing: Any, dim: Sequence[int], edge_order: int = 1) -> Any:
+def gradient_scalararray(
+    self: Tensor, spacing: Scalar, dim: Sequence[int], edge_order: int = 1
+) -> Any:
     """One distance for several dimensions."""
     dims = _dims(self, None, dim, edge_order)
     return _of_equal_steps(self, [spacing] * len(dims), dims, edge_order)
 
 
-def gradient_array(self: Any, dim: Sequence[int], edge_order: int = 1) -> Any:
+def gradient_array(self: Tensor, dim: Sequence[int], edge_order: int = 1) -> Any:
     """Distance 1 in several dimensions."""
     dims = _dims(self, None, dim, edge_order)
     return _of_equal_steps(self, [1.0] * len(dims), dims, edge_order)
 
 
 def gradient_scalarrayint(
-    self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
+    self: Tensor, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
 ) -> Any:
     """A distance for each dimension."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_scalarrayarray(
-    self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
+    self: Tensor, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
 ) -> Any:
     """A distance for each of several dimensions."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_tensorarrayint(
-    self: Any, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
+    self: Tensor, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
 ) -> Any:
     """The places of the samples in each dimension."""
     return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_tensorarray(
-    self: Any, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
+    self: Tensor, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
 ) -> Any:
     """The places of the samples in each of several dimensions."""
     return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def _of_equal_steps(
-    self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
+    self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
 ) -> tuple[Any, ...]:
     slopes = []
     for step, d in zip(spacing, dims):
@@ -159,11 +171,11 @@ def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def _slice(t: Any, dim: int, start: int, end: int | None = None) -> Any:
+def _slice(t: Tensor, dim: int, start: int, end: int | None = None) -> Any:
     return ops.slice_Tensor(t, dim, start, end, 1)
 
 
-def _dims(self: Any, n_spacings: int | None, dim: Dims, edge_order: int) -> tuple[int, ...]:
+def _dims(self: Tensor, n_spacings: int | None, dim: Dims, edge_order: int) -> tuple[int, ...]:
     """The dimensions to go along. Raises RuntimeError as `gradient` does."""
     if self.dtype is dt.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
@@ -192,7 +204,7 @@ def _dims(self: Any, n_spacings: int | None, dim: Dims, edge_order: int) -> tupl
     return dims
 
 
-def _check_joined(self: Any, other: Any, dim: int) -> None:
+def _check_joined(self: Tensor, other: Tensor, dim: int) -> None:
     if other.dim() != self.dim():
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     for i, (n, m) in enumerate(zip(self.shape, other.shape)):

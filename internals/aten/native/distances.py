@@ -12,7 +12,7 @@ input.
 from __future__ import annotations
 
 from math import inf, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,11 +29,16 @@ from .gradient_checks import check_sizes
 from .norms import norm_Scalar
 from .pointwise import sub
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 MANY = 25
 _METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}
 
 
-def cdist(x1: Any, x2: Any, p: float = 2, compute_mode: int | None = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Any:
     """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P,
     R); * broadcasts.
 
@@ -56,7 +61,7 @@ def cdist(x1: Any, x2: Any, p: float = 2, compute_mode: int | None = None) -> An
     return ops._euclidean_dist(first, second).view([*batch, x1.shape[-2], x2.shape[-2]])
 
 
-def _euclidean_dist(x1: Any, x2: Any) -> Any:
+def _euclidean_dist(x1: Tensor, x2: Tensor) -> Any:
     """Euclidean distances from a matrix product. Raises RuntimeError for complex numbers."""
     if x1.is_complex() or x2.is_complex():
         raise RuntimeError("clamp is not supported for complex types")
@@ -72,7 +77,7 @@ def _euclidean_dist(x1: Any, x2: Any) -> Any:
     return from_array(np.sqrt(np.maximum(squares - 2 * (a @ np.swapaxes(b, -1, -2)), 0)))
 
 
-def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
+def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Any:
     """Distances pair by pair."""
     _check(x1, x2)
     _check_floating(x1, x2, p, compute_mode or 0)
@@ -89,7 +94,7 @@ def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
     return from_array(result)
 
 
-def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+def _cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Any:
     """The gradient of `x1`, broadcast to the batch of the result."""
     _check(x1, x2)
     for t in (x2, grad, cdist):
@@ -108,7 +113,7 @@ def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     return from_array(result)
 
 
-def pdist(self: Any, p: float = 2) -> Any:
+def pdist(self: Tensor, p: float = 2) -> Any:
     """The p-norm distances of each row of a matrix from all rows after it, N(N-1)/2 numbers. Raises
     RuntimeError as `cdist`.
     """
@@ -120,12 +125,12 @@ def pdist(self: Any, p: float = 2) -> Any:
     return ops._pdist_forward(self.contiguous(), p)
 
 
-def _check_matrix(t: Any) -> None:
+def _check_matrix(t: Tensor) -> None:
     if t.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {t.dim()}D")
 
 
-def _pdist_forward(self: Any, p: float = 2) -> Any:
+def _pdist_forward(self: Tensor, p: float = 2) -> Any:
     """The distances above the diagonal of `cdist(self, self)`."""
     _check_matrix(self)
     n, m = self.shape
@@ -137,7 +142,7 @@ def _pdist_forward(self: Any, p: float = 2) -> Any:
     return from_array(quietly(_distances, a, a, p)[np.triu_indices(n, 1)].astype(self.dtype.np))
 
 
-def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
+def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Any:
     """The gradient of the rows."""
     _check_matrix(self)
     if self.shape[0] > 1 and self.dtype not in (dt.float32, dt.float64):
@@ -156,7 +161,7 @@ def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     return from_array(result)
 
 
-def dist(self: Any, other: Any, p: Any = 2) -> Any:
+def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Any:
     """The p-norm of the difference. Raises RuntimeError for integers."""
     difference = sub(self, other, 1)
     if difference.dtype.category < FLOATING:
@@ -167,7 +172,7 @@ def dist(self: Any, other: Any, p: Any = 2) -> Any:
     return norm_Scalar(difference, p)
 
 
-def _distances(a: Any, b: Any, p: float) -> Any:
+def _distances(a: Array, b: Array, p: float) -> Any:
     """All distances of the rows of two matrices."""
     if p == 0:
         return np.stack([np.minimum(np.ceil(np.abs(row - b)), 1).sum(-1) for row in a])
@@ -175,7 +180,7 @@ def _distances(a: Any, b: Any, p: float) -> Any:
     return distance.cdist(a, b, metric) if metric else distance.cdist(a, b, "minkowski", p=p)
 
 
-def _row_gradient(difference: Any, grad: Any, distances: Any, p: float) -> Any:
+def _row_gradient(difference: Array, grad: Array, distances: Array, p: float) -> Any:
     """The gradient of a row, from its differences to n others and its distances from them; 0 at
     distance 0.
     """
@@ -191,7 +196,7 @@ def _row_gradient(difference: Any, grad: Any, distances: Any, p: float) -> Any:
     return np.where(zero, 0, sign * g * (size / d) ** (p - 1)).sum(0)
 
 
-def _batches(x1: Any, x2: Any) -> tuple[Any, Any]:
+def _batches(x1: Tensor, x2: Tensor) -> tuple[Any, Any]:
     """Both as arrays, with the dimensions before the matrices broadcast."""
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     return np.broadcast_to(array(x1), (*batch, *x1.shape[-2:])), np.broadcast_to(
@@ -199,7 +204,7 @@ def _batches(x1: Any, x2: Any) -> tuple[Any, Any]:
     )
 
 
-def _check(x1: Any, x2: Any) -> None:
+def _check(x1: Tensor, x2: Tensor) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
@@ -209,7 +214,7 @@ def _check(x1: Any, x2: Any) -> None:
         )
 
 
-def _check_floating(x1: Any, x2: Any, p: float, mode: int) -> None:
+def _check_floating(x1: Tensor, x2: Tensor, p: float, mode: int) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dtype.category != FLOATING:
             raise RuntimeError(

@@ -13,20 +13,23 @@ How the real one differs: it is the same there; `native_dropout` also serves nes
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.on_device import on_device
 from internals.core.dtype import bool_
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 
 from . import copying
 from .random import discrete
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def dropout(input: Any, p: float, train: bool) -> Any:
+
+def dropout(input: Tensor, p: float, train: bool) -> Any:
     """`input` with each element zeroed with probability `p` and the rest divided by 1 - p;
     unchanged unless `train`.
     """
@@ -36,13 +39,13 @@ def dropout(input: Any, p: float, train: bool) -> Any:
     return input if noise is None else input * noise
 
 
-def dropout_(input: Any, p: float, train: bool) -> Any:
+def dropout_(input: Tensor, p: float, train: bool) -> Any:
     """`dropout` in place."""
     noise = _noise(input, p, train)
     return input if noise is None else input.mul_(noise)
 
 
-def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any, Any]:
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Any, Any]:
     """The result of `dropout`, and a mask of what was kept. Not to train means to keep all."""
     keep = 1 - p
     scale = 1 / keep if keep else 0.0
@@ -67,43 +70,45 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     return output, mask
 
 
-def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
     """`grad_output * mask * scale`."""
     return ops.mul_Scalar(ops.mul_Tensor(grad_output, mask), scale)
 
 
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
     """`dropout` of whole channels of (N, C, *): one coin for each channel of each sample."""
     noise = _noise(input, p, train, True)
     return input if noise is None else input * noise
 
 
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
     noise = _noise(input, p, train, True)
     return input if noise is None else input.mul_(noise)
 
 
-def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """Dropout after selu: not 0, but selu's lowest value, and the rest scaled so that mean and
     variance stay 0 and 1.
     """
     return _alpha(input, p, train, False)
 
 
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     return _alpha(input, p, train, False, in_place=True)
 
 
-def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """`alpha_dropout` of whole channels of (N, C, *)."""
     return _alpha(input, p, train, True)
 
 
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     return _alpha(input, p, train, True, in_place=True)
 
 
-def _alpha(input: Any, p: float, train: bool, whole_channels: bool, in_place: bool = False) -> Any:
+def _alpha(
+    input: Tensor, p: float, train: bool, whole_channels: bool, in_place: bool = False
+) -> Any:
     """input * (a * kept) + b, where b brings what is dropped to -1.758, selu's limit, and a makes
     the variance 1 again.
     """
@@ -120,7 +125,7 @@ def _alpha(input: Any, p: float, train: bool, whole_channels: bool, in_place: bo
     return input.mul_(kept).add_(shift) if in_place else input * kept + shift
 
 
-def _noise(input: Any, p: float, train: bool, whole_channels: bool = False) -> Any:
+def _noise(input: Tensor, p: float, train: bool, whole_channels: bool = False) -> Any:
     """What to multiply with, or None for nothing to do."""
     _check(p)
     if p == 0 or not train or input.numel() == 0:
@@ -131,7 +136,7 @@ def _noise(input: Any, p: float, train: bool, whole_channels: bool = False) -> A
     return _coins(input, keep, whole_channels).div_(keep)
 
 
-def _coins(input: Any, keep: float, whole_channels: bool) -> Any:
+def _coins(input: Tensor, keep: float, whole_channels: bool) -> Any:
     """1 with probability `keep`, else 0: for each element, or for each channel."""
     if not whole_channels:
         return ops.empty_like(input, None, None, None, None, None).bernoulli_(keep)

@@ -18,9 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS = "."
@@ -76,7 +79,7 @@ def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
     return result.sum(rest)
 
 
-def _multiply_and_sum(left: Any, right: Any, ending: list[int]) -> Any:
+def _multiply_and_sum(left: Tensor, right: Tensor, ending: list[int]) -> Any:
     """The product of two aligned operands, summed over the dimensions `ending`, which stay with
     size 1 (`sumproduct_pair`).
     """
@@ -90,7 +93,7 @@ def _multiply_and_sum(left: Any, right: Any, ending: list[int]) -> Any:
     rows = [d for d in dims if d not in batch and right.shape[d] == 1]
     columns = [d for d in dims if d not in batch and right.shape[d] != 1]
 
-    def size(t: Any, group: list[int]) -> int:
+    def size(t: Tensor, group: list[int]) -> int:
         return prod(t.shape[d] for d in group)
 
     a = left.permute([*batch, *rows, *ending, *columns]).reshape(
@@ -108,7 +111,7 @@ def _multiply_and_sum(left: Any, right: Any, ending: list[int]) -> Any:
     return ops.bmm(a, b).reshape(sizes).permute([order.index(d) for d in range(len(order))])
 
 
-def _aligned(t: Any, labels: str, order: list[str], ellipsis_dims: int) -> Any:
+def _aligned(t: Tensor, labels: str, order: list[str], ellipsis_dims: int) -> Any:
     """`t` with one dimension for each letter of `order` (`ellipsis_dims` for the ellipsis), of size
     1 where it has none.
     """

@@ -5,7 +5,7 @@ How the real one differs: a sparse gradient, and a parallel renorm.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,17 @@ from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.dtype import dtype
+    from internals.core.tensor_impl import Array
 
 
 def embedding(
-    weight: TensorImpl,
-    indices: TensorImpl,
+    weight: Tensor,
+    indices: Tensor,
     padding_idx: int = -1,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -43,8 +48,8 @@ def embedding(
 
 
 def embedding_dense_backward(
-    grad_output: TensorImpl,
-    indices: TensorImpl,
+    grad_output: Tensor,
+    indices: Tensor,
     num_weights: int,
     padding_idx: int,
     scale_grad_by_freq: bool,
@@ -76,8 +81,8 @@ def embedding_dense_backward(
 
 
 def sums_by_row(
-    rows: Any, g: Any, num_weights: int, dtype: Any, average: bool = False
-) -> TensorImpl:
+    rows: Array, g: Array, num_weights: int, dtype: dtype, average: bool = False
+) -> Tensor:
     """A table whose row i is the sum, or the average, of those `g[k]` where `rows[k]` is i."""
     result = empty_contiguous((num_weights, g.shape[1]), dtype)
     table = array(result)
@@ -99,7 +104,7 @@ def sums_by_row(
     return result
 
 
-def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
+def segment_sums(a: Array, starts: Array, lengths: Array) -> Any:
     """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then
     second rows, and so on.
 
@@ -115,9 +120,7 @@ def segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
     return sums
 
 
-def embedding_renorm_(
-    self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float
-) -> TensorImpl:
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond
     `max_norm` down to it, in place.
     """
@@ -129,7 +132,7 @@ def embedding_renorm_(
     check_no_internal_overlap(self)
     check_indices("embedding_renorm_", indices)
     if self.device is not CPU:
-        result: TensorImpl = on_device("embedding.renorm_", self, indices, max_norm, norm_type)
+        result: Tensor = on_device("embedding.renorm_", self, indices, max_norm, norm_type)
         return result
     rows = np.unique(_checked_rows(self, indices))
     table = array(self)
@@ -139,19 +142,19 @@ def embedding_renorm_(
     return self
 
 
-def _checked_rows(weight: TensorImpl, indices: TensorImpl) -> Any:
+def _checked_rows(weight: Tensor, indices: Tensor) -> Any:
     rows = snapshot(indices)
     check_rows(rows, weight.shape[0])
     return rows
 
 
-def check_rows(rows: Any, n: int) -> None:
+def check_rows(rows: Array, n: int) -> None:
     """Raises IndexError for one that is not among `n`."""
     if rows.size and (rows.min() < 0 or rows.max() >= n):
         raise IndexError("index out of range in self")
 
 
-def check_indices(name: str, indices: TensorImpl, position: int = 1) -> None:
+def check_indices(name: str, indices: Tensor, position: int = 1) -> None:
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
             f"Expected tensor for argument #{position} 'indices' to have one of the following "

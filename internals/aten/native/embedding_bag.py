@@ -13,28 +13,32 @@ indices, the gradients are of memory that was never written. And sparse gradient
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .embedding import segment_sums
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 SUM, MEAN, MAX = range(3)
 
 
 def embedding_bag(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
     scale_grad_by_freq: bool = False,
     mode: int = SUM,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
 ) -> Any:
     """(bags, and three notes for the backward pass). Only a sum can be weighted."""
@@ -52,13 +56,13 @@ def embedding_bag(
 
 
 def embedding_bag_padding_idx(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
     scale_grad_by_freq: bool,
     mode: int,
     sparse: bool,
-    per_sample_weights: Any,
+    per_sample_weights: Tensor | None,
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
@@ -94,13 +98,13 @@ def embedding_bag_padding_idx(
 
 @np.errstate(all="ignore")
 def _embedding_bag(
-    weight: TensorImpl,
-    indices: TensorImpl,
-    offsets: TensorImpl,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
     scale_grad_by_freq: bool = False,
     mode: int = SUM,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Any, Any, Any, Any]:
@@ -131,12 +135,12 @@ def _embedding_bag(
 
 
 def check_bags(
-    weight: TensorImpl,
-    indices: TensorImpl,
-    offsets: TensorImpl,
-    begins: Any,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    begins: Array,
     mode: int,
-    per_sample_weights: Any,
+    per_sample_weights: Tensor | None,
     include_last_offset: bool,
 ) -> None:
     """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets that do not begin
@@ -182,9 +186,7 @@ def check_bags(
         _check_weights(per_sample_weights, weight, indices, mode)
 
 
-def _check_weights(
-    per_sample_weights: TensorImpl, weight: TensorImpl, indices: TensorImpl, mode: int
-) -> None:
+def _check_weights(per_sample_weights: Tensor, weight: Tensor, indices: Tensor, mode: int) -> None:
     if mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     if per_sample_weights.dtype is not weight.dtype:
@@ -203,7 +205,7 @@ def _check_weights(
         )
 
 
-def _check_dtype(name: str, t: TensorImpl, allowed: tuple[Any, ...], names: str) -> None:
+def _check_dtype(name: str, t: Tensor, allowed: tuple[Any, ...], names: str) -> None:
     if t.dtype not in allowed:
         raise RuntimeError(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: "
@@ -212,7 +214,7 @@ def _check_dtype(name: str, t: TensorImpl, allowed: tuple[Any, ...], names: str)
         )
 
 
-def _check_rows(rows: Any, bags: Any, num_weights: int) -> None:
+def _check_rows(rows: Array, bags: Array, num_weights: int) -> None:
     wrong = np.flatnonzero((rows < 0) | (rows >= num_weights))
     if wrong.size:
         raise RuntimeError(
@@ -221,11 +223,11 @@ def _check_rows(rows: Any, bags: Any, num_weights: int) -> None:
         )
 
 
-def _sizes(offsets: Any, indices: int, include_last_offset: bool) -> Any:
+def _sizes(offsets: Array, indices: int, include_last_offset: bool) -> Any:
     return np.diff(offsets[:-1] if include_last_offset else offsets, append=indices)
 
 
-def _sums(found: Any, weights: Any, lengths: Any, mode: int, out: Any) -> None:
+def _sums(found: Array, weights: Array | None, lengths: Array, mode: int, out: Array) -> None:
     out.fill(0)
     filled = np.flatnonzero(lengths)
     if not filled.size:
@@ -237,7 +239,7 @@ def _sums(found: Any, weights: Any, lengths: Any, mode: int, out: Any) -> None:
     out[filled] = sums / lengths[filled, None].astype(sums.dtype) if mode == MEAN else sums
 
 
-def _maxima(found: Any, rows: Any, lengths: Any, out: Any, largest: Any) -> None:
+def _maxima(found: Array, rows: Array, lengths: Array, out: Array, largest: Array) -> None:
     """First rows of all bags, then second rows, and so on, if they are greater."""
     out.fill(0)
     starts = np.cumsum(lengths) - lengths
@@ -249,7 +251,7 @@ def _maxima(found: Any, rows: Any, lengths: Any, out: Any, largest: Any) -> None
         largest[longer] = np.where(greater, rows[starts[longer] + k][:, None], largest[longer])
 
 
-def _integers(a: Any, like: TensorImpl) -> TensorImpl:
+def _integers(a: Array, like: Tensor) -> Tensor:
     result = empty_contiguous(a.shape, like.dtype)
     array(result)[...] = a
     return result

@@ -11,30 +11,35 @@ indices), and so may divide by another row's.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .embedding import check_indices, check_rows, sums_by_row
 from .embedding_bag import MAX, MEAN, SUM
 from .gradient_checks import check_elements, check_sizes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.dtype import dtype
+    from internals.core.tensor_impl import Array
+
 
 def _embedding_bag_backward(
-    grad: TensorImpl,
-    indices: TensorImpl,
-    offsets: TensorImpl,
-    offset2bag: TensorImpl,
-    bag_size: TensorImpl,
-    maximum_indices: TensorImpl,
+    grad: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
     num_weights: int,
     scale_grad_by_freq: bool,
     mode: int,
     sparse: bool,
-    per_sample_weights: Any,
+    per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Any:
     """The gradient of the table (num_weights, dim). Raises NotImplementedError for a sparse one."""
@@ -50,15 +55,15 @@ def _embedding_bag_backward(
 
 @np.errstate(all="ignore")
 def _embedding_bag_dense_backward(
-    grad: TensorImpl,
-    indices: TensorImpl,
-    offset2bag: TensorImpl,
-    bag_size: TensorImpl,
-    maximum_indices: TensorImpl,
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
     num_weights: int,
     scale_grad_by_freq: bool,
     mode: int,
-    per_sample_weights: Any,
+    per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Any:
     """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often
@@ -95,11 +100,11 @@ def _embedding_bag_dense_backward(
 
 
 def _embedding_bag_per_sample_weights_backward(
-    grad: TensorImpl,
-    weight: TensorImpl,
-    indices: TensorImpl,
-    offsets: TensorImpl,
-    offset2bag: TensorImpl,
+    grad: Tensor,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
     mode: int,
     padding_idx: int = -1,
 ) -> Any:
@@ -121,9 +126,9 @@ def _embedding_bag_per_sample_weights_backward(
 
 
 def _checked(
-    grad: TensorImpl,
-    indices: TensorImpl,
-    offset2bag: TensorImpl,
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
     padding_idx: int,
     num_weights: int,
 ) -> tuple[Any, Any]:
@@ -158,7 +163,7 @@ def _checked(
     return bags, rows
 
 
-def _to_the_largest(g: Any, rows: Any, filled: Any, num_weights: int, dtype: Any) -> TensorImpl:
+def _to_the_largest(g: Array, rows: Array, filled: Array, num_weights: int, dtype: dtype) -> Tensor:
     filled = filled.reshape(-1)
     check_rows(rows[filled], num_weights)
     result = empty_contiguous((num_weights, g.shape[1]), dtype)

@@ -13,9 +13,9 @@ How the real one differs: `max` and `min` along a dimension find value and index
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,20 +31,29 @@ from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import reduced_dims, reduced_sizes, store
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def max_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+
+def max_dim(
+    self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The largest elements along `dim` and their indices, as (values, indices)."""
     name = return_types.max if out is None else return_types.max_out
     return name(*_with_indices("max", np.argmax, self, dim, keepdim, out))
 
 
-def min_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+def min_dim(
+    self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The smallest elements along `dim` and their indices, as (values, indices)."""
     name = return_types.min if out is None else return_types.min_out
     return name(*_with_indices("min", np.argmin, self, dim, keepdim, out))
 
 
-def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def aminmax(
+    self: Tensor, dim: int | None = None, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The smallest and the largest elements along `dim`, or of all of them, as (min, max)."""
     if dim is not None:
         check_not_empty("aminmax", self, wrap_dim(dim, self.dim()), "")
@@ -69,7 +78,12 @@ def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any =
 
 
 def _extreme(
-    name: str, loop: Any, self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None
+    name: str,
+    loop: Callable[..., Any],
+    self: Tensor,
+    dim: Sequence[int] = (),
+    keepdim: bool = False,
+    out: Tensor | None = None,
 ) -> Any:
     if not self.numel():
         if not dim:
@@ -100,7 +114,7 @@ amax = partial(_extreme, "amax", np.maximum)
 amin = partial(_extreme, "amin", np.minimum)
 
 
-def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
+def _extreme_of_all(name: str, loop: Callable[..., Any], self: Tensor) -> Any:
     if not self.numel():
         raise RuntimeError(
             _NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument."
@@ -133,7 +147,7 @@ def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _with_indices(
-    name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any
+    name: str, where: Any, self: Tensor, dim: int, keepdim: bool, out: Sequence[Tensor] | None
 ) -> tuple[Any, Any]:
     (d,) = wrap_dims(dim, self.dim())
     check_not_empty(name, self, d)
@@ -157,7 +171,12 @@ def _with_indices(
 
 
 def _index(
-    name: str, where: Any, self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None
+    name: str,
+    where: Any,
+    self: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
 ) -> Any:
     if self.dtype.category in (BOOL, COMPLEX):
         raise RuntimeError(
@@ -184,7 +203,7 @@ argmax = partial(_index, "argmax", np.argmax)
 argmin = partial(_index, "argmin", np.argmin)
 
 
-def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
+def _compiled_with_indices(where: Any, self: Tensor, dims: tuple[int, ...]) -> Any:
     """(values, indices) over one dimension by machine code, as arrays without it; None where numpy
     finds them.
     """
@@ -200,7 +219,7 @@ def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
     )
 
 
-def check_not_empty(name: str, self: Any, d: int, parentheses: str = "()") -> None:
+def check_not_empty(name: str, self: Tensor, d: int, parentheses: str = "()") -> None:
     """Raises IndexError when a dimension has size 0."""
     if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
         raise IndexError(f"{name}{parentheses}: Expected reduction dim {d} to have non-zero size.")

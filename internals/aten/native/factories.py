@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,16 +30,23 @@ from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import Geometry, contiguous_geometry, geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty as allocate, empty_pinned
+from internals.core.tensor_impl import array, empty as allocate, empty_pinned
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout, memory_format
+    from internals.core.scalar import Scalar
 
 
 def empty(
     size: Sequence[int],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    memory_format: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    memory_format: memory_format | None = None,
 ) -> Any:
     """Uninitialised memory in the shape `size`. Raises RuntimeError for a negative size."""
     check_sizes(size)
@@ -54,10 +61,10 @@ def empty(
 def empty_strided(
     size: Sequence[int],
     stride: Sequence[int],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     """Uninitialised memory seen through the given strides. Raises RuntimeError for negative
     ones.
@@ -73,7 +80,12 @@ def empty_strided(
 
 
 def empty_like(
-    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+    self: Tensor,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    memory_format: memory_format | None,
 ) -> Any:
     """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless
     `memory_format` says otherwise.
@@ -92,38 +104,60 @@ def empty_like(
 
 
 def new_empty(
-    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+    self: Tensor,
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return empty(size, dtype or self.dtype, layout, _device(device, self), pin_memory)
 
 
 def new_empty_strided(
-    self: TensorImpl,
+    self: Tensor,
     size: Sequence[int],
     stride: Sequence[int],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return empty_strided(
         size, stride, dtype or self.dtype, layout, _device(device, self), pin_memory
     )
 
 
-def zeros(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def zeros(
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     """Zeros. Raises RuntimeError for a negative size, in its own words."""
     if any(n < 0 for n in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     return _filled(empty(size, dtype, layout, device, pin_memory), 0)
 
 
-def ones(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def ones(
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     return _filled(empty(size, dtype, layout, device, pin_memory), 1)
 
 
 def full(
-    size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    size: Sequence[int],
+    fill_value: Scalar,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     """`fill_value` everywhere; its own dtype decides when none is given. Raises RuntimeError if it
     does not fit.
@@ -134,65 +168,104 @@ def full(
 
 
 def zeros_like(
-    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+    self: Tensor,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    memory_format: memory_format | None,
 ) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0)
 
 
 def ones_like(
-    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+    self: Tensor,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    memory_format: memory_format | None,
 ) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 1)
 
 
 def full_like(
-    self: TensorImpl,
-    fill_value: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    memory_format: Any,
+    self: Tensor,
+    fill_value: Scalar,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    memory_format: memory_format | None,
 ) -> Any:
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value)
 
 
 def new_zeros(
-    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+    self: Tensor,
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 0)
 
 
 def new_ones(
-    self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+    self: Tensor,
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 1)
 
 
 def new_full(
-    self: TensorImpl,
+    self: Tensor,
     size: Sequence[int],
-    fill_value: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
+    fill_value: object,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), fill_value)
 
 
-def scalar_tensor(s: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def scalar_tensor(
+    s: Scalar,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     """A number as a 0-d tensor of the default dtype: `tensor(s)` is the one that looks at the
     number's own type.
     """
     return _filled(empty((), dtype, layout, device, pin_memory), s)
 
 
-def eye(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def eye(
+    n: int,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     return eye_m(n, n, dtype, layout, device, pin_memory)
 
 
-def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def eye_m(
+    n: int,
+    m: int,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     """n rows, m columns, ones on the diagonal."""
     for name, value in (("n", n), ("m", m)):
         if value < 0:
@@ -205,12 +278,24 @@ def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any)
     return t
 
 
-def arange(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None) -> Any:
+def arange(
+    end: Scalar,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
+) -> Any:
     return arange_start_step(0, end, 1, dtype, layout, device, pin_memory, out)
 
 
 def arange_start(
-    start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    start: Scalar,
+    end: Scalar,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
 
@@ -219,11 +304,11 @@ def arange_start_step(
     start: Any,
     end: Any,
     step: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
     pin_memory: Any,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else
     the default dtype.
@@ -267,14 +352,14 @@ def arange_start_step(
 
 
 def linspace(
-    start: Any,
-    end: Any,
+    start: Scalar,
+    end: Scalar,
     steps: int,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a
     negative `steps`.
@@ -314,7 +399,7 @@ def linspace(
     return t
 
 
-def kind_between(op: str, start: Any, end: Any, dtype: Any) -> Any:
+def kind_between(op: str, start: Any, end: Any, dtype: dtype | None) -> Any:
     """The dtype of a range: complex if one of its ends is. Raises RuntimeError if another was asked
     for then.
     """
@@ -339,7 +424,7 @@ def check_sizes(sizes: Sequence[int]) -> None:
             )
 
 
-def _filled(t: Any, value: Any) -> Any:
+def _filled(t: Any, value: object) -> Any:
     number = checked(value, t.dtype)
     if t.device is CPU:
         array(t).fill(number)
@@ -348,11 +433,11 @@ def _filled(t: Any, value: Any) -> Any:
     return t
 
 
-def _device(given: Any, t: TensorImpl) -> Any:
+def _device(given: Any, t: Tensor) -> Any:
     return t.device if given is None else devices.resolve(given)
 
 
-def _allocate(g: Geometry, layout: Any, pin_memory: Any) -> Any:
+def _allocate(g: Geometry, layout: layout | None, pin_memory: int | None) -> Any:
     """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and where
     nothing can be pinned.
     """
@@ -375,7 +460,7 @@ def check_can_pin() -> None:
         )
 
 
-def _check_range(start: Any, end: Any, step: Any) -> None:
+def _check_range(start: Any, end: float, step: int) -> None:
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

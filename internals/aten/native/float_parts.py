@@ -6,8 +6,9 @@ How the real one differs: `frexp` of half precision is computed bit by bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +20,12 @@ from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from . import pointwise
 from .real import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def signbit(self: Any, out: Any = None) -> Any:
+
+def signbit(self: Tensor, out: Tensor | None = None) -> Any:
     """Whether the sign is a minus: of -0.0, too.
 
     Raises NotImplementedError for complex, and RuntimeError for an `out` that is not bool.
@@ -40,7 +45,7 @@ copysign = partial(real, "copysign_cpu", np.copysign)
 nextafter = partial(real, "nextafter_cpu", np.nextafter, promote="common")
 
 
-def frexp(self: Any, out: Any = None) -> Any:
+def frexp(self: Tensor, out: Sequence[Tensor] | None = None) -> Any:
     """(mantissa, exponent): self = mantissa · 2**exponent with 0.5 <= |mantissa| < 1; the exponent
     is int32.
 
@@ -65,7 +70,7 @@ def frexp(self: Any, out: Any = None) -> Any:
     return (return_types.frexp if out is None else return_types.frexp_out)(mantissa, exponent)
 
 
-def ldexp(self: Any, other: Any, out: Any = None) -> Any:
+def ldexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """self · 2**other, the inverse of `frexp`: exact if self is floating and `other` of integers.
     Else `other` may be anything.
 
@@ -78,11 +83,11 @@ def ldexp(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def nan_to_num(
-    self: Any,
+    self: Tensor,
     nan: float | None = None,
     posinf: float | None = None,
     neginf: float | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """self with numbers in place of NaN (0) and of the infinities (the largest and the smallest
     numbers of the dtype).
@@ -100,34 +105,34 @@ def nan_to_num(
     )
 
 
-def negative(a: Any, out: Any) -> None:
+def negative(a: Array, out: Array) -> None:
     if a.dtype.kind == "b":
         out[...] = False
     else:
         np.less(a, 0, out=out)
 
 
-def scaled(exponent: Any, a: Any, out: Any) -> None:
+def scaled(exponent: Array, a: Array, out: Array) -> None:
     np.ldexp(a, exponent, out=out)
 
 
-def mantissa_of(a: Any, out: Any) -> None:
+def mantissa_of(a: Array, out: Array) -> None:
     out[...] = np.frexp(a)[0]
 
 
-def exponent_of(a: Any, out: Any) -> None:
+def exponent_of(a: Array, out: Array) -> None:
     out[...] = np.frexp(a)[1]
 
 
-def equal_to(a: Any, out: Any, value: float) -> None:
+def equal_to(a: Array, out: Array, value: float) -> None:
     np.equal(a, value, out=out)
 
 
-def to_num(a: Any, out: Any, nan: float, posinf: float | None, neginf: float | None) -> None:
+def to_num(a: Array, out: Array, nan: float, posinf: float | None, neginf: float | None) -> None:
     out[...] = np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def _is_infinite(name: str, value: float, self: Any, out: Any = None) -> Any:
+def _is_infinite(name: str, value: float, self: Tensor, out: Tensor | None = None) -> Any:
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} does not support complex inputs.")
     return _to_bool(name, partial(equal_to, value=value), self, out)
@@ -139,7 +144,7 @@ isposinf = partial(_is_infinite, "isposinf", np.inf)
 isneginf = partial(_is_infinite, "isneginf", -np.inf)
 
 
-def _to_bool(name: str, loop: Any, self: Any, out: Any) -> Any:
+def _to_bool(name: str, loop: Callable[..., Any], self: Tensor, out: Tensor | None) -> Any:
     if out is not None and out.dtype is not dt.bool_:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
     return TensorIterator((self,), out, result=dt.bool_).run(loop)

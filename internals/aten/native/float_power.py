@@ -5,7 +5,7 @@ How the real one differs: nothing of note.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
@@ -13,13 +13,17 @@ from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def float_power(self: Any, exponent: Any) -> Any:
+
+def float_power(self: Scalar | Tensor, exponent: Scalar | Tensor) -> Any:
     """self ** exponent in float64; in complex128 if either is complex."""
     return _pow(*_widened(self, exponent))
 
 
-def float_power_(self: Any, exponent: Any) -> Any:
+def float_power_(self: Tensor, exponent: Scalar | Tensor) -> Any:
     """`float_power` in place. Raises RuntimeError unless self has the dtype of the result."""
     needed = _wide(self, exponent)
     if self.dtype is not needed:
@@ -33,7 +37,7 @@ def float_power_(self: Any, exponent: Any) -> Any:
     return ops.pow__Scalar(self, _converted(exponent, needed))
 
 
-def _pow(self: Any, exponent: Any) -> Any:
+def _pow(self: Scalar | Tensor, exponent: float | Tensor) -> Any:
     if not isinstance(self, TensorImpl):
         return ops.pow_Scalar(self, exponent)
     return (ops.pow_Tensor_Tensor if isinstance(exponent, TensorImpl) else ops.pow_Tensor_Scalar)(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,33 +23,37 @@ from internals.core.tensor_impl import array, empty_contiguous
 
 from .pooling_backward import scatter_to_places
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 _SIDES = ("time", "height", "width")
 
 
 def fractional_max_pool2d_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     output_size: Sequence[int],
-    indices: Any,
+    indices: Tensor,
 ) -> Any:
     """Each gradient at the place its maximum was, which `indices` tells."""
     return scatter_to_places(grad_output, indices, self.shape, 2)
 
 
 def fractional_max_pool3d_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     output_size: Sequence[int],
-    indices: Any,
+    indices: Tensor,
 ) -> Any:
     """Each gradient at the place its maximum was, which `indices` tells."""
     return scatter_to_places(grad_output, indices, self.shape, 3)
 
 
 def _pool(
-    dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any
+    dims: int, name: str, t: Tensor, kernel: Sequence[int], size: Sequence[int], samples: Tensor
 ) -> tuple[Any, Any]:
     _check(dims, name, t, kernel, size, samples)
     inside, planes = t.shape[-dims:], prod(t.shape[:-dims])
@@ -88,7 +92,7 @@ fractional_max_pool2d = partial(_pool, 2, "fractional_max_pool2d")
 fractional_max_pool3d = partial(_pool, 3, "fractional_max_pool3d")
 
 
-def _starts(u: Any, n: int, m: int, kernel: int) -> Any:
+def _starts(u: Array, n: int, m: int, kernel: int) -> Any:
     """(planes, m): where the windows begin. The last one ends where the input does."""
     starts = np.zeros((len(u), m), np.int64)
     if m > 1:
@@ -99,7 +103,7 @@ def _starts(u: Any, n: int, m: int, kernel: int) -> Any:
     return starts
 
 
-def _along(starts: Any, dim: int, dims: int) -> Any:
+def _along(starts: Array, dim: int, dims: int) -> Any:
     """(planes, m) as (planes, 1, m, 1): broadcastable with the starts of the other dimensions."""
     return starts.reshape(
         len(starts), *[1] * dim, -1 if starts.size else starts.shape[1], *[1] * (dims - 1 - dim)
@@ -107,7 +111,7 @@ def _along(starts: Any, dim: int, dims: int) -> Any:
 
 
 def _check(
-    dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any
+    dims: int, name: str, t: Tensor, kernel: Sequence[int], size: Sequence[int], samples: Tensor
 ) -> None:
     for value, what in ((kernel, "kernel_size"), (size, "output_size")):
         if len(value) != dims:

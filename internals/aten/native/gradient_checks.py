@@ -11,10 +11,13 @@ others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
-def check_result(t: Any, sizes: Sequence[int]) -> None:
+def check_result(t: Tensor, sizes: Sequence[int]) -> None:
     """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the
     forward pass gave.
     """
@@ -37,7 +40,7 @@ def check_sizes(name: str, what: str, t: Any, sizes: Sequence[int]) -> None:
         )
 
 
-def check_elements(name: str, what: str, t: Any, n: int) -> None:
+def check_elements(name: str, what: str, t: Tensor | None, n: int) -> None:
     """Raises RuntimeError unless `t` is None or has `n` elements."""
     if t is not None and t.numel() != n:
         raise RuntimeError(

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,9 +27,13 @@ from internals.core.tensor_impl import array, empty_contiguous, from_array
 from .gradient_checks import check_sizes
 from .grid_taps import CUBIC, Tap, taps
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def grid_sampler(
-    input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
     """`grid_sampler_2d` or `grid_sampler_3d`, by the number of dimensions. Raises RuntimeError for
     others.
@@ -45,7 +49,7 @@ def grid_sampler(
 
 
 def _sample(
-    dims: int, name: str, input: Any, grid: Any, interpolation: int, padding: int, align: bool
+    dims: int, name: str, input: Tensor, grid: Tensor, interpolation: int, padding: int, align: bool
 ) -> Any:
     _check(dims, name, input, grid, interpolation)
     x = array(input).reshape(*input.shape[:2], prod(input.shape[2:]))
@@ -72,13 +76,13 @@ grid_sampler_3d = partial(_sample, 3, "grid_sampler3d_cpu")
 
 def _gradients(
     dims: int,
-    grad_output: Any,
+    grad_output: Tensor,
     input: Any,
     grid: Any,
     interpolation: int,
     padding: int,
     align: bool,
-    output_mask: Any,
+    output_mask: Sequence[bool],
 ) -> tuple[Any, Any]:
     _check(dims, f"grid_sampler_{dims}d_backward", input, grid, interpolation)
     n, c = input.shape[:2]
@@ -123,13 +127,13 @@ grid_sampler_2d_backward = partial(_gradients, 2)
 grid_sampler_3d_backward = partial(_gradients, 3)
 
 
-def _elements(x: Any, place: Any, inside: Any) -> Any:
+def _elements(x: Array, place: Array, inside: Array) -> Any:
     """(N, C, points): the elements at these places of (N, C, places), 0 for those outside."""
     return np.where(inside[:, None], np.take_along_axis(x, place[:, None], 2), 0)
 
 
 def _combinations(
-    dims: int, input: Any, grid: Any, interpolation: int, padding: int, align: bool
+    dims: int, input: Tensor, grid: Tensor, interpolation: int, padding: int, align: bool
 ) -> Iterator[tuple[Any, Any, tuple[Tap, ...]]]:
     """For every combination of taps: the element's number in the image, whether it is inside, and
     the taps of x, y (and z).
@@ -147,7 +151,7 @@ def _combinations(
         yield place, inside, combination
 
 
-def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
     """The points of an image of `size` (N, C, H, W), or a volume (N, C, D, H, W), mapped by `theta`
     (N, 2, 3), or (N, 3, 4).
 
@@ -171,7 +175,7 @@ def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) 
     return out
 
 
-def affine_grid_generator_backward(grad: Any, size: Sequence[int], align_corners: bool) -> Any:
+def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corners: bool) -> Any:
     """The gradient of `theta`: for each map the sum over the points. Raises RuntimeError for
     another size.
     """
@@ -200,7 +204,7 @@ def _wide(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-def _check(dims: int, name: str, input: Any, grid: Any, interpolation: int) -> None:
+def _check(dims: int, name: str, input: Tensor, grid: Tensor, interpolation: int) -> None:
     _check_sizes(input, grid)
     if input.dim() != dims + 2 or grid.dim() != dims + 2:
         raise RuntimeError(
@@ -213,7 +217,7 @@ def _check(dims: int, name: str, input: Any, grid: Any, interpolation: int) -> N
     check_same_dtype(input, grid)
 
 
-def _check_sizes(input: Any, grid: Any) -> None:
+def _check_sizes(input: Tensor, grid: Tensor) -> None:
     if not input.dim() or not grid.dim() or input.shape[0] != grid.shape[0]:
         raise RuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "

@@ -15,7 +15,11 @@ their derivatives apart.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 LINEAR, NEAREST, CUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
@@ -33,7 +37,9 @@ class Tap(NamedTuple):
     bend: Any
 
 
-def taps(x: Any, n: int, interpolation: int, padding: int, align_corners: bool) -> list[Tap]:
+def taps(
+    x: Tensor | Array, n: int, interpolation: int, padding: int, align_corners: bool
+) -> list[Tap]:
     """The taps of points `x` along a dimension of `n` elements.
 
     -1 and 1 are the middles of the first and the last element with `align_corners`, else their
@@ -63,12 +69,19 @@ def taps(x: Any, n: int, interpolation: int, padding: int, align_corners: bool) 
     ]
 
 
-def _tap(index: Any, n: int, weight: Any, slope: Any, bend: Any, rate: float) -> Tap:
+def _tap(
+    index: Tensor | Array,
+    n: int,
+    weight: Tensor | Array,
+    slope: Tensor | Array,
+    bend: Tensor | Array,
+    rate: float,
+) -> Tap:
     """Derivatives by position are made derivatives by `x`, which runs `rate` times slower."""
     return Tap(index, (index >= 0) & (index < n), weight, slope * rate, bend * rate**2)
 
 
-def _moved(at: Any, n: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+def _moved(at: Tensor | Array, n: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
     """Positions outside moved to the border or reflected, and how they move when the original does:
     by 1, -1 or 0.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,16 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import device as devices, dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import INTEGRAL
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 from internals.core.warn import warn_once
 
 from .factories import empty
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
 
 MOST_DIMENSIONS = 64  # of an array of numpy's
 INDEXING = (
@@ -70,7 +76,7 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
     return ops.stack([ops.flatten_using_ints(g, 0, -1) for g in _grid(tensors)], 1)
 
 
-def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
     """Every choice of `r` elements of a vector in their order, one a row; with replacement an
     element may come again.
 
@@ -97,7 +103,7 @@ def combinations(self: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return ops.stack([ops.masked_select(g, kept) for g in _grid([self] * r)], 1)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of the powers of each element, the highest first unless `increasing`; N columns,
     as many as rows when None.
 
@@ -139,7 +145,7 @@ def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _check_vector(t: TensorImpl) -> None:
+def _check_vector(t: Tensor) -> None:
     if t.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
@@ -150,10 +156,10 @@ def _indices(
     row: int,
     col: int,
     offset: int = 0,
-    dtype: Any = dt.int64,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
+    dtype: dtype = dt.int64,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
 ) -> Any:
     for what, n in (("row", row), ("col", col)):
         if n < 0:

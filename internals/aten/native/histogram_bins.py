@@ -8,7 +8,7 @@ inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from internals.core.tensor_impl import array
 
 from .factories import linspace
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 Range = Sequence[float] | None
 
 
-def equal_bins(rows: Any, bins: Sequence[int], range: Range, d: dtype) -> list[Any]:
+def equal_bins(rows: Array, bins: Sequence[int], range: Range, d: dtype) -> list[Any]:
     """Equal bins from the smallest to the largest element of each dimension, or over its two
     numbers of `range`.
     """
@@ -79,7 +83,7 @@ def check_bin_counts(bins: Sequence[int]) -> None:
             )
 
 
-def check_edges(self: Any, bins: Sequence[Any], n: int) -> None:
+def check_edges(self: Tensor, bins: Sequence[Any], n: int) -> None:
     """Raises RuntimeError unless `bins` are `n` vectors of the dtype of `self`."""
     if len(bins) != n:
         raise RuntimeError(
@@ -105,7 +109,7 @@ def check_edges(self: Any, bins: Sequence[Any], n: int) -> None:
             )
 
 
-def check_weight(self: Any, rows: Any, weight: Any) -> None:
+def check_weight(self: Tensor, rows: Array, weight: Tensor) -> None:
     """Raises RuntimeError unless there is a weight for every row, of the dtype of `self`."""
     if weight.dtype is not self.dtype:
         raise RuntimeError(
@@ -122,7 +126,9 @@ def check_weight(self: Any, rows: Any, weight: Any) -> None:
         )
 
 
-def check_same_dtype(name: str, self: Any, out: Any, what: str, where: str = "") -> None:
+def check_same_dtype(
+    name: str, self: Tensor, out: Tensor | None, what: str, where: str = ""
+) -> None:
     """Raises RuntimeError for an `out`, called `what`, of another dtype."""
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(

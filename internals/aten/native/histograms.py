@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,10 +42,17 @@ from .histogram_bins import (
     equal_bins,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 Place = Callable[[Any, Any], Any]
 
 
-def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = None) -> Any:
+def histc(
+    self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0, out: Tensor | None = None
+) -> Any:
     """Counts in `bins` equal bins from `min` to `max`; if these are equal, from the smallest to the
     largest element.
 
@@ -81,7 +88,11 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = Non
 
 
 def histogram_bins_tensor(
-    self: Any, bins: Any, weight: Any = None, density: bool = False, out: Any = None
+    self: Tensor,
+    bins: Tensor,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """(counts, edges) for the edges in `bins`, which ascend; each element counts `weight`, or 1.
 
@@ -93,12 +104,12 @@ def histogram_bins_tensor(
 
 
 def histogram_bin_ct(
-    self: Any,
+    self: Tensor,
     bins: int = 100,
     range: Range = None,
-    weight: Any = None,
+    weight: Tensor | None = None,
     density: bool = False,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """(counts, edges) for so many equal bins over `range`, or from the smallest to the largest
     element.
@@ -114,7 +125,11 @@ def histogram_bin_ct(
 
 
 def histogramdd(
-    self: Any, bins: Any, range: Range = None, weight: Any = None, density: bool = False
+    self: Tensor,
+    bins: Sequence[int],
+    range: Range = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """(counts, list of edges) of the rows of the input, in as many dimensions as a row has
     elements. `bins` for each of them.
@@ -125,14 +140,22 @@ def histogramdd(
 
 
 def histogramdd_int_bins(
-    self: Any, bins: int, range: Range = None, weight: Any = None, density: bool = False
+    self: Tensor,
+    bins: int,
+    range: Range = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """The same number of bins in all dimensions."""
     return histogramdd(self, [bins] * self.shape[-1], range, weight, density)
 
 
 def histogramdd_TensorList_bins(
-    self: Any, bins: Sequence[Any], range: Range = None, weight: Any = None, density: bool = False
+    self: Tensor,
+    bins: Sequence[Any],
+    range: Range = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """The edges of each dimension are given."""
     return return_types.histogramdd(
@@ -141,7 +164,11 @@ def histogramdd_TensorList_bins(
 
 
 def _histogramdd_bin_edges(
-    self: Any, bins: Sequence[int], range: Range = None, weight: Any = None, density: bool = False
+    self: Tensor,
+    bins: Sequence[int],
+    range: Range = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """The edges of so many equal bins in each dimension."""
     rows = _rows(self, bins)
@@ -149,7 +176,11 @@ def _histogramdd_bin_edges(
 
 
 def _histogramdd_from_bin_cts(
-    self: Any, bins: Sequence[int], range: Range = None, weight: Any = None, density: bool = False
+    self: Tensor,
+    bins: Sequence[int],
+    range: Range = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """The counts in so many equal bins in each dimension."""
     rows = _rows(self, bins)
@@ -159,7 +190,7 @@ def _histogramdd_from_bin_cts(
 
 
 def _histogramdd_from_bin_tensors(
-    self: Any, bins: Sequence[Any], weight: Any = None, density: bool = False
+    self: Tensor, bins: Sequence[Any], weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """The counts between the given edges."""
     if self.dim() < 2:
@@ -169,7 +200,7 @@ def _histogramdd_from_bin_tensors(
     return from_array(_counts(self, rows, [snapshot(b) for b in bins], weight, density))
 
 
-def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     """How often 0, 1, 2, ... occur, up to the largest element and at least up to `minlength` - 1;
     or the sums of their weights.
 
@@ -199,7 +230,9 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     return from_array(array(sums).astype(np.float32)) if weights.dtype is dt.float32 else sums
 
 
-def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> Any:
+def _histogram(
+    self: Tensor, edges: Array, weight: Tensor | None, density: bool, out: Sequence[Tensor] | None
+) -> Any:
     hist, bin_edges = out or (None, None)
     check_same_dtype("torch.histogram", self, hist, "hist")
     check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
@@ -210,7 +243,9 @@ def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> A
     return (return_types.histogram if out is None else return_types.histogram_out)(hist, bin_edges)
 
 
-def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) -> Any:
+def _counts(
+    self: Tensor, rows: Array, edges: list[Any], weight: Tensor | None, density: bool
+) -> Any:
     """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError unless
     floating.
     """
@@ -225,7 +260,12 @@ def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) 
 
 
 def _count(
-    rows: Any, edges: list[Any], weight: Any, density: bool, place: Place, bins: Sequence[int]
+    rows: Array,
+    edges: list[Any],
+    weight: Array | None,
+    density: bool,
+    place: Place,
+    bins: Sequence[int],
 ) -> Any:
     """Counts of rows by the `place` of each of their elements among the edges of its dimension."""
     inside = np.ones(len(rows), bool)
@@ -237,7 +277,7 @@ def _count(
     return quietly(_densities, counts, edges) if density else counts
 
 
-def _tally(places: list[Any], weights: Any, shape: tuple[int, ...]) -> Any:
+def _tally(places: list[Any], weights: Array | None, shape: tuple[int, ...]) -> Any:
     """How often each place of a tensor occurs, told by its coordinates, or the sums of the weights.
 
     The tensor comes first: that fails if there is no room for it, while numpy's `bincount` writes
@@ -252,7 +292,7 @@ def _tally(places: list[Any], weights: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
-def _densities(counts: Any, edges: list[Any]) -> Any:
+def _densities(counts: Array, edges: list[Any]) -> Any:
     """Counts over their sum and over the volumes of their boxes."""
     result = counts / counts.sum()
     for d, e in enumerate(edges):
@@ -260,15 +300,15 @@ def _densities(counts: Any, edges: list[Any]) -> Any:
     return result
 
 
-def _computed_place(x: Any, low: Any, high: Any, bins: int) -> Any:
+def _computed_place(x: Array, low: Scalar, high: Scalar, bins: int) -> Any:
     return ((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64)
 
 
-def _found_place(x: Any, edges: Any) -> Any:
+def _found_place(x: Array, edges: Array) -> Any:
     return np.searchsorted(edges, x, "right") - 1
 
 
-def _rows(self: Any, bins: Sequence[int]) -> Any:
+def _rows(self: Tensor, bins: Sequence[int]) -> Any:
     """The input as a matrix. Raises RuntimeError if it is a vector, or if its rows have another
     length than `bins`.
     """

@@ -17,7 +17,7 @@ one does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,15 +29,20 @@ from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import infer_size, wrap_dim
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, snapshot
+from internals.core.tensor_impl import array, snapshot
 from internals.core.warn import warn
 
 from .indexing import warn_if_expanded
 from .scatter_gather import copy_of, sizes_of
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 
 def index_copy(
-    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, out: Any = None
+    self: Tensor, dim: int, index: Tensor, source: Tensor, out: Tensor | None = None
 ) -> Any:
     """A copy of `self` where the slices at `index` (0-d or 1-d, int64) along `dim` are those of
     `source`.
@@ -61,7 +66,9 @@ def index_copy(
     return target
 
 
-def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None) -> Any:
+def index_fill(
+    self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor | None = None
+) -> Any:
     """A copy of `self` with `value` in the slices at `index` (0-d or 1-d, int64) along `dim`;
     negative ones count from the end.
 
@@ -94,7 +101,7 @@ def index_fill(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: A
 
 
 def index_fill_Tensor(
-    self: TensorImpl, dim: int, index: TensorImpl, value: TensorImpl, out: Any = None
+    self: Tensor, dim: int, index: Tensor, value: Tensor, out: Tensor | None = None
 ) -> Any:
     """`index_fill` with the value in a 0-d tensor."""
     if value.dim():
@@ -106,9 +113,9 @@ def index_fill_Tensor(
 
 
 def put(
-    self: TensorImpl,
-    index: TensorImpl,
-    source: TensorImpl,
+    self: Tensor,
+    index: Tensor,
+    source: Tensor,
     accumulate: bool = False,
     out: Any = None,
 ) -> Any:
@@ -145,7 +152,7 @@ def put(
     return target
 
 
-def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
+def take(self: Tensor, index: Tensor, out: Tensor | None = None) -> Any:
     """The elements at `index`, counted in row-major order, in the shape of `index`.
 
     Raises RuntimeError for an index that is not int64 or an `out` of another dtype, IndexError for
@@ -166,7 +173,7 @@ def take(self: TensorImpl, index: TensorImpl, out: Any = None) -> Any:
     return out
 
 
-def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     """`gather` along `dim`, after all other dimensions of both are broadcast; without `dim`, of the
     flattened tensors.
 
@@ -195,7 +202,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
     return ops.gather(ops.broadcast_to(self, source), d, inside, False)
 
 
-def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: Any = None) -> Any:
+def masked_scatter(self: Tensor, mask: Tensor, source: Tensor, out: Tensor | None = None) -> Any:
     """A copy of `self`, broadcast with the mask, where the true places get the first elements of
     `source`, one after the other.
 
@@ -232,7 +239,7 @@ def masked_scatter(self: TensorImpl, mask: TensorImpl, source: TensorImpl, out: 
     return target
 
 
-def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Sequence[int]) -> Any:
+def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> Any:
     """What arrived where the mask is true, in the shape of the source; zeros for the elements that
     were not needed.
     """
@@ -242,7 +249,7 @@ def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Sequence[int]) -
     return ops.view(used, infer_size(sizes, n))
 
 
-def _in_flat(positions: Any, n: int) -> Any:
+def _in_flat(positions: Array, n: int) -> Any:
     """The positions counted from the front. Raises IndexError for one that is not among `n`."""
     wrong = positions[(positions < -n) | (positions >= n)]
     if wrong.size:
@@ -252,14 +259,14 @@ def _in_flat(positions: Any, n: int) -> Any:
     return np.where(positions < 0, positions + n, positions)
 
 
-def _check_long(index: TensorImpl, op: str) -> None:
+def _check_long(index: Tensor, op: str) -> None:
     if index.dtype is not dt.int64:
         raise RuntimeError(
             f"{op}(): Expected a long tensor for index, but got {SCALAR_TYPE_NAME[index.dtype]}"
         )
 
 
-def _check_index_copy(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl) -> int:
+def _check_index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
     """The dimension, counted from the front. Raises IndexError or RuntimeError for what does not
     fit.
     """

@@ -12,7 +12,7 @@ serial there too, so that sums come out the same every time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty, make, snapshot
+from internals.core.tensor_impl import array, empty, make, snapshot
 from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
@@ -35,8 +35,11 @@ from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
 from .copying import clone
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
+
+def index(self: Tensor, indices: Sequence[Tensor | None], out: Tensor | None = None) -> Any:
     """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not
     fit.
     """
@@ -61,9 +64,9 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
 
 
 def index_put_(
-    self: TensorImpl,
-    indices: Sequence[TensorImpl | None],
-    values: TensorImpl,
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
     accumulate: bool = False,
 ) -> Any:
     """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often
@@ -76,9 +79,9 @@ def index_put_(
 
 
 def _index_put_impl_(
-    self: TensorImpl,
-    indices: Sequence[TensorImpl | None],
-    values: TensorImpl,
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> Any:
@@ -129,16 +132,16 @@ def _index_put_impl_(
 
 
 def index_put(
-    self: TensorImpl,
-    indices: Sequence[TensorImpl | None],
-    values: TensorImpl,
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
     accumulate: bool = False,
 ) -> Any:
     """`index_put_` on a copy."""
     return _index_put_impl_(clone(self, None), indices, values, accumulate)
 
 
-def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
+def masked_select(self: Tensor, mask: Tensor, out: Tensor | None = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a
     mask that is not bool.
     """
@@ -149,7 +152,7 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     return out
 
 
-def nonzero(self: TensorImpl, out: Any = None) -> Any:
+def nonzero(self: Tensor, out: Tensor | None = None) -> Any:
     """The positions of the elements that are not zero, one a row: shape (count, ndim), int64."""
     check_nonzero_out(out)
     a = snapshot(self)
@@ -160,7 +163,7 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     return out
 
 
-def nonzero_static(self: TensorImpl, size: int, fill_value: int = -1, out: Any = None) -> Any:
+def nonzero_static(self: Tensor, size: int, fill_value: int = -1, out: Tensor | None = None) -> Any:
     """The first `size` rows of `nonzero`; if there are fewer, rows of `fill_value` follow."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
@@ -172,7 +175,7 @@ def nonzero_static(self: TensorImpl, size: int, fill_value: int = -1, out: Any =
     return out
 
 
-def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
+def nonzero_output(self: Tensor, count: int, out: Tensor | None) -> Any:
     """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is
     contiguous.
     """
@@ -185,12 +188,12 @@ def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
     return out
 
 
-def nonzero_numpy(self: Any) -> Any:
+def nonzero_numpy(self: Tensor) -> Any:
     """`nonzero(as_tuple=True)`: the same positions, one tensor a dimension, ready to index with."""
     return ops.unbind_int(ops.nonzero(ops.unsqueeze(self, 0) if not self.dim() else self), 1)
 
 
-def index_output(wanted: AdvancedIndex, out: Any) -> Any:
+def index_output(wanted: AdvancedIndex, out: Tensor | None) -> Any:
     """The tensor that `index` fills. Raises RuntimeError for an `out` of another dtype."""
     self = wanted.source
     if out is None:
@@ -204,7 +207,7 @@ def index_output(wanted: AdvancedIndex, out: Any) -> Any:
 
 
 def _selected_by_machine_code(
-    wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], out: TensorImpl
+    wanted: AdvancedIndex, indices: Sequence[Tensor | None], out: Tensor
 ) -> bool:
     """Whether machine code took the slices that a single index tensor names."""
     (index,) = (i for i in indices if i is not None)
@@ -216,7 +219,7 @@ def _selected_by_machine_code(
 
 
 def _added_by_machine_code(
-    wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], values: TensorImpl
+    wanted: AdvancedIndex, indices: Sequence[Tensor | None], values: Tensor
 ) -> bool | None:
     """Whether machine code added rows where a single index tensor says; None if an index was
     wrong.
@@ -237,7 +240,7 @@ def _added_by_machine_code(
 # What is checked before anything is read or written, on any device
 
 
-def _check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
+def _check_values(wanted: AdvancedIndex, values: Tensor) -> None:
     """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to
     that of the places.
     """
@@ -256,7 +259,7 @@ def _check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
         )
 
 
-def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[int, ...]:
+def check_masked_select(self: Tensor, mask: Tensor, out: Tensor | None) -> tuple[int, ...]:
     """The shape that both broadcast to. Raises RuntimeError for a mask that is not bool, or an
     `out` of another dtype.
     """
@@ -267,7 +270,7 @@ def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[i
     return broadcast_shapes(mask.shape, self.shape)
 
 
-def check_nonzero_out(out: Any, name: str = "nonzero") -> None:
+def check_nonzero_out(out: Tensor | None, name: str = "nonzero") -> None:
     if out is not None and out.dtype is not dt.int64:
         raise RuntimeError(
             f"{name}: Expected out tensor to have scalar type Long but got scalar "
@@ -275,9 +278,7 @@ def check_nonzero_out(out: Any, name: str = "nonzero") -> None:
         )
 
 
-def single_mask(
-    self: TensorImpl, indices: Sequence[TensorImpl | None]
-) -> tuple[int, TensorImpl] | None:
+def single_mask(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
     """A lone mask among the indices, and its first dimension: one value where a mask says so needs
     no positions.
     """
@@ -293,7 +294,7 @@ def single_mask(
     return first, mask
 
 
-def warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
+def warn_if_expanded(self: Tensor, op: str, syntax: str) -> None:
     """Warns when elements of `self` share memory: `op` would write to several at once."""
     try:
         check_no_internal_overlap(self)

@@ -8,14 +8,18 @@ How the real one differs: it does not; there, too, all is composed of other oper
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
+
+def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
     """The integral of the samples `y` along `dim`, taken at the places `x`: one for each sample, or
     a tensor that broadcasts.
 
@@ -30,7 +34,7 @@ def trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
     return ops.div_Scalar(((left + right) * width).sum(d), 2.0)
 
 
-def trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
+def trapezoid_dx(y: Tensor, dx: Scalar = 1, dim: int = -1) -> Any:
     """The integral along `dim` of samples at the distance `dx`."""
     d = _dimension(y, dim)
     if not y.shape[d]:
@@ -39,7 +43,7 @@ def trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
     return ops.mul_Scalar(y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5, dx)
 
 
-def cumulative_trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
+def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
     """The integrals from the first sample to each of the others, at the places `x`."""
     _check_not_bool("cumulative_trapezoid", "`x` or `y`", x, y)
     left, right = _neighbours(y, dim)
@@ -48,14 +52,14 @@ def cumulative_trapezoid_x(y: Any, x: Any, dim: int = -1) -> Any:
     return ops.div_Scalar(((left + right) * width).cumsum(d), 2.0)
 
 
-def cumulative_trapezoid_dx(y: Any, dx: Any = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid_dx(y: Tensor, dx: Scalar = 1, dim: int = -1) -> Any:
     """The integrals from the first sample to each of the others, at the distance `dx`."""
     _check_not_bool("cumulative_trapezoid", "`y`", y)
     left, right = _neighbours(y, dim)
     return ((left + right) * (dx / 2.0)).cumsum(dim)
 
 
-def _dimension(y: Any, dim: int) -> int:
+def _dimension(y: Tensor, dim: int) -> int:
     """The wrapped dimension. Raises IndexError for a 0-d tensor."""
     d = wrap_dim(dim, y.dim())
     if not y.dim():
@@ -76,7 +80,7 @@ def _widths(name: str, y: Any, x: Any, d: int) -> Any:
     return right - left
 
 
-def _neighbours(t: Any, d: int) -> tuple[Any, Any]:
+def _neighbours(t: Tensor, d: int) -> tuple[Any, Any]:
     """All but the last, and all but the first."""
     return ops.slice_Tensor(t, d, 0, -1, 1), ops.slice_Tensor(t, d, 1, None, 1)
 

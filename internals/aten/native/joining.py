@@ -10,7 +10,7 @@ and runs over threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,16 @@ from internals.core.geometry import (
     wrap_dim,
 )
 from internals.core.promotion import can_cast, result_type
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import array, empty
 from internals.machine_code.settings import settings
 
 from .views import unsqueeze
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) -> Any:
     """The tensors one after the other along `dim`. 1-d tensors without elements are skipped,
     whatever the others look like.
 
@@ -51,7 +54,7 @@ def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     return on_device("joining.cat", out, used, d)
 
 
-def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
+def stack(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) -> Any:
     """Tensors of one shape along a new dimension. Raises RuntimeError for an empty list or
     different shapes.
     """
@@ -83,8 +86,8 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
 
 
 def prepare_cat(
-    tensors: Sequence[TensorImpl], dim: int, out: Any
-) -> tuple[Any, list[TensorImpl], int]:
+    tensors: Sequence[Tensor], dim: int, out: Tensor | None
+) -> tuple[Any, list[Tensor], int]:
     """The tensor to fill, what to fill it with, and the dimension; the errors are those of
     `cat`.
     """
@@ -106,13 +109,13 @@ def prepare_cat(
     return out, [t for _, t in used], d
 
 
-def _joined_by_machine_code(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
+def _joined_by_machine_code(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
     from internals.aten.compiled.copying import join
 
     return join(out, tensors, dim)
 
 
-def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:
+def _check_fits(first: Tensor, t: Tensor, dim: int, position: int) -> None:
     if t.dim() != first.dim():
         raise RuntimeError(
             f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}"
@@ -126,7 +129,7 @@ def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> No
 
 
 def _output(
-    tensors: Sequence[TensorImpl], sizes: Sequence[int], out: Any, channels_last: bool = False
+    tensors: Sequence[Tensor], sizes: Sequence[int], out: Tensor | None, channels_last: bool = False
 ) -> Any:
     """A new tensor of the common dtype, or `out`, checked and resized."""
     common = result_type(tensors)

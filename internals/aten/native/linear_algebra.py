@@ -14,7 +14,7 @@ bfloat16.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,13 +27,18 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import array, empty
 from internals.machine_code.settings import settings
 
 from .views import expand
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
-def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
+
+def mm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
     usual = _usual_product(self._geometry, mat2._geometry)
     if usual is not None and out is None:
@@ -52,7 +57,7 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     return on_device("linear_algebra.product", result, self, mat2)
 
 
-def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
+def bmm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
     """One matrix product for each batch: (b, n, k) by (b, k, m)."""
     usual = _usual_batches(self._geometry, mat2._geometry)
     if usual is not None and out is None:
@@ -68,7 +73,7 @@ def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     return on_device("linear_algebra.product", result, self, mat2)
 
 
-def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
+def mv(self: Tensor, vec: Tensor, out: Tensor | None = None) -> Any:
     """Matrix times vector, (n, m) by (m)."""
     usual = _usual_product(self._geometry, vec._geometry, None, 1)
     if usual is not None and out is None:
@@ -84,7 +89,7 @@ def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
     return on_device("linear_algebra.product", result, self, vec)
 
 
-def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
+def dot(self: Tensor, tensor: Tensor, out: Tensor | None = None) -> Any:
     """The sum of the products of two vectors, as a 0-d tensor."""
     _check(
         self.dim() == 1 and tensor.dim() == 1,
@@ -110,12 +115,12 @@ def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
 
 
 def addmm(
-    self: TensorImpl,
-    mat1: TensorImpl,
-    mat2: TensorImpl,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Any = None,
+    self: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
@@ -144,12 +149,12 @@ def addmm(
 
 
 def addmv(
-    self: TensorImpl,
-    mat: TensorImpl,
-    vec: TensorImpl,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Any = None,
+    self: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (mat @ vec)."""
     got = f"{self.dim()}, {mat.dim()}, {vec.dim()}"
@@ -166,12 +171,12 @@ def addmv(
 
 
 def baddbmm(
-    self: TensorImpl,
-    batch1: TensorImpl,
-    batch2: TensorImpl,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Any = None,
+    self: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
     usual = _usual_batches(batch1._geometry, batch2._geometry)
@@ -197,12 +202,12 @@ def baddbmm(
 
 
 def addbmm(
-    self: TensorImpl,
-    batch1: TensorImpl,
-    batch2: TensorImpl,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Any = None,
+    self: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (the sum over the batches of batch1 @ batch2)."""
     _check(batch1.dim() == 3, "batch1 must be a 3D tensor")
@@ -272,13 +277,13 @@ def _usual_batches(a: Geometry, b: Geometry) -> Geometry | None:
     return contiguous_geometry((*a.sizes[:2], b.sizes[2]), a.dtype)
 
 
-def _is_like(t: TensorImpl, g: Geometry) -> bool:
+def _is_like(t: Tensor, g: Geometry) -> bool:
     """Whether a tensor has the sizes and the dtype of a geometry, on the CPU."""
     own = t._geometry
     return own.sizes == g.sizes and own.dtype is g.dtype and own.device is CPU
 
 
-def _multiply_batches(a: TensorImpl, b: TensorImpl, out: TensorImpl) -> None:
+def _multiply_batches(a: Tensor, b: Tensor, out: Tensor) -> None:
     """Fill `out`, which is contiguous, with the products: many small ones by machine code, others
     by BLAS.
     """
@@ -290,7 +295,7 @@ def _multiply_batches(a: TensorImpl, b: TensorImpl, out: TensorImpl) -> None:
     product(array(a), array(b), array(out))
 
 
-def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
+def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
     result = empty(g)
     if b._geometry.numel >= settings.least and _dots(a, b, None, result):
         return result
@@ -300,7 +305,7 @@ def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
     return result
 
 
-def _dots(a: TensorImpl, b: TensorImpl, addend: Any, result: TensorImpl) -> bool:
+def _dots(a: Tensor, b: Tensor, addend: Tensor | None, result: Tensor) -> bool:
     """Whether machine code filled `result`, as it does for few rows times a large transposed
     matrix.
     """
@@ -309,7 +314,7 @@ def _dots(a: TensorImpl, b: TensorImpl, addend: Any, result: TensorImpl) -> bool
     return len(b._geometry.sizes) == 2 and gemm.dot(a, b, addend, result)
 
 
-def product(a: Any, b: Any, out: Any = None) -> Any:
+def product(a: Array, b: Array, out: Array | None = None) -> Any:
     """`a @ b` for numpy arrays of one dtype, into `out` or new; without `out`, half precision gives
     its float32 sum.
     """
@@ -327,7 +332,13 @@ def product(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _scale_and_add(
-    result: Any, addend: Any, left: Any, right: Any, beta: Any, alpha: Any, out: Any
+    result: Tensor,
+    addend: Tensor,
+    left: Tensor,
+    right: Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+    out: Tensor | None,
 ) -> Any:
     """result = beta * addend + alpha * (left @ right). `out` may share memory with all of them; the
     addend is read last.
@@ -362,14 +373,14 @@ def _scale_and_add(
     return result
 
 
-def _is_for_blas(a: Any, b: Any) -> bool:
+def _is_for_blas(a: Array, b: Array) -> bool:
     """Whether PyTorch hands this product to BLAS: one matrix, not in half precision, and no vector
     that repeats one number.
     """
     return a.ndim == 2 and a.dtype != np.float16 and (b.ndim == 2 or b.strides != (0,))
 
 
-def _blas_ready(a: Any) -> Any:
+def _blas_ready(a: Array) -> Any:
     """`a`, copied if its last two dimensions are both strided: BLAS needs one of them packed."""
     return a if a.ndim < 2 or a.itemsize in a.strides[-2:] else np.ascontiguousarray(a)
 
@@ -377,7 +388,7 @@ def _blas_ready(a: Any) -> Any:
 # What is required of the arguments, in PyTorch's order
 
 
-def _batched_sizes(batch1: TensorImpl, batch2: TensorImpl) -> tuple[int, int, int]:
+def _batched_sizes(batch1: Tensor, batch2: Tensor) -> tuple[int, int, int]:
     _check(batch1.dim() == 3, "batch1 must be a 3D tensor")
     _check(batch2.dim() == 3, "batch2 must be a 3D tensor")
     b, n, k = batch1.shape
@@ -395,30 +406,30 @@ def _check(condition: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
-def _check_inner(a: TensorImpl, b: TensorImpl) -> None:
+def _check_inner(a: Tensor, b: Tensor) -> None:
     (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
 
 
-def _check_matrix_vector(n: int, mat: TensorImpl, vec: TensorImpl) -> None:
+def _check_matrix_vector(n: int, mat: Tensor, vec: Tensor) -> None:
     rows, columns = mat.shape
     fits = columns == vec.shape[0] and n in (1, rows)
     _check(fits, f"size mismatch, got input ({n}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
 
 
-def _check_pair(who: str, a: TensorImpl, b: TensorImpl) -> None:
+def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         names = f"{SCALAR_TYPE_NAME[a.dtype]} and {SCALAR_TYPE_NAME[b.dtype]}"
         raise RuntimeError(f"{who} must have the same dtype, but got {names}")
 
 
-def _check_one_dtype(who: str, a: TensorImpl, b: TensorImpl, c: TensorImpl) -> None:
+def _check_one_dtype(who: str, a: Tensor, b: Tensor, c: Tensor) -> None:
     x, y, z = (SCALAR_TYPE_NAME[t.dtype] for t in (a, b, c))
     _check(x == y == z, f"{who} must have the same dtype, but got {x}, {y}, and {z}")
 
 
-def _check_implemented(kernel: str, t: TensorImpl) -> None:
+def _check_implemented(kernel: str, t: Tensor) -> None:
     if t.dtype is dt.bool_:
         raise not_implemented(
             _ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype

@@ -17,9 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 Loop = Callable[..., None]
 
@@ -30,7 +34,7 @@ def in_single(loop: Loop) -> Loop:
     """
 
     @wraps(loop)
-    def run(*operands: Any, out: Any, **numbers: Any) -> None:
+    def run(*operands: Any, out: Array, **numbers: Any) -> None:
         if out.dtype != np.float16:
             return loop(*operands, out=out, **numbers)
         result = np.empty(out.shape, np.float32)
@@ -44,12 +48,12 @@ def in_single(loop: Loop) -> Loop:
     return run
 
 
-def copy(a: Any, *rest: Any, out: Any) -> None:
+def copy(a: Any, *rest: Any, out: Array) -> None:
     """The first operand as it is."""
     np.copyto(out, a, casting="unsafe")
 
 
-def negative(a: Any, out: Any) -> None:
+def negative(a: Array, out: Array) -> None:
     """-a, as a times -1: numpy 2.4's `negative` writes real numbers to the wrong places when `out`
     has certain strides.
     """
@@ -60,7 +64,7 @@ def negative(a: Any, out: Any) -> None:
 
 
 @in_single
-def sigmoid(a: Any, out: Any) -> None:
+def sigmoid(a: Array, out: Array) -> None:
     """1 / (1 + exp(-a)). exp overflows to inf for very negative a, and 1 / inf is the right answer,
     0.
     """
@@ -70,7 +74,7 @@ def sigmoid(a: Any, out: Any) -> None:
     np.reciprocal(out, out=out)
 
 
-def complex_reciprocal(a: Any, out: Any) -> None:
+def complex_reciprocal(a: Array, out: Array) -> None:
     """1 / a by a division, which is infinite at 0; numpy's `reciprocal` is NaN there."""
     np.divide(1, a, out=out)
 
@@ -81,7 +85,7 @@ def rsqrt(a: Any, out: Any) -> None:
     np.divide(1, out, out=out)
 
 
-def exp2(a: Any, out: Any) -> None:
+def exp2(a: Array, out: Array) -> None:
     """2 to a complex power, for which numpy has no loop. Each part is scaled alone, so that an
     infinite one stays so.
     """
@@ -92,24 +96,24 @@ def exp2(a: Any, out: Any) -> None:
 
 
 @in_single
-def sinc(a: Any, out: Any) -> None:
+def sinc(a: Array, out: Array) -> None:
     """sin(pi a) / (pi a), where numpy's own computes in double precision."""
     angle = a * a.dtype.type(np.pi)
     out[...] = np.where(angle == 0, 1, np.sin(angle) / angle)
 
 
-def sign(a: Any, out: Any) -> None:
+def sign(a: Array, out: Array) -> None:
     """(0 < a) - (a < 0): 0 for NaN, where numpy's sign is NaN."""
     np.subtract(np.greater(a, 0), np.less(a, 0), out=out, dtype=a.dtype, casting="unsafe")
 
 
-def heaviside(a: Any, values: Any, out: Any) -> None:
+def heaviside(a: Array, values: Array, out: Array) -> None:
     """A step; 0 for NaN, where numpy's is NaN."""
     out[...] = np.where(a == 0, values, a > 0)
 
 
 @in_single
-def frac(a: Any, out: Any) -> None:
+def frac(a: Array, out: Array) -> None:
     np.subtract(a, np.trunc(a), out=out)
 
 
@@ -120,7 +124,7 @@ def round_to(decimals: int) -> Loop:
 
 
 @in_single
-def round_after_point(a: Any, out: Any, scale: float) -> None:
+def round_after_point(a: Array, out: Array, scale: float) -> None:
     factor = a.dtype.type(scale)
     np.multiply(a, factor, out=out)
     np.rint(out, out=out)
@@ -135,13 +139,13 @@ def round_before_point(a: Any, out: Any, scale: float) -> None:
     np.multiply(out, factor, out=out)
 
 
-def floor_divide(a: Any, b: Any, out: Any) -> None:
+def floor_divide(a: Array, b: Scalar | Array, out: Array) -> None:
     """Division rounded down. Raises RuntimeError for an integer divided by zero."""
     _check_divisor(a, b)
     np.floor_divide(a, b, out=out)
 
 
-def trunc_divide(a: Any, b: Any, out: Any) -> None:
+def trunc_divide(a: Array, b: Scalar | Array, out: Array) -> None:
     """Division rounded towards zero, as C does it. Raises RuntimeError for an integer divided by
     zero.
     """
@@ -170,7 +174,7 @@ def remainder(a: Any, b: Any, out: Any) -> None:
     np.copyto(out, rest if np.ndim(rest) else (rest + b if wrong_sign else rest))
 
 
-def fmod(a: Any, b: Any, out: Any) -> None:
+def fmod(a: Array, b: Scalar | Array, out: Array) -> None:
     """What is left of a after division rounded towards zero: it has the sign of a.
 
     Raises RuntimeError for an integer modulo zero.
@@ -179,12 +183,12 @@ def fmod(a: Any, b: Any, out: Any) -> None:
     np.fmod(a, b, out=out)
 
 
-def power(a: Any, exponent: Any, out: Any) -> None:
+def power(a: Array, exponent: Scalar, out: Array) -> None:
     """a ** exponent, where the exponent may be a number."""
     np.power(a, exponent, out=out)
 
 
-def integer_power(a: Any, exponent: Any, out: Any) -> None:
+def integer_power(a: Scalar | Array, exponent: Scalar | Array, out: Array) -> None:
     """a ** exponent for integers; a negative power is 0 unless a is 1 or -1."""
     if not np.any(np.less(exponent, 0)):
         np.power(a, exponent, out=out)
@@ -195,35 +199,35 @@ def integer_power(a: Any, exponent: Any, out: Any) -> None:
     out[...] = np.where(np.less(exponent, 0), inverse, result)
 
 
-def ones(a: Any, out: Any) -> None:
+def ones(a: Array, out: Array) -> None:
     """1, whatever a is: the power 0."""
     out[...] = 1
 
 
-def cube(a: Any, out: Any) -> None:
+def cube(a: Array, out: Array) -> None:
     np.multiply(a * a, a, out=out)
 
 
-def inverse_square(a: Any, out: Any) -> None:
+def inverse_square(a: Array, out: Array) -> None:
     np.divide(1, a * a, out=out)
 
 
-def inverse_root(a: Any, out: Any) -> None:
+def inverse_root(a: Array, out: Array) -> None:
     np.divide(1, np.sqrt(a), out=out)
 
 
 @in_single
-def add_scaled(a: Any, b: Any, out: Any, alpha: Any) -> None:
+def add_scaled(a: Array, b: Scalar | Array, out: Array, alpha: Scalar) -> None:
     np.add(a, np.multiply(b, alpha), out=out)
 
 
 @in_single
-def subtract_scaled(a: Any, b: Any, out: Any, alpha: Any) -> None:
+def subtract_scaled(a: Scalar | Array, b: Scalar | Array, out: Array, alpha: Scalar) -> None:
     np.subtract(a, np.multiply(b, alpha), out=out)
 
 
 @in_single
-def erf(a: Any, out: Any) -> None:
+def erf(a: Any, out: Array) -> None:
     """The error function, to one unit in the last place of float32 and about 1e-16 of float64."""
     if out.dtype == np.float32:
         return _erf_single(a, out)
@@ -257,7 +261,7 @@ _ERF_UNDER = (
 )  # fmt: skip
 
 
-def _erf_single(a: Any, out: Any) -> None:
+def _erf_single(a: Scalar | Array, out: Array) -> None:
     x = np.asarray(a, np.float64).clip(-_ERF_LIMIT, _ERF_LIMIT)
     square = np.asarray(x * x)
     np.divide(
@@ -274,7 +278,7 @@ def _check_divisor(a: Any, b: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Any:
     """Horner's rule, the constant term first."""
     result = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
@@ -283,17 +287,17 @@ def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
     return result
 
 
-def _erf_near_0(x: Any) -> Any:
+def _erf_near_0(x: Array) -> Any:
     z = x * x
     return x + x * (_polynomial(z, _PP) / _polynomial(z, (1.0, *_QQ)))
 
 
-def _erf_near_1(x: Any) -> Any:
+def _erf_near_1(x: Array) -> Any:
     s = x - 1.0
     return _ERX + _polynomial(s, _PA) / _polynomial(s, (1.0, *_QA))
 
 
-def _erf_far(x: Any) -> Any:
+def _erf_far(x: Array) -> Any:
     """1 - erfc, where erfc = exp(-x²) times a rational function of 1/x²; x² is split so that its
     rounding does no harm.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,22 +24,23 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from .loops import in_single
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 NONE, MEAN, SUM = range(3)
 
 
-def mse_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN) -> Any:
+def mse_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
     """(self - target)²."""
 
     return _elementwise("mse_cpu", scalar.mse.loop, self, target, reduction)
 
 
-def smooth_l1_loss(
-    self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0
-) -> Any:
+def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Any:
     """|d| - beta / 2 for a difference beyond `beta`, d² / (2 beta) within. Raises RuntimeError for
     a negative beta.
     """
@@ -51,9 +52,7 @@ def smooth_l1_loss(
     )
 
 
-def huber_loss(
-    self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0
-) -> Any:
+def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Any:
     """delta * (|d| - delta / 2) for a difference beyond `delta`, d² / 2 within. Raises RuntimeError
     unless delta > 0.
     """
@@ -71,7 +70,7 @@ def huber_loss(
 
 
 def binary_cross_entropy(
-    self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Any:
     """-(target * log(self) + (1 - target) * log(1 - self)), the logarithms not below -100 so that
     the loss stays finite.
@@ -90,13 +89,17 @@ def binary_cross_entropy(
     return _reduce(losses, reduction)
 
 
-def l1_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+def l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
     """|self - target|."""
     return _reduced((self - target).abs(), reduction)
 
 
 def binary_cross_entropy_with_logits(
-    self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = MEAN,
 ) -> Any:
     """`binary_cross_entropy` of sigmoid(self), from log_sigmoid so that large logits lose nothing.
 
@@ -114,7 +117,7 @@ def binary_cross_entropy_with_logits(
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
-def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool = False) -> Any:
     """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if
     `log_target`.
     """
@@ -127,7 +130,7 @@ def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = Fal
     return _reduced(ops.xlogy_Tensor(target, target) - target * self, reduction)
 
 
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The dot product along `dim`, divided by both norms (each at least `eps`)."""
     common = promote_types(x1.dtype, x2.dtype)
     if eps < 0:
@@ -146,7 +149,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 
 
-def one_hot(self: Any, num_classes: int = -1) -> Any:
+def one_hot(self: Tensor, num_classes: int = -1) -> Any:
     """A new last dimension with a 1 at the index and 0 elsewhere. `num_classes` is the largest
     index + 1 if -1.
     """
@@ -169,8 +172,8 @@ def one_hot(self: Any, num_classes: int = -1) -> Any:
 def _elementwise(
     kernel: str,
     loop: Callable[..., None],
-    self: TensorImpl,
-    target: TensorImpl,
+    self: Tensor,
+    target: Tensor,
     reduction: int,
     result: Any = None,
 ) -> Any:
@@ -179,7 +182,7 @@ def _elementwise(
     return _reduce(it.run(loop), reduction)
 
 
-def _reduce(losses: TensorImpl, reduction: int) -> Any:
+def _reduce(losses: Tensor, reduction: int) -> Any:
     """The losses themselves, or their mean or sum as a 0-d tensor; half precision is summed in
     single.
     """
@@ -203,6 +206,6 @@ def cross_entropy_loop(x: Any, y: Any, out: Any) -> None:
     np.copyto(out, (y - 1) * np.maximum(np.log1p(-x), floor) - y * np.maximum(np.log(x), floor))
 
 
-def _reduced(losses: Any, reduction: int) -> Any:
+def _reduced(losses: Tensor, reduction: int) -> Any:
     """`_reduce` with operators."""
     return losses.mean() if reduction == MEAN else losses.sum() if reduction == SUM else losses

@@ -11,7 +11,7 @@ How the real one differs: nothing but the language.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,22 +21,23 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, COMPLEX, INTEGRAL
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 
 from .loops import Loop
 from .losses import MEAN
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def mse_loss_backward(
-    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int
-) -> Any:
+
+def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Any:
     """2 * (self - target) * grad_output."""
     _check_dtypes("mse_backward_cpu_out", (COMPLEX, BOOL), grad_output, self, target)
     return _slopes(scalar.mse_backward.loop, 2, grad_output, self, target, reduction)
 
 
 def smooth_l1_loss_backward(
-    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, beta: float
+    grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float
 ) -> Any:
     """The difference over `beta`, clamped to [-1, 1], times grad_output."""
     _check_dtypes(
@@ -48,7 +49,7 @@ def smooth_l1_loss_backward(
 
 
 def huber_loss_backward(
-    grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, delta: float
+    grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float
 ) -> Any:
     """The difference, clamped to [-delta, delta], times grad_output."""
     _check_dtypes("huber_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
@@ -58,10 +59,10 @@ def huber_loss_backward(
 
 
 def binary_cross_entropy_backward(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    weight: Any = None,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
     """(self - target) / (self * (1 - self)) * weight * grad_output, the denominator at least
@@ -76,7 +77,7 @@ def binary_cross_entropy_backward(
     return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
 
 
-def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: TensorImpl) -> None:
+def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: Tensor) -> None:
     """Raises NotImplementedError where the dtype that the tensors have in common is one of a
     category that has no kernel.
     """
@@ -88,9 +89,9 @@ def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: TensorImpl) -
 def _slopes(
     loop: Loop,
     factor: int,
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
     reduction: int,
 ) -> Any:
     """`loop` with the gradient, which it scales: by the number of elements for a mean. A 0-d one on

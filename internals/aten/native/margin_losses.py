@@ -9,18 +9,21 @@ How the real one differs: it clamps in place what nobody else will see.
 from __future__ import annotations
 
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
 
 from .losses import MEAN, _reduced
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 _EPSILON = 1e-12
 
 
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
 ) -> Any:
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError unless all have the same
     number of dimensions.
@@ -37,7 +40,9 @@ def margin_ranking_loss(
     return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
-def hinge_embedding_loss(self: Any, target: Any, margin: float = 1.0, reduction: int = MEAN) -> Any:
+def hinge_embedding_loss(
+    self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN
+) -> Any:
     """`self` where `target` is 1, max(0, margin - self) where it is -1, and their sum elsewhere."""
     zeros = ops.zeros_like(self, None, None, None, None, None)
     apart = ops.where_self(target != 1, (margin - self).clamp_min(0), zeros)
@@ -45,7 +50,7 @@ def hinge_embedding_loss(self: Any, target: Any, margin: float = 1.0, reduction:
 
 
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
 ) -> Any:
     """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs
     (N, D) or (D).
@@ -71,9 +76,9 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-6,
@@ -99,14 +104,16 @@ def triplet_margin_loss(
     return _reduced((margin + near - far).clamp_min(0), reduction)
 
 
-def soft_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
     """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when that cannot
     hold it.
     """
     return _reduced(_as(self, (-self * target).exp().log1p()), reduction)
 
 
-def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+def soft_margin_loss_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, reduction: int
+) -> Any:
     """-target * z / (1 + z), z = exp(-target * self), times the gradient, over the number of
     elements for a mean.
     """
@@ -116,7 +123,7 @@ def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reductio
 
 
 def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Any:
     """exp(input) - target * input, or input - target * log(input + eps); `full` adds Stirling's
     approximation of log(target!).
@@ -128,7 +135,7 @@ def poisson_nll_loss(
     return _reduced(loss, reduction)
 
 
-def _as(self: Any, result: Any) -> Any:
+def _as(self: Tensor, result: Tensor) -> Any:
     if result.dtype.category > self.dtype.category:
         found, wanted = SCALAR_TYPE_NAME[result.dtype], SCALAR_TYPE_NAME[self.dtype]
         raise RuntimeError(f"result type {found} can't be cast to the desired output type {wanted}")

@@ -15,13 +15,16 @@ without a copy.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def matmul(self: Any, other: Any) -> Any:
+
+def matmul(self: Tensor, other: Tensor) -> Any:
     """The product of vectors, matrices or batches of matrices. Raises RuntimeError for 0-d tensors
     and sizes that don't fit.
     """
@@ -41,7 +44,7 @@ def matmul(self: Any, other: Any) -> Any:
     return _folded(self, other) if _should_fold(self, other) else _batched(self, other)
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """input @ weight.t() + bias, over the last dimension of `input`."""
     n, m = len(input._geometry.sizes), len(weight._geometry.sizes)
     if n == 0 or m == 0:
@@ -60,7 +63,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return ops.matmul(input, weight.t()).add(bias)
 
 
-def outer(self: Any, vec2: Any) -> Any:
+def outer(self: Tensor, vec2: Tensor) -> Any:
     """The product of each element of one vector with each of another, (n) by (m) to (n, m)."""
     for name, t in (("self", self), ("vec2", vec2)):
         if t.dim() != 1:
@@ -68,7 +71,7 @@ def outer(self: Any, vec2: Any) -> Any:
     return self.reshape(self.shape[0], 1) * vec2
 
 
-def _should_fold(a: Any, b: Any) -> bool:
+def _should_fold(a: Tensor, b: Tensor) -> bool:
     """Whether one side is at most a matrix and folding the other side's batch into rows needs no
     copy.
     """
@@ -85,7 +88,7 @@ def _should_fold(a: Any, b: Any) -> bool:
     return all(strides[d] == strides[d + 1] * sizes[d + 1] for d in range(large.dim() - 2))
 
 
-def _folded(a: Any, b: Any) -> Any:
+def _folded(a: Tensor, b: Tensor) -> Any:
     a_is_larger = a.dim() >= b.dim()
     large = a if a_is_larger else b.mT
     small = b if a_is_larger else (a.t() if a.dim() == 2 else a)
@@ -97,7 +100,7 @@ def _folded(a: Any, b: Any) -> Any:
     return result if a_is_larger else result.mT.contiguous()
 
 
-def _batched(a: Any, b: Any) -> Any:
+def _batched(a: Tensor, b: Tensor) -> Any:
     n = a.shape[-2:-1] if a.dim() > 1 else ()
     p = b.shape[-1:] if b.dim() > 1 else ()
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])

@@ -6,7 +6,7 @@ wrong answers there where it is not true; here it changes nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def isin(
-    elements: Any,
-    test_elements: Any,
+    elements: Tensor,
+    test_elements: Tensor,
     assume_unique: bool = False,
     invert: bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """Whether each of `elements` is among `test_elements` (or is not, if `invert`); either may be a
     number.
@@ -43,5 +46,5 @@ def isin(
     return result
 
 
-def _values(x: Any, d: dtype) -> Any:
+def _values(x: float | Tensor, d: dtype) -> Any:
     return array(x).astype(d.np) if isinstance(x, TensorImpl) else number(x, d)

@@ -9,7 +9,7 @@ How the real one differs: nothing but the language; the functions are methods of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import CPU, device
 from internals.core.dtype import dtype
@@ -19,10 +19,13 @@ from internals.core.geometry import (
     geometry,
     is_channels_last_strides,
 )
-from internals.core.tensor_impl import TensorImpl, empty
+from internals.core.tensor_impl import empty
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
-def empty_as(t: TensorImpl, sizes: Sequence[int], dtype: dtype | None = None) -> Any:
+def empty_as(t: Tensor, sizes: Sequence[int], dtype: dtype | None = None) -> Any:
     """A new tensor of `sizes` on the device of `t`, of its dtype unless another is given, in the
     order its strides suggest.
     """
@@ -37,5 +40,5 @@ def empty_in_order(
     return empty(geometry(sizes, order(sizes), dtype, device))
 
 
-def suggests_channels_last(t: TensorImpl) -> bool:
+def suggests_channels_last(t: Tensor) -> bool:
     return t.dim() == 4 and is_channels_last_strides(t.shape, t.stride())

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,52 +30,55 @@ from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, store, total
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Dim = Sequence[int] | None
 
 
-def var(self: Any, unbiased: bool = True) -> Any:
+def var(self: Tensor, unbiased: bool = True) -> Any:
     """The variance of all elements. Raises RuntimeError for integers and bools."""
     return ops.var_correction(self, None, int(unbiased), False)
 
 
-def var_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+def var_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
     return ops.var_correction(self, dim, int(unbiased), keepdim)
 
 
-def std(self: Any, unbiased: bool = True) -> Any:
+def std(self: Tensor, unbiased: bool = True) -> Any:
     """The standard deviation of all elements: the root of the variance."""
     return ops.std_correction(self, None, int(unbiased), False)
 
 
-def std_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+def std_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
     return ops.std_correction(self, dim, int(unbiased), keepdim)
 
 
-def var_mean(self: Any, unbiased: bool = True) -> Any:
+def var_mean(self: Tensor, unbiased: bool = True) -> Any:
     """The variance and the mean of all elements."""
     return ops.var_mean_correction(self, None, int(unbiased), False)
 
 
-def var_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+def var_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
     return ops.var_mean_correction(self, dim, int(unbiased), keepdim)
 
 
-def std_mean(self: Any, unbiased: bool = True) -> Any:
+def std_mean(self: Tensor, unbiased: bool = True) -> Any:
     """The standard deviation and the mean of all elements."""
     return ops.std_mean_correction(self, None, int(unbiased), False)
 
 
-def std_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+def std_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
     return ops.std_mean_correction(self, dim, int(unbiased), keepdim)
 
 
-def number_of(correction: Any) -> float:
+def number_of(correction: int | None) -> float:
     """The correction as a real number: 1 if none is given."""
     return 1 if correction is None else float(checked(correction, float64))
 
 
 def _moments(
-    name: str, self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False
+    name: str, self: Tensor, dim: Dim = None, correction: int | None = None, keepdim: bool = False
 ) -> Any:
     """The variance, for "std" its root; for a name that ends in "_mean" the mean as well.
 
@@ -115,7 +118,7 @@ var_mean_correction = partial(_moments, "var_mean")
 std_mean_correction = partial(_moments, "std_mean")
 
 
-def _variance_and_mean(self: Any, dims: tuple[int, ...], n: int, freedom: float) -> Any:
+def _variance_and_mean(self: Tensor, dims: tuple[int, ...], n: int, freedom: float) -> Any:
     if self.numel() >= settings.least and (found := _compiled(self, dims, freedom)) is not None:
         return found
     a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
@@ -125,7 +128,7 @@ def _variance_and_mean(self: Any, dims: tuple[int, ...], n: int, freedom: float)
         return total(distance * distance, dims) / np.float64(freedom), mean
 
 
-def _compiled(self: Any, dims: tuple[int, ...], freedom: Any) -> tuple[Any, Any] | None:
+def _compiled(self: Tensor, dims: tuple[int, ...], freedom: float) -> tuple[Any, Any] | None:
     """(variance, mean) by machine code; None where numpy does it."""
     from internals.aten.compiled.moments import THRESHOLD, moments
 

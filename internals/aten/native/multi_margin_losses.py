@@ -10,25 +10,31 @@ or all of them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_is, check_same_dtype, not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .losses import MEAN, NONE
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.dtype import dtype
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 
 @np.errstate(all="ignore")
 def multi_margin_loss(
-    self: TensorImpl,
-    target: TensorImpl,
-    p: Any = 1,
-    margin: Any = 1,
-    weight: Any = None,
+    self: Tensor,
+    target: Tensor,
+    p: Scalar = 1,
+    margin: Scalar = 1,
+    weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
     """max(0, margin - self[target] + self[other])ᵖ, summed over the others, for rows (N, C) and
@@ -49,12 +55,12 @@ def multi_margin_loss(
 
 @np.errstate(all="ignore")
 def multi_margin_loss_backward(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    p: Any,
-    margin: Any,
-    weight: Any = None,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    p: Scalar,
+    margin: Scalar,
+    weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
     """The gradient of `self`: what every class gets, the target gets negative."""
@@ -69,14 +75,12 @@ def multi_margin_loss_backward(
     return _times_gradient(slopes, grad_output, self, reduction)
 
 
-def multilabel_margin_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
     """The first result of `multilabel_margin_loss_forward`."""
     return ops.multilabel_margin_loss_forward(self, target, reduction)[0]
 
 
-def multilabel_margin_loss_forward(
-    self: TensorImpl, target: TensorImpl, reduction: int
-) -> tuple[Any, Any]:
+def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, Any]:
     """The sum of max(0, 1 - self[label] + self[other]) over labels and others; `target` lists the
     labels up to the first -1.
 
@@ -97,11 +101,11 @@ def multilabel_margin_loss_forward(
 
 @np.errstate(all="ignore")
 def multilabel_margin_loss_backward(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
     reduction: int,
-    is_target: TensorImpl,
+    is_target: Tensor,
 ) -> Any:
     """The gradient of `self`: each label too near to another class loses what that class gains."""
     x, labels = _labels(self, target)
@@ -121,7 +125,7 @@ def multilabel_margin_loss_backward(
     return _times_gradient(slopes, grad_output, self, reduction)
 
 
-def _distances(x: Any, classes: Any, margin: Any) -> tuple[Any, Any]:
+def _distances(x: Array, classes: Array, margin: Any) -> tuple[Any, Any]:
     """max(0, margin - x[target] + x), 0 at the target itself; and the numbers of the rows."""
     all_rows = np.arange(x.shape[0])
     distances = _positive(x.dtype.type(margin) - x[all_rows, classes][:, None] + x)
@@ -129,12 +133,12 @@ def _distances(x: Any, classes: Any, margin: Any) -> tuple[Any, Any]:
     return distances, all_rows
 
 
-def _positive(a: Any) -> Any:
+def _positive(a: Array) -> Any:
     """max(0, a), and 0 for NaN."""
     return np.where(a > 0, a, 0)
 
 
-def _reduced(losses: Any, reduction: int, dtype: Any, one_each: bool) -> Any:
+def _reduced(losses: Array, reduction: int, dtype: dtype, one_each: bool) -> Any:
     """A loss for each row, if that is asked for and there are rows; else one number."""
     if reduction == NONE and one_each:
         result = empty_contiguous(losses.shape, dtype)
@@ -145,7 +149,7 @@ def _reduced(losses: Any, reduction: int, dtype: Any, one_each: bool) -> Any:
     return result
 
 
-def _times_gradient(slopes: Any, grad_output: TensorImpl, self: TensorImpl, reduction: int) -> Any:
+def _times_gradient(slopes: Array, grad_output: Tensor, self: Tensor, reduction: int) -> Any:
     result = empty_contiguous(tuple(self.shape), self.dtype)
     if slopes.size:
         scale = 1 / slopes.size if reduction == MEAN else 1 / slopes.shape[1]
@@ -155,7 +159,7 @@ def _times_gradient(slopes: Any, grad_output: TensorImpl, self: TensorImpl, redu
     return result
 
 
-def _rows(self: TensorImpl) -> Any:
+def _rows(self: Tensor) -> Any:
     """The elements as rows, one row for up to one dimension. Raises RuntimeError for no classes, or
     too many dimensions.
     """
@@ -167,7 +171,7 @@ def _rows(self: TensorImpl) -> Any:
     return array(self) if self.dim() == 2 else array(self).reshape(1, -1)
 
 
-def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) -> None:
+def _check_classes(self: Tensor, target: Tensor, p: Scalar, weight: Tensor | None) -> None:
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     rows, classes = _rows(self).shape
@@ -184,7 +188,7 @@ def _check_classes(self: TensorImpl, target: TensorImpl, p: Any, weight: Any) ->
         )
 
 
-def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
+def _class_of(self: Tensor, target: Tensor) -> Any:
     check_is(dt.int64, target)
     classes = snapshot(target).reshape(-1)
     if classes.size and not (0 <= classes.min() and classes.max() < _rows(self).shape[1]):
@@ -192,7 +196,7 @@ def _class_of(self: TensorImpl, target: TensorImpl) -> Any:
     return classes
 
 
-def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
+def _labels(self: Tensor, target: Tensor) -> tuple[Any, list[Any]]:
     """The rows, and of each the classes that it is labelled with."""
     x = _rows(self)
     fits = (
@@ -212,7 +216,7 @@ def _labels(self: TensorImpl, target: TensorImpl) -> tuple[Any, list[Any]]:
     return x, [row[:count] for row, count in zip(labels, counts)]
 
 
-def _check_dtype(kernel: str, self: TensorImpl, target: TensorImpl, weight: Any) -> None:
+def _check_dtype(kernel: str, self: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if self.dtype not in (dt.float32, dt.float64):
         raise not_implemented(kernel, self.dtype)
     if weight is not None:

@@ -12,15 +12,18 @@ are one kernel, and batches of sequences of different lengths may be nested tens
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F, nn_functions as nn
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def _native_multi_head_attention(
-    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any,
-    proj_weight: Any, proj_bias: Any, mask: Any, need_weights: bool, average_attn_weights: bool,
-    mask_type: int | None,
+    query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor,
+    qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, mask: Tensor | None,
+    need_weights: bool, average_attn_weights: bool, mask_type: int | None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(N, L, E) to (N, L, E), and the weights (N, L, L), or (N, heads, L, L) if not averaged; None
     if not needed.
@@ -55,10 +58,11 @@ def _native_multi_head_attention(
 
 
 def _transformer_encoder_layer_fwd(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
-    proj_bias: Any, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any,
-    norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any,
-    ffn_weight_2: Any, ffn_bias_2: Any, mask: Any, mask_type: int | None,
+    src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tensor, qkv_bias: Tensor,
+    proj_weight: Tensor, proj_bias: Tensor, use_gelu: bool, norm_first: bool, eps: float,
+    norm_weight_1: Tensor, norm_bias_1: Tensor, norm_weight_2: Tensor, norm_bias_2: Tensor,
+    ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor,
+    mask: Tensor | None, mask_type: int | None,
 ) -> Any:  # fmt: skip
     """Attention, then two linear layers, each with a way round and a layer norm, before or after:
     (N, L, E) to the same.

@@ -11,9 +11,10 @@ How the real one differs: two kernels for matrices and images, here one function
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import nan, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,14 +26,19 @@ from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty, empty_contiguous, snapshot
 
 from .gradient_checks import check_sizes
 from .losses import MEAN, NONE, SUM
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.dtype import dtype
+    from internals.core.tensor_impl import Array
+
 
 def nll_loss_forward(
-    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
     """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single
     class.
@@ -46,7 +52,7 @@ def nll_loss_forward(
 
 
 def nll_loss2d_forward(
-    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
     """(output, total_weight) for log-probabilities (N, C, H, W) and classes (N, H, W)."""
     check_nll_loss2d(self, target)
@@ -54,13 +60,13 @@ def nll_loss2d_forward(
 
 
 def nll_loss_backward(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    weight: Any,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
-    total_weight: TensorImpl,
+    total_weight: Tensor,
 ) -> Any:
     """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if
     a mean was taken.
@@ -71,32 +77,44 @@ def nll_loss_backward(
 
 
 def nll_loss2d_backward(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    weight: Any,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
-    total_weight: TensorImpl,
+    total_weight: Tensor,
 ) -> Any:
     """`nll_loss_backward` for (N, C, H, W)."""
     return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, 1)
 
 
 def nll_loss(
-    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
 ) -> Any:
     return ops.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 
 def nll_loss2d(
-    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
 ) -> Any:
     return ops.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
 
 
 def nll_loss_nd(
-    self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
 ) -> Any:
     """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the
     batches differ.
@@ -126,9 +144,9 @@ def nll_loss_nd(
 
 
 def cross_entropy_loss(
-    self: Any,
-    target: Any,
-    weight: Any = None,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     reduction: int = MEAN,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -157,7 +175,12 @@ def cross_entropy_loss(
 
 
 def _probability_targets(
-    self: Any, target: Any, weight: Any, reduction: int, smoothing: float, class_dim: int
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    smoothing: float,
+    class_dim: int,
 ) -> Any:
     classes = self.shape[class_dim]
     _check_class_weight(weight, classes, "cross_entropy: ")
@@ -175,8 +198,8 @@ def _probability_targets(
 
 
 def _smoothed(
-    logs: Any,
-    target: Any,
+    logs: Tensor,
+    target: Tensor,
     weight: Any,
     reduction: int,
     ignore_index: int,
@@ -198,14 +221,14 @@ def _smoothed(
     return usual * (1 - smoothing) + uniform * (smoothing / logs.shape[class_dim])
 
 
-def _along_classes(weight: Any, t: Any, class_dim: int) -> Any:
+def _along_classes(weight: Tensor, t: Tensor, class_dim: int) -> Any:
     return weight.view([weight.shape[0] if d == class_dim else 1 for d in range(t.dim())])
 
 
 def _pick(
-    self: TensorImpl,
-    target: TensorImpl,
-    weight: Any,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
     class_dim: int,
@@ -253,7 +276,7 @@ def _pick(
     return output, total_weight
 
 
-def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, Any]:
+def _reduce_all(x: Array, places: Array, dtype: dtype, reduction: int) -> tuple[Any, Any]:
     """The loss for the usual case: no weights, nothing ignored, and the sum or the mean is
     wanted.
     """
@@ -284,7 +307,7 @@ def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
     return np.arange(0, x.numel, x.sizes[1]), x.sizes[1]
 
 
-def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
+def _all_count(t: Array, classes: int, ignore_index: int) -> bool:
     """Whether every target is a class. As unsigned numbers the negative ones are the largest, so
     one comparison tells.
     """
@@ -295,7 +318,7 @@ def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
     )
 
 
-def _places(t: Any, sizes: Any, class_dim: int) -> Any:
+def _places(t: Array, sizes: Sequence[int], class_dim: int) -> Any:
     """Where, in a flattened tensor of `sizes`, lies the element of each target's class."""
     classes, inner = sizes[class_dim], prod(sizes[class_dim + 1 :])
     if inner == 1:
@@ -305,13 +328,13 @@ def _places(t: Any, sizes: Any, class_dim: int) -> Any:
 
 
 def _put(
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    weight: Any,
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
-    total_weight: TensorImpl,
+    total_weight: Tensor,
     class_dim: int,
 ) -> Any:
     """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked.
@@ -381,7 +404,7 @@ def _put(
     return result
 
 
-def check_nll_loss(self: TensorImpl, target: TensorImpl) -> None:
+def check_nll_loss(self: Tensor, target: Tensor) -> None:
     """Raises RuntimeError unless the shapes are (N, C) and (N), or (C) and ()."""
     if self.dim() not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
@@ -395,7 +418,7 @@ def check_nll_loss(self: TensorImpl, target: TensorImpl) -> None:
         )
 
 
-def check_nll_loss2d(self: TensorImpl, target: TensorImpl) -> None:
+def check_nll_loss2d(self: Tensor, target: Tensor) -> None:
     """Raises RuntimeError unless the shapes are (N, C, H, W) and (N, H, W)."""
     if target.dim() != 3:
         raise RuntimeError(
@@ -420,7 +443,7 @@ def _check_classes(t: Any, counts: Any, classes: int) -> None:
         raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
 
 
-def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: int) -> None:
+def check_targets(self: Tensor, target: Tensor, weight: Tensor | None, class_dim: int) -> None:
     """Raises RuntimeError for targets or weights of a wrong dtype, or a wrong number of weights."""
     _check_class_weight(weight, self.shape[class_dim], "")
     if target.dtype not in (dt.int64, dt.uint8):
@@ -432,7 +455,7 @@ def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: 
         check_same_dtype(self, weight)
 
 
-def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:
+def _check_class_weight(weight: Tensor | None, classes: int, prefix: str) -> None:
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
             f"{prefix}weight tensor should be defined either for all {classes} classes or no "

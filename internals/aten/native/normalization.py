@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as, suggests_channels_last
@@ -44,11 +44,19 @@ from .normalization_checks import (
 )
 from .reduction_tools import sum_of_products
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 COMPILED = 1 << 14  # from how many elements on batch normalization has a compiled kernel
 
 
 def native_layer_norm(
-    input: TensorImpl, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just
     those sizes.
@@ -85,7 +93,14 @@ def native_layer_norm(
 
 
 def native_group_norm(
-    input: TensorImpl, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group`
     groups. mean is (N, group).
@@ -116,15 +131,15 @@ def native_group_norm(
 
 
 def native_batch_norm(
-    input: TensorImpl,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> tuple[Any, Any, Any]:
     """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in
     evaluation.
@@ -183,8 +198,9 @@ def native_batch_norm(
 
 
 def _compiled_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
-    momentum: float, eps: float, output: Any, saved: list[Any],
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float, output: Tensor,
+    saved: list[Any],
 ) -> bool:  # fmt: skip
     """Whether a compiled kernel did the work of `native_batch_norm`."""
     from internals.aten.compiled import batch_norm as compiled
@@ -199,10 +215,10 @@ def _compiled_batch_norm(
 
 
 def layer_norm(
-    input: Any,
+    input: Tensor,
     normalized_shape: Sequence[int],
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Any:
@@ -213,10 +229,10 @@ def layer_norm(
 
 
 def group_norm(
-    input: Any,
+    input: Tensor,
     num_groups: int,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Any:
@@ -236,8 +252,8 @@ def group_norm(
 
 
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-    training: bool, momentum: float, eps: float, cudnn_enabled: bool,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
     """Normalize each channel over batch and space, by the batch's statistics (training) or the
     running ones.
@@ -271,14 +287,14 @@ def write_batch_norm(
 
 
 def _normalize(
-    x: Any,
+    x: Array,
     axes: tuple[int, ...],
     eps: float,
-    weight: Any,
-    bias: Any,
-    out: Any,
-    mean: Any,
-    rstd: Any,
+    weight: Array | None,
+    bias: Array | None,
+    out: Array,
+    mean: Array,
+    rstd: Array,
 ) -> Any:
     """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the
     (biased) variance.
@@ -308,7 +324,7 @@ def _normalize(
     return variance
 
 
-def _compiled(name: str, arguments: tuple[Any, ...], results: tuple[TensorImpl, ...]) -> bool:
+def _compiled(name: str, arguments: tuple[Any, ...], results: tuple[Tensor, ...]) -> bool:
     """Whether machine code filled `results`."""
     from internals.aten.compiled import normalization
 

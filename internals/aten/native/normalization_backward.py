@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, from_array
+from internals.core.tensor_impl import array, empty_contiguous, from_array
 from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as
@@ -39,15 +39,18 @@ from .normalization_checks import (
 )
 from .reduction_tools import sum_of_products
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def native_layer_norm_backward(
-    grad_out: TensorImpl,
-    input: TensorImpl,
+    grad_out: Tensor,
+    input: Tensor,
     normalized_shape: Sequence[int],
-    mean: TensorImpl,
-    rstd: TensorImpl,
-    weight: Any,
-    bias: Any,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
@@ -77,11 +80,11 @@ def native_layer_norm_backward(
 
 
 def native_group_norm_backward(
-    grad_out: TensorImpl,
-    input: TensorImpl,
-    mean: TensorImpl,
-    rstd: TensorImpl,
-    weight: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     N: int,
     C: int,
     HxW: int,
@@ -104,8 +107,8 @@ def native_group_norm_backward(
 
 
 def native_batch_norm_backward(
-    grad_out: TensorImpl,
-    input: TensorImpl,
+    grad_out: Tensor,
+    input: Tensor,
     weight: Any,
     running_mean: Any,
     running_var: Any,
@@ -151,11 +154,11 @@ def native_batch_norm_backward(
 
 
 def _compiled_batch_norm(
-    g: Any,
-    x: Any,
-    weight: Any,
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
     mean: Any,
-    scale: Any,
+    scale: Tensor,
     train: bool,
     eps: float,
     mask: Sequence[bool],
@@ -224,7 +227,7 @@ def _gradients(
 
 
 def _compiled_layer_norm(
-    g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: Any
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
 ) -> Any:
     """Fill `dx` by machine code; the other two gradients as arrays. None where numpy does it."""
     from internals.aten.compiled.normalization import THRESHOLD, layer_norm_backward
@@ -246,7 +249,7 @@ def _compiled_layer_norm(
 
 
 def _made(
-    input: TensorImpl, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]
+    input: Tensor, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]
 ) -> Any:
     """Tensors for the gradients, those of the parameters with their dtypes; None for what `mask`
     does not ask for.

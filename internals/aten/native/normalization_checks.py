@@ -8,17 +8,21 @@ the sizes that the forward pass gave them; here that is checked, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import TensorImpl
 
 from .gradient_checks import check_elements, check_sizes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
+
+def check_layer_norm(
+    input: Tensor, shape: list[int], weight: Tensor | None, bias: Tensor | None
+) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
@@ -38,7 +42,9 @@ def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any
         )
 
 
-def check_group_norm(input: TensorImpl, channels: int, groups: int, weight: Any, bias: Any) -> None:
+def check_group_norm(
+    input: Tensor, channels: int, groups: int, weight: Tensor | None, bias: Tensor | None
+) -> None:
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     sizes = list(input.shape)
@@ -55,7 +61,7 @@ def check_group_norm(input: TensorImpl, channels: int, groups: int, weight: Any,
             )
 
 
-def check_elements_of_groups(what: str, t: TensorImpl, n: int, channels: int, each: int) -> None:
+def check_elements_of_groups(what: str, t: Tensor, n: int, channels: int, each: int) -> None:
     """Raises RuntimeError unless `t` has `each` elements in all channels of `n` samples."""
     if t.numel() != n * channels * each:
         raise RuntimeError(
@@ -65,7 +71,12 @@ def check_elements_of_groups(what: str, t: TensorImpl, n: int, channels: int, ea
 
 
 def check_batch_norm(
-    channels: int, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool
+    channels: int,
+    weight: Any,
+    bias: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
 ) -> None:
     for name, t in (("running_mean", running_mean), ("running_var", running_var)):
         if t is None and not training:
@@ -75,21 +86,21 @@ def check_batch_norm(
     _check_channels("bias", bias, channels)
 
 
-def check_both(running_mean: Any, running_var: Any) -> None:
+def check_both(running_mean: Tensor | None, running_var: Tensor | None) -> None:
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
-def _check_channels(name: str, t: Any, n: int) -> None:
+def _check_channels(name: str, t: Tensor | None, n: int) -> None:
     if t is not None and t.numel() != n:
         raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
 
 
-def check_floating(kernel: str, input: TensorImpl) -> None:
+def check_floating(kernel: str, input: Tensor) -> None:
     check_dtype(kernel, input.dtype, dt.FLOATING)
 
 
-def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
+def check_mixed(input: Tensor, *parameters: Any) -> dtype:
     """The dtype of the statistics: that of the input, or float32 for half-precision input with
     float32 parameters.
     """
@@ -104,8 +115,8 @@ def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
 
 
 def check_layer_norm_backward(
-    grad_out: TensorImpl, input: TensorImpl, shape: Sequence[int], mean: Any, rstd: Any,
-    weight: Any, bias: Any, mask: Sequence[bool],
+    grad_out: Tensor, input: Tensor, shape: Sequence[int], mean: Tensor, rstd: Tensor,
+    weight: Tensor | None, bias: Tensor | None, mask: Sequence[bool],
 ) -> None:  # fmt: skip
     name = "native_layer_norm_backward"
     for i, what, parameter in ((1, "weight", weight), (2, "bias", bias)):
@@ -124,11 +135,11 @@ def check_layer_norm_backward(
 
 
 def check_group_norm_backward(
-    grad_out: TensorImpl,
-    input: TensorImpl,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     n: int,
     channels: int,
     each: int,
@@ -146,8 +157,8 @@ def check_group_norm_backward(
 
 
 def check_batch_norm_backward(
-    grad_out: TensorImpl, input: TensorImpl, weight: Any, running_mean: Any, running_var: Any,
-    save_mean: Any, save_invstd: Any, train: bool,
+    grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, save_mean: Any, save_invstd: Any, train: bool,
 ) -> None:  # fmt: skip
     name, channels = "native_batch_norm_backward", input.size(1)
     check_floating("batch_norm_backward_cpu", input)

@@ -7,7 +7,7 @@ How the real one differs: `rms_norm` may run as one fused kernel, `_fused_rms_no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F
 from internals.aten.dtype_checks import not_implemented
@@ -15,10 +15,13 @@ from internals.core.dtype import finfo, float16, float32
 
 from .memory_format import suggests_channels_last
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
-    momentum: float, eps: float, cudnn_enabled: bool,
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
     """Each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running
     statistics averaged over N.
@@ -39,7 +42,9 @@ def instance_norm(
     return result.view(input.shape)
 
 
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> Any:
     """Divide by the root of the mean square over the last dimensions, whose sizes are
     `normalized_shape`; scale by `weight`.
 

@@ -14,7 +14,7 @@ vectorised loop for each p.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,21 +28,26 @@ from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, reduced_sizes, shares_memory, store, total
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 
 def linalg_vector_norm(
-    self: Any,
-    ord: Any = 2,
+    self: Tensor,
+    ord: Scalar = 2,
     dim: Sequence[int] | None = None,
     keepdim: bool = False,
     dtype: dtype | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The norm of order `ord` over `dim`; None means all. What `internals.norm` calls."""
     return _norm(self, ord, dim, keepdim, dtype, out)
 
 
 def linalg__powsum(
-    self: Any, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None
+    self: Tensor, ord: Scalar, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None
 ) -> Any:
     """Σ|x|^ord over `dim`: what a norm takes the root of. Raises NotImplementedError for integers,
     without `dtype`.
@@ -63,17 +68,21 @@ def linalg__powsum(
         )
 
 
-def norm_Scalar(self: Any, p: Any = 2) -> Any:
+def norm_Scalar(self: Tensor, p: Scalar = 2) -> Any:
     """The p-norm of all elements."""
     return _norm(self, p, None, False, None)
 
 
-def norm_ScalarOpt_dtype(self: Any, p: Any, dtype: dtype) -> Any:
+def norm_ScalarOpt_dtype(self: Tensor, p: Scalar | None, dtype: dtype) -> Any:
     return _norm(self, p, None, False, dtype)
 
 
 def norm_ScalarOpt_dim(
-    self: Any, p: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None
+    self: Tensor,
+    p: Scalar | None,
+    dim: Sequence[int],
+    keepdim: bool = False,
+    out: Tensor | None = None,
 ) -> Any:
     """The p-norm over `dim`. Raises RuntimeError for integers, and for an empty `dim` when p < 0 or
     p is inf.
@@ -82,12 +91,19 @@ def norm_ScalarOpt_dim(
 
 
 def norm_ScalarOpt_dim_dtype(
-    self: Any, p: Any, dim: Sequence[int], keepdim: bool, dtype: dtype, out: Any = None
+    self: Tensor,
+    p: Scalar | None,
+    dim: Sequence[int],
+    keepdim: bool,
+    dtype: dtype,
+    out: Tensor | None = None,
 ) -> Any:
     return _norm(self, p, dim, keepdim, dtype, out)
 
 
-def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
+def logsumexp(
+    self: Tensor, dim: Sequence[int], keepdim: bool = False, out: Tensor | None = None
+) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
     dims = reduced_dims(self, dim)
     if out is not None and not is_floating(out.dtype):
@@ -132,12 +148,12 @@ def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
 
 
 def _norm(
-    self: Any,
+    self: Tensor,
     p: Any,
     dim: Sequence[int] | None,
     keepdim: bool,
     dtype: dtype | None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     p = 2 if p is None else p
     if isinstance(p, complex):
@@ -172,7 +188,12 @@ def _norm(
 
 
 def _compiled_norm(
-    self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any
+    self: Tensor,
+    p: float,
+    dims: tuple[int, ...],
+    keepdim: bool,
+    d: dtype | None,
+    out: Tensor | None,
 ) -> Any:
     """The norm by machine code; None where numpy does it."""
     from internals.aten.compiled.reductions import THRESHOLD, norms
@@ -189,18 +210,18 @@ def _compiled_norm(
     return target if norms(self, dims, target, p) else None
 
 
-def _compiled_logsumexp(self: Any, dims: tuple[int, ...]) -> Any:
+def _compiled_logsumexp(self: Tensor, dims: tuple[int, ...]) -> Any:
     from internals.aten.compiled.softmax import THRESHOLD, logsumexp as compiled
 
     usual = self.numel() and self.dtype in (dt.float32, dt.float64)
     return compiled(self, dims) if usual and use_compiled(self.numel(), THRESHOLD) else None
 
 
-def _magnitudes(self: Any) -> Any:
+def _magnitudes(self: Tensor) -> Any:
     return np.abs(array(self)).astype(np.float64)
 
 
-def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:
+def _p_norm(a: Array, p: float, dims: tuple[int, ...]) -> Any:
     if p == np.inf:
         return np.maximum.reduce(a, axis=dims)
     if p == -np.inf:
@@ -214,7 +235,7 @@ def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:
     return total(a**p, dims) ** (1 / p)
 
 
-def _check_identity(self: Any, p: Any, dims: tuple[int, ...], dim: Sequence[int] | None) -> None:
+def _check_identity(self: Tensor, p: Any, dims: tuple[int, ...], dim: Sequence[int] | None) -> None:
     """No norm of nothing for p < 0 and p = inf: the smallest and the largest of no elements do not
     exist.
     """

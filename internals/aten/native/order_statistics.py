@@ -14,8 +14,9 @@ elements the index names is open; its `mode` sorts without minding NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,13 +26,19 @@ from internals.core import dtype as dt, return_types
 from internals.core.dtype import BOOL, COMPLEX
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, snapshot
+from internals.core.tensor_impl import array, snapshot
 
 from .extrema import check_not_empty
 from .reduction_tools import reduced_sizes, store
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+
+def median_dim(
+    self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The medians along `dim` and their indices. Raises IndexError for a dimension of size 0."""
     name = return_types.median if out is None else return_types.median_out
     return name(
@@ -41,7 +48,9 @@ def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = Non
     )
 
 
-def nanmedian_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+def nanmedian_dim(
+    self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a
     dimension of size 0.
     """
@@ -50,7 +59,7 @@ def nanmedian_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = 
 
 
 def kthvalue(
-    self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out: Any = None
+    self: Tensor, k: int, dim: int = -1, keepdim: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
     """The `k`-th smallest elements along `dim`, counted from 1, and their indices. Raises
     RuntimeError when there are fewer.
@@ -64,7 +73,9 @@ def kthvalue(
     return name(*_along("kthvalue", self, dim, keepdim, out, lambda a: _kth(a, k)))
 
 
-def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
+def mode(
+    self: Tensor, dim: int = -1, keepdim: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The most frequent elements along `dim`, of equally frequent ones the smallest, and their last
     indices.
     """
@@ -83,7 +94,7 @@ def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None
     return name(values, indices)
 
 
-def _of_all(kernel: str, self: TensorImpl, chosen: Any) -> Any:
+def _of_all(kernel: str, self: Tensor, chosen: Callable[..., Any]) -> Any:
     """What `chosen` takes from all elements as one row; NaN of none."""
     if self.numel() and self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented(kernel, self.dtype)
@@ -99,7 +110,12 @@ def _of_all(kernel: str, self: TensorImpl, chosen: Any) -> Any:
 
 
 def _along(
-    name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chosen: Any
+    name: str,
+    self: Tensor,
+    dim: int,
+    keepdim: bool,
+    out: Sequence[Tensor] | None,
+    chosen: Callable[..., Any],
 ) -> tuple[Any, Any]:
     """The values that `chosen` takes from the rows of an array, and where they are first found."""
     d = _dimension(name, self, dim)
@@ -113,14 +129,14 @@ def _along(
     return values, indices
 
 
-def _dimension(name: str, self: TensorImpl, dim: int) -> int:
+def _dimension(name: str, self: Tensor, dim: int) -> int:
     """The wrapped dimension. Raises IndexError when it has size 0."""
     d = wrap_dim(dim, self.dim())
     check_not_empty(name, self, d)
     return d
 
 
-def _itself(self: TensorImpl, out: Any) -> tuple[Any, Any]:
+def _itself(self: Tensor, out: Any) -> tuple[Any, Any]:
     """Of a single element, of whatever dtype."""
     values, indices = _outputs(self, 0, False, out)
     if self._geometry.stored:
@@ -128,24 +144,24 @@ def _itself(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     return values, indices
 
 
-def _outputs(self: TensorImpl, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
+def _outputs(self: Tensor, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
     sizes = reduced_sizes(self.shape, (d,) if self.dim() else (), keepdim)
     out_values, out_indices = out or (None, None)
     values = set_output(sizes, self.dtype, out_values, device=self.device)
     return values, set_output(sizes, dt.int64, out_indices, device=self.device)
 
 
-def _last(self: TensorImpl, d: int) -> Any:
+def _last(self: Tensor, d: int) -> Any:
     """The elements with dimension `d` last; a single one is a row, too."""
     return np.moveaxis(np.atleast_1d(snapshot(self)), wrap_dim(d, max(self.dim(), 1)), -1)
 
 
-def _kth(a: Any, k: int) -> Any:
+def _kth(a: Array, k: int) -> Any:
     """The k-th smallest of every row, NaN being the largest."""
     return np.partition(a, k - 1, -1)[..., k - 1]
 
 
-def _or_nan(a: Any, found: Any) -> Any:
+def _or_nan(a: Array, found: Array) -> Any:
     """`found`, but NaN for rows with a NaN."""
     return (
         np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found)
@@ -159,7 +175,7 @@ def _or_nan(a: Any, found: Any) -> Any:
 median = partial(_of_all, "median_cpu", chosen=lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
 
 
-def _median_of_numbers(a: Any) -> Any:
+def _median_of_numbers(a: Array) -> Any:
     """Of every row the median of what is not NaN; NaN where that is nothing."""
     numbers = a.shape[-1] - np.isnan(a).sum(-1, keepdims=True)
     return np.take_along_axis(np.sort(a, -1), np.maximum(numbers - 1, 0) // 2, -1)[..., 0]
@@ -169,14 +185,14 @@ def _median_of_numbers(a: Any) -> Any:
 nanmedian = partial(_of_all, "nanmedian_cpu", chosen=_median_of_numbers)
 
 
-def _first_places(a: Any, found: Any) -> Any:
+def _first_places(a: Array, found: Array) -> Any:
     """Where every row has its value first."""
     value = found[..., None]
     same = a == value
     return (same if a.dtype.kind != "f" else same | (np.isnan(a) & np.isnan(value))).argmax(-1)
 
 
-def _ends_of_longest_runs(a: Any) -> Any:
+def _ends_of_longest_runs(a: Array) -> Any:
     """If every row were sorted: the place in it of the last element of the first longest run of
     equal ones.
     """

@@ -11,13 +11,17 @@ How the real one differs: padding is written step by step into a tensor, in plac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 
 def pad_sequence(
@@ -43,7 +47,7 @@ def pad_sequence(
     return padded
 
 
-def _check_lengths(lengths: Any) -> None:
+def _check_lengths(lengths: Tensor) -> None:
     if lengths.dim() != 1 or lengths.dtype is not dt.int64 or lengths.device.type != "cpu":
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
@@ -51,7 +55,7 @@ def _check_lengths(lengths: Any) -> None:
         )
 
 
-def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Any, Any]:
     """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how
     many sequences have each.
 
@@ -89,7 +93,7 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
 
 
 def _pack_padded_sequence_backward(
-    grad: Any, input_size: Sequence[int], batch_sizes: Any, batch_first: bool
+    grad: Tensor, input_size: Sequence[int], batch_sizes: Tensor, batch_first: bool
 ) -> Any:
     """Each step's gradient at its place; none for the padding. Raises RuntimeError where there are
     not as many places.
@@ -108,7 +112,7 @@ def _pack_padded_sequence_backward(
 
 
 def _pad_packed_sequence(
-    data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int
+    data: Any, batch_sizes: Any, batch_first: bool, padding_value: Scalar, total_length: int
 ) -> tuple[Any, Any]:
     """(T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`, and the lengths.
     `total_length` is T if positive.
@@ -141,7 +145,7 @@ def _pad_packed_sequence(
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
-def _places(batch_sizes: Any, batch: int, like: Any) -> Any:
+def _places(batch_sizes: Tensor, batch: int, like: Tensor) -> Any:
     """Where each row of the data lies among the (time * batch) rows of the padded sequences."""
     sizes = array(batch_sizes)
     return from_array(np.flatnonzero(np.arange(batch) < sizes[:, None])).to(like.device)

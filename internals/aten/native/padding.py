@@ -12,7 +12,7 @@ How the real one differs: circular padding is written piece by piece into an emp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from internals.core.device import CPU
 from internals.core.tensor_impl import array, from_array
 
 from . import views
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 MODES = ("reflect", "replicate", "circular", "constant")
 """The ways of padding, in the order of `at::padding_mode` (`aten/src/ATen/native/PadNd.h`)."""
@@ -33,7 +37,7 @@ Supported combinations for non-constant padding:
   - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
 
 
-def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
+def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Scalar) -> Any:
     """`self` with `pad[0]` elements before and `pad[1]` after the last dimension, `pad[2:4]` for
     the one before, and so on.
 
@@ -74,7 +78,7 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
     return out
 
 
-def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
+def pad(self: Tensor, pad: Sequence[int], mode: str, value: float | None) -> Any:
     """`nn.functional.pad`: mode "constant", "reflect", "replicate" or "circular".
 
     Raises RuntimeError for amounts that do not fit and NotImplementedError for a mode or a rank
@@ -85,7 +89,7 @@ def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
     return ops._pad_enum(self, pad, MODES.index(mode), value)
 
 
-def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> Any:
+def _pad_enum(self: Tensor, pad: Sequence[int], mode: int, value: float | None) -> Any:
     """`pad`, with the mode as its number in `MODES`."""
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -111,7 +115,7 @@ def _pad_enum(self: Any, pad: Sequence[int], mode: int, value: float | None) -> 
     return getattr(ops, f"{kind}_pad{n}d")(self, pad)
 
 
-def _pad_circular(self: Any, pad: Sequence[int]) -> Any:
+def _pad_circular(self: Tensor, pad: Sequence[int]) -> Any:
     """Of up to three last dimensions each begins again where it ends. Raises RuntimeError for more
     than once around.
     """

@@ -10,8 +10,9 @@ How the real one differs: the loops are C++ templates vectorised per instruction
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +28,12 @@ from internals.core.tensor_impl import empty_contiguous
 from . import loops
 from .real import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+
+def add(self: Tensor, other: Scalar | Tensor, alpha: Scalar = 1, out: Tensor | None = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot
     hold.
     """
@@ -37,7 +42,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return _scaled(loops.add_scaled, np.add, self, other, alpha, out)
 
 
-def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+def sub(self: Any, other: Scalar | Tensor, alpha: Scalar = 1, out: Tensor | None = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
     _check_no_bool(self, other)
     if alpha.__class__ is int and alpha == 1:
@@ -45,17 +50,19 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return _scaled(loops.subtract_scaled, np.subtract, self, other, alpha, out)
 
 
-def mul(self: Any, other: Any, out: Any = None) -> Any:
+def mul(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """self * other. For bool, `and`."""
     return binary(np.multiply, self, other, out)
 
 
-def div(self: Any, other: Any, out: Any = None) -> Any:
+def div(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """True division: integers give the default floating dtype."""
     return binary(np.divide, self, other, out, "float")
 
 
-def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:
+def div_mode(
+    self: Tensor, other: Scalar | Tensor, rounding_mode: str | None, out: Tensor | None = None
+) -> Any:
     """Division, then rounding: None, "trunc" (towards zero, as C) or "floor" (down, as Python's
     //).
 
@@ -73,7 +80,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) 
     return _divided("div_trunc_cpu", loops.trunc_divide, self, other, out)
 
 
-def pow(self: Any, exponent: Any, out: Any = None) -> Any:
+def pow(self: Any, exponent: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """self ** exponent. Integers stay integers; a negative integer power of one is 0 unless it is 1
     or -1.
 
@@ -87,7 +94,7 @@ def pow(self: Any, exponent: Any, out: Any = None) -> Any:
     return it.run(loops.integer_power if it.common_dtype.category == INTEGRAL else np.power)
 
 
-def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
+def pow_Scalar(self: Scalar, exponent: Tensor, out: Tensor | None = None) -> Any:
     """A number to the power of each element. The result is contiguous."""
     promoted = result_type((self, exponent))
     if out is None:
@@ -97,7 +104,7 @@ def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
     return pow(self, exponent, out)
 
 
-def atan2(self: Any, other: Any, out: Any = None) -> Any:
+def atan2(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """The angle of the point (other, self), in -pi...pi. Raises NotImplementedError for complex."""
     it = TensorIterator((self, other), out, "float")
     if it.common_dtype.category == COMPLEX:
@@ -105,14 +112,14 @@ def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return it.run(np.arctan2)
 
 
-def hypot(self: Any, other: Any, out: Any = None) -> Any:
+def hypot(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """The length of (self, other), without overflow on the way. Raises NotImplementedError unless
     floating.
     """
     return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
 
 
-def heaviside(self: Any, values: Any, out: Any = None) -> Any:
+def heaviside(self: Tensor, values: Tensor, out: Tensor | None = None) -> Any:
     """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes
     differ.
     """
@@ -123,12 +130,12 @@ def heaviside(self: Any, values: Any, out: Any = None) -> Any:
     return TensorIterator((self, values), out).run(loops.heaviside)
 
 
-def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
+def rsub(self: Tensor, other: Scalar | Tensor, alpha: Scalar = 1) -> Any:
     """other - alpha * self. Raises RuntimeError for bool."""
     return sub(other, self, alpha)
 
 
-def factor(alpha: Any, common: dtype, name: str = "alpha") -> Any:
+def factor(alpha: Scalar, common: dtype, name: str = "alpha") -> Any:
     """alpha as a number of the dtype, after PyTorch's checks (`alpha_check`)."""
     if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
@@ -143,7 +150,14 @@ def factor(alpha: Any, common: dtype, name: str = "alpha") -> Any:
     return checked(alpha, common)
 
 
-def _scaled(loop: Any, ufunc: Any, self: Any, other: Any, alpha: Any, out: Any) -> Any:
+def _scaled(
+    loop: Callable[..., Any],
+    ufunc: Callable[..., Any],
+    self: int | Tensor,
+    other: object,
+    alpha: Scalar,
+    out: Tensor | None,
+) -> Any:
     done = scaled(ufunc, self, other, alpha, out)  # as the update of an optimizer
     if done is not None:
         return done
@@ -151,7 +165,7 @@ def _scaled(loop: Any, ufunc: Any, self: Any, other: Any, alpha: Any, out: Any) 
     return it.run(partial(loop, alpha=factor(alpha, it.common_dtype)))
 
 
-def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
+def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
     """Powers everybody uses have loops of their own, faster and more exact than the general one."""
     if (
         self.dtype.category <= INTEGRAL
@@ -189,7 +203,9 @@ _POWERS: dict[Any, Any] = {
 }
 
 
-def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
+def _extremum(
+    name: str, loop: Callable[..., Any], self: Tensor, other: Tensor, out: Tensor | None = None
+) -> Any:
     if COMPLEX in (self.dtype.category, other.dtype.category):
         raise RuntimeError(f"{name} not implemented for complex tensors.")
     return binary(loop, self, other, out)
@@ -205,7 +221,13 @@ fmax = partial(_extremum, "fmax", np.fmax)
 fmin = partial(_extremum, "fmin", np.fmin)
 
 
-def _divided(kernel: str, loop: Any, self: Any, other: Any, out: Any = None) -> Any:
+def _divided(
+    kernel: str,
+    loop: Callable[..., Any],
+    self: Tensor,
+    other: Scalar | Tensor,
+    out: Tensor | None = None,
+) -> Any:
     it = TensorIterator((self, other), out)
     if it.common_dtype.category not in (INTEGRAL, FLOATING):
         raise not_implemented(kernel, it.common_dtype)
@@ -220,7 +242,7 @@ remainder = partial(_divided, "remainder_cpu", loops.remainder)
 fmod = partial(_divided, "fmod_cpu", loops.fmod)
 
 
-def _check_no_bool(a: Any, b: Any) -> None:
+def _check_no_bool(a: Tensor, b: Scalar | Tensor) -> None:
     bools = _is_bool(a), _is_bool(b)
     if bools == (False, False):
         return
@@ -235,5 +257,5 @@ def _check_no_bool(a: Any, b: Any) -> None:
     )
 
 
-def _is_bool(x: Any) -> bool:
+def _is_bool(x: object) -> bool:
     return x._geometry.dtype is dt.bool_ if hasattr(x, "_geometry") else x.__class__ is bool

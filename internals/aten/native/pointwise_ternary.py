@@ -7,7 +7,7 @@ How the real one differs: each is one fused loop; here some take two or three pa
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,12 @@ from internals.core.promotion import result_type
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+
+def lerp_Scalar(self: Tensor, end: Tensor, weight: Scalar, out: Tensor | None = None) -> Any:
     """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes
     differ.
     """
@@ -36,7 +40,7 @@ def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     return binary(partial(scalar.lerp.loop, weight=w), self, end, out)
 
 
-def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+def lerp_Tensor(self: Tensor, end: Tensor, weight: Tensor, out: Tensor | None = None) -> Any:
     """self + weight * (end - self), with a tensor for `weight`. Raises RuntimeError when the dtypes
     differ.
     """
@@ -49,7 +53,9 @@ def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     return it.run(scalar.lerp.loop)
 
 
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
+def addcmul(
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar = 1, out: Tensor | None = None
+) -> Any:
     """self + value * tensor1 * tensor2."""
     it = TensorIterator((self, tensor1, tensor2), out)
     if it.common_dtype.category == BOOL:
@@ -57,7 +63,9 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     return it.run(partial(scalar.addcmul.loop, value=checked(value, it.common_dtype)))
 
 
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
+def addcdiv(
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar = 1, out: Tensor | None = None
+) -> Any:
     """self + value * tensor1 / tensor2. Raises RuntimeError when tensor1 and tensor2 are both
     integers.
     """
@@ -67,7 +75,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     return it.run(partial(scalar.addcdiv.loop, value=checked(value, it.common_dtype)))
 
 
-def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
+def where_self(condition: Tensor, self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """self where `condition` holds, other elsewhere. Raises RuntimeError when `condition` is not a
     boolean tensor.
     """
@@ -88,7 +96,7 @@ def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
 where_Scalar = where_self
 
 
-def where_ScalarSelf(condition: Any, self: Any, other: Any) -> Any:
+def where_ScalarSelf(condition: Tensor, self: Scalar, other: Tensor) -> Any:
     """`where` with a number, which becomes a 0-d tensor of the dtype that the two promote to."""
     return ops.where_self(
         condition,
@@ -97,7 +105,7 @@ def where_ScalarSelf(condition: Any, self: Any, other: Any) -> Any:
     )
 
 
-def where_ScalarOther(condition: Any, self: Any, other: Any) -> Any:
+def where_ScalarOther(condition: Tensor, self: Tensor, other: Scalar) -> Any:
     return ops.where_self(
         condition,
         self,
@@ -105,13 +113,13 @@ def where_ScalarOther(condition: Any, self: Any, other: Any) -> Any:
     )
 
 
-def where(condition: Any) -> tuple[Any, ...]:
+def where(condition: Tensor) -> tuple[Any, ...]:
     """The indices of the elements that are not zero, one tensor a dimension."""
     a = array(condition)
     return tuple(from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None]))
 
 
-def masked_fill_Scalar(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
+def masked_fill_Scalar(self: Tensor, mask: Tensor, value: object, out: Tensor | None = None) -> Any:
     """self, or a copy of it, with `value` wherever `mask` holds. In place, `mask` has to broadcast
     to self.
 
@@ -137,7 +145,7 @@ def masked_fill_Scalar(self: Any, mask: Any, value: Any, out: Any = None) -> Any
     return TensorIterator((mask, self, filler), out, promote=None, result=self.dtype).run(mask_over)
 
 
-def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
+def masked_fill_Tensor(self: Tensor, mask: Tensor, value: Tensor, out: Tensor | None = None) -> Any:
     """`masked_fill` with a 0-d tensor for `value`."""
     if value.shape:
         raise RuntimeError(
@@ -160,7 +168,7 @@ def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
     np.copyto(out, value, where=mask)
 
 
-def _check_same_dtype(self: Any, other: Any, name: str) -> None:
+def _check_same_dtype(self: Tensor, other: Tensor, name: str) -> None:
     if other.dtype is not self.dtype:
         raise RuntimeError(
             f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype "

@@ -11,8 +11,9 @@ agrees to a unit or two in the last place.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,8 +29,11 @@ from internals.core.tensor_impl import empty
 
 from . import comparison, loops, pointwise
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def abs(self: Any, out: Any = None) -> Any:
+
+def abs(self: Tensor, out: Tensor | None = None) -> Any:
     """|self|; the modulus, a real number, for complex. Raises NotImplementedError for bool."""
     d = self.dtype
     if d.category == COMPLEX and out is self:
@@ -41,7 +45,7 @@ def abs(self: Any, out: Any = None) -> Any:
     return unary(np.absolute, self, out, "same")
 
 
-def neg(self: Any, out: Any = None) -> Any:
+def neg(self: Tensor, out: Tensor | None = None) -> Any:
     """-self; uint8 wraps around. Raises RuntimeError for bool."""
     if self.dtype is dt.bool_:
         raise RuntimeError(
@@ -51,7 +55,7 @@ def neg(self: Any, out: Any = None) -> Any:
     return unary(loops.negative, self, out, "same")
 
 
-def sign(self: Any, out: Any = None) -> Any:
+def sign(self: Tensor, out: Tensor | None = None) -> Any:
     """-1, 0 or 1; 0 for NaN. Raises NotImplementedError for complex, whose sign is `sgn`."""
     d = self.dtype
     if d.category == COMPLEX:
@@ -64,22 +68,22 @@ def sign(self: Any, out: Any = None) -> Any:
     )
 
 
-def exp2(self: Any, out: Any = None) -> Any:
+def exp2(self: Tensor, out: Tensor | None = None) -> Any:
     """2 to the power of self."""
     return unary(loops.exp2 if self.dtype.category == COMPLEX else np.exp2, self, out)
 
 
-def reciprocal(self: Any, out: Any = None) -> Any:
+def reciprocal(self: Tensor, out: Tensor | None = None) -> Any:
     """1 / self."""
     return unary(loops.complex_reciprocal if self.is_complex() else np.reciprocal, self, out)
 
 
-def sinc(self: Any, out: Any = None) -> Any:
+def sinc(self: Tensor, out: Tensor | None = None) -> Any:
     """sin(pi self) / (pi self); 1 at 0."""
     return unary(loops.sinc, self, out)
 
 
-def erf(self: Any, out: Any = None) -> Any:
+def erf(self: Any, out: Tensor | None = None) -> Any:
     """The error function. Raises NotImplementedError for complex."""
     it = TensorIterator((self,), out, "float")
     if it.common_dtype.category == COMPLEX:
@@ -87,7 +91,7 @@ def erf(self: Any, out: Any = None) -> Any:
     return it.run(loops.erf)
 
 
-def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
+def round_decimals(self: Tensor, decimals: int, out: Tensor | None = None) -> Any:
     """Round to so many digits after the point (before it when negative), ties to even.
 
     Raises NotImplementedError for integers and complex.
@@ -98,7 +102,7 @@ def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
     return it.run(loops.round_to(decimals) if decimals else np.rint)
 
 
-def frac(self: Any, out: Any = None) -> Any:
+def frac(self: Tensor, out: Tensor | None = None) -> Any:
     """self - trunc(self). Raises NotImplementedError unless floating."""
     it = TensorIterator((self,), out, "same")
     if self.dtype.category != FLOATING:
@@ -106,12 +110,12 @@ def frac(self: Any, out: Any = None) -> Any:
     return it.run(loops.frac)
 
 
-def logical_not(self: Any, out: Any = None) -> Any:
+def logical_not(self: Tensor, out: Tensor | None = None) -> Any:
     """Whether self is zero."""
     return TensorIterator((self,), out, result=dt.bool_).run(np.logical_not)
 
 
-def bitwise_not(self: Any, out: Any = None) -> Any:
+def bitwise_not(self: Tensor, out: Tensor | None = None) -> Any:
     """All bits flipped; for bool, `not`. Raises NotImplementedError for floating and complex."""
     it = TensorIterator((self,), out, "same")
     if self.dtype.category >= FLOATING:
@@ -123,7 +127,7 @@ def isnan(self: Any) -> Any:
     return TensorIterator((self,), result=dt.bool_).run(np.isnan)
 
 
-def isinf(self: Any) -> Any:
+def isinf(self: Tensor) -> Any:
     """Whether infinite, of either sign."""
     if self.dtype.category < FLOATING:
         return _constant_like(self, False)
@@ -141,22 +145,22 @@ def isfinite(self: Any) -> Any:
     return pointwise.mul(comparison.eq(self, self), comparison.ne(abs(self), math.inf))
 
 
-def positive(self: Any) -> Any:
+def positive(self: Tensor) -> Any:
     """self, as it is. Raises RuntimeError for bool."""
     if self.dtype.category == BOOL:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return self
 
 
-def square(self: Any) -> Any:
+def square(self: Tensor) -> Any:
     return self.pow(2)
 
 
-def square_(self: Any) -> Any:
+def square_(self: Tensor) -> Any:
     return self.pow_(2)
 
 
-def _converted(name: str, factor: float, self: Any, out: Any = None) -> Any:
+def _converted(name: str, factor: float, self: Tensor, out: Tensor | None = None) -> Any:
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} is not supported for complex tensors.")
     return pointwise.mul(self, factor, out)
@@ -168,14 +172,16 @@ deg2rad = partial(_converted, "deg2rad", math.pi / 180)
 rad2deg = partial(_converted, "rad2deg", 180 / math.pi)
 
 
-def _constant_like(self: Any, value: bool) -> Any:
+def _constant_like(self: Tensor, value: bool) -> Any:
     """The answer for integers, which PyTorch gives by `zeros_like` or `ones_like`."""
     return ops.fill__Scalar(
         empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value
     )
 
 
-def _to_integer(loop: Any, name: str, self: Any, out: Any = None) -> Any:
+def _to_integer(
+    loop: Callable[..., Any], name: str, self: Tensor, out: Tensor | None = None
+) -> Any:
     """Rounding: nothing to do for integers, not meant for complex, not written for bool."""
     category = self.dtype.category
     if category == COMPLEX and name != "round":

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +28,14 @@ from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 from internals.machine_code.settings import use_compiled
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 COMPILED = 1 << 15  # from how many elements on compiled kernels pay
 
 
-def _max_pool(dims: int, self: Any, *how: Any) -> tuple[Any, Any]:
+def _max_pool(dims: int, self: Tensor, *how: Any) -> tuple[Any, Any]:
     kernel, stride, padding, dilation, size = max_pool_arguments(dims, self, *how)
     values, indices = (pooled(self, dims, size, d) for d in (self.dtype, dt.int64))
     if not self._geometry.stored:
@@ -82,7 +86,7 @@ def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
 
 
 def _walk_through_windows(
-    offsets: list[tuple[Any, Any]], lowest: Any, start: Any, first: Any
+    offsets: list[tuple[Any, Any]], lowest: float, start: Array, first: Array
 ) -> Any:
     """The positions where some windows hold NaN, the last of which wins, or nothing larger than
     `lowest`, where `first` does.
@@ -97,7 +101,7 @@ def _walk_through_windows(
 
 
 def max_pool2d(
-    self: Any,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -109,7 +113,7 @@ def max_pool2d(
 
 
 def max_pool3d(
-    self: Any,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -122,10 +126,10 @@ def max_pool3d(
 
 def _avg_pool(
     dims: int,
-    self: Any,
-    kernel_size: Any,
-    step: Any,
-    around: Any,
+    self: Tensor,
+    kernel_size: Sequence[int],
+    step: Sequence[int],
+    around: Sequence[int],
     ceil_mode: bool,
     padded: bool,
     override: int | None,
@@ -166,7 +170,7 @@ avg_pool2d = partial(_avg_pool, 2)
 avg_pool3d = partial(_avg_pool, 3)
 
 
-def _adaptive_avg_pool(dims: int, self: Any, output_size: Sequence[int]) -> Any:
+def _adaptive_avg_pool(dims: int, self: Tensor, output_size: Sequence[int]) -> Any:
     """Means over `output_size` windows that cover the image evenly, one axis after the other."""
     name = f"adaptive_avg_pool{dims}d"
     if len(output_size) != dims:
@@ -216,14 +220,14 @@ def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     return ops._adaptive_avg_pool2d(self, output_size)
 
 
-def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
+def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Any:
     """As `_adaptive_avg_pool3d`; one window over the whole volume is simply the mean."""
     if list(output_size) == [1, 1, 1] and self.dim() in (4, 5):
         return self.mean([-1, -2, -3], keepdim=True)
     return ops._adaptive_avg_pool3d(self, output_size)
 
 
-def window_means(x: Any, axis: int, m: int) -> Any:
+def window_means(x: Array, axis: int, m: int) -> Any:
     """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to
     ceil((i+1)·n/m).
     """
@@ -237,13 +241,13 @@ def window_means(x: Any, axis: int, m: int) -> Any:
 
 
 def _offsets(
-    x: Any,
+    x: Array,
     size: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    fill: Any,
+    fill: float,
 ) -> Iterator[tuple[Any, Any]]:
     """For each offset in the window: what lies there in every window, and how far from where the
     window starts that is.
@@ -303,7 +307,7 @@ def compiled_for(*tensors: Any) -> Any:
 
 
 def divisors_of(
-    t: Any,
+    t: Tensor,
     size: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
@@ -327,11 +331,11 @@ def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype:
 
 def max_pool_arguments(
     dims: int,
-    t: Any,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    t: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     ceil_mode: bool,
     backward: str = "",
 ) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
@@ -350,10 +354,10 @@ def max_pool_arguments(
 
 def avg_pool_arguments(
     dims: int,
-    t: Any,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
+    t: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
     ceil_mode: bool,
     override: int | None,
     backward: str = "",
@@ -383,7 +387,7 @@ def avg_pool_arguments(
     return kernel, stride, padding, size
 
 
-def check_places(name: str, t: Any, dims: int, what: str = "input") -> None:
+def check_places(name: str, t: Tensor, dims: int, what: str = "input") -> None:
     """Raises RuntimeError where one of the last `dims` sizes is 0."""
     for dim in range(t.dim() - dims, t.dim()):
         if t.shape[dim] == 0:
@@ -399,7 +403,12 @@ def lowest_of(d: dt.dtype) -> Any:
 
 
 def _arguments(
-    name: str, dims: int, kernel: Any, stride: Any, padding: Any, dilation: Any
+    name: str,
+    dims: int,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> list[list[int]]:
     """A number for each dimension for all four; an empty stride is the kernel size. RuntimeError
     for what no window can be.
@@ -440,7 +449,13 @@ def _arguments(
 
 
 def _output_size(
-    dims: int, t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    dims: int,
+    t: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> list[int]:
     """The size of the result's image. Raises RuntimeError where that is empty."""
     sizes = []
@@ -459,7 +474,7 @@ def _output_size(
     return sizes
 
 
-def _check_image(name: str, dims: int, t: Any) -> None:
+def _check_image(name: str, dims: int, t: Tensor) -> None:
     """Raises RuntimeError unless `t` has channels and `dims` dimensions, or batches of that. Only
     the batch may be empty.
     """
@@ -479,7 +494,7 @@ def _check_image(name: str, dims: int, t: Any) -> None:
         )
 
 
-def pooled(t: Any, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
+def pooled(t: Tensor, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
     """A new tensor for an image of `size` for each of `t`: in the order of `t`, but volumes
     row-major.
     """
@@ -487,7 +502,7 @@ def pooled(t: Any, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
     return empty_as(t, sizes, dtype) if dims == 2 else empty_contiguous(sizes, dtype, t.device)
 
 
-def batched(t: Any, dims: int) -> Any:
+def batched(t: Tensor, dims: int) -> Any:
     """The elements, as a batch of one image if there is no batch."""
     x = array(t)
     return x if x.ndim == dims + 2 else x[None]
@@ -498,7 +513,7 @@ def wide(t: Any) -> Any:
     return array(t).astype(np.float32) if t.dtype is dt.float16 else array(t)
 
 
-def fill(out: Any, a: Any) -> Any:
+def fill(out: Tensor, a: Array) -> Any:
     """`out` with the elements of an array, which has one batch if there is none in `out`."""
     array(out)[...] = a
     return out

@@ -9,9 +9,12 @@ How the real one differs: when no gradient is needed `max_pool1d` has a kernel o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F, nn_functions as nn
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 _EXPECTED = (
     "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
@@ -20,7 +23,12 @@ _EXPECTED = (
 
 
 def max_pool1d(
-    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> Any:
     """The largest element of every window of (N, C, L) or (C, L)."""
     if self.dim() in (2, 3) and 0 in self.shape[-2:]:
@@ -32,7 +40,12 @@ def max_pool1d(
 
 
 def max_pool1d_with_indices(
-    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> tuple[Any, Any]:
     """The largest element of every window of (N, C, L) or (C, L), and where it was."""
     image, kernel, step, around, apart = _sequence_to_pool(
@@ -43,7 +56,12 @@ def max_pool1d_with_indices(
 
 
 def avg_pool1d(
-    self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
 ) -> Any:
     """The mean of every window of (N, C, L) or (C, L)."""
     for value, name in (
@@ -57,14 +75,14 @@ def avg_pool1d(
     return nn.avg_pool2d(self.unsqueeze(-2), *sizes, ceil_mode, count_include_pad).squeeze(-2)
 
 
-def adaptive_avg_pool1d(self: Any, output_size: Sequence[int]) -> Any:
+def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Any:
     """Mean pooling of (N, C, L) or (C, L) to `output_size` places."""
     check_one(output_size, "adaptive_avg_pool1d", "output_size")
     _check_dims(self, "adaptive_avg_pool1d")
     return nn.adaptive_avg_pool2d(self.unsqueeze(-2), [1, *output_size]).squeeze(-2)
 
 
-def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
+def _sequence_to_pool(t: Tensor, *sizes: Any) -> tuple[Any, ...]:
     """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
     if t.dim() not in (2, 3):
         raise RuntimeError(
@@ -88,7 +106,7 @@ def check_one(value: Any, name: str, what: str) -> None:
         raise RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})")
 
 
-def _check_dims(t: Any, name: str) -> None:
+def _check_dims(t: Tensor, name: str) -> None:
     if t.dim() not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 "

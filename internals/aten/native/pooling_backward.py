@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import repeat
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,16 +42,20 @@ from .pooling import (
 )
 from .windows import fold_offsets
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def max_pool2d_with_indices_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-    indices: Any,
+    indices: Tensor,
 ) -> Any:
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
     kernel, stride, padding, dilation, size = max_pool_arguments(
@@ -79,14 +83,14 @@ def max_pool2d_with_indices_backward(
 
 
 def max_pool3d_with_indices_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-    indices: Any,
+    indices: Tensor,
 ) -> Any:
     """Each gradient at the place in the D·H·W volume where its maximum was, which `indices`
     tells.
@@ -99,8 +103,8 @@ def max_pool3d_with_indices_backward(
 
 
 def avg_pool2d_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -141,8 +145,8 @@ def avg_pool2d_backward(
 
 
 def avg_pool3d_backward(
-    grad_output: Any,
-    self: Any,
+    grad_output: Tensor,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -167,7 +171,7 @@ def avg_pool3d_backward(
     )
 
 
-def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
+def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Any:
     """Each gradient, over its window's size, at all elements of the window; the windows are those
     of `_adaptive_avg_pool2d`.
     """
@@ -183,13 +187,13 @@ def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     return _spread_evenly(result, grad_output, 2)
 
 
-def _adaptive_avg_pool3d_backward(grad_output: Any, self: Any) -> Any:
+def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Any:
     """The same for the windows of `_adaptive_avg_pool3d`."""
     check_adaptive_gradient("adaptive_avg_pool3d_backward", 3, grad_output, self, "gradOutput_")
     return _spread_evenly(empty_contiguous(self.shape, self.dtype), grad_output, 3)
 
 
-def _spread_evenly(result: Any, grad_output: Any, dims: int) -> Any:
+def _spread_evenly(result: Tensor, grad_output: Tensor, dims: int) -> Any:
     g = wide(grad_output)
     for axis in range(-dims, 0):
         n, m = result.shape[axis], g.shape[axis]
@@ -202,7 +206,7 @@ def _spread_evenly(result: Any, grad_output: Any, dims: int) -> Any:
     return fill(result, g)
 
 
-def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dims: int) -> Any:
+def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int], dims: int) -> Any:
     """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dims`
     dimensions.
     """
@@ -216,7 +220,9 @@ def scatter_to_places(grad_output: Any, indices: Any, sizes: Sequence[int], dims
     return _scatter(empty_contiguous(sizes, grad_output.dtype), grad_output, indices, dims)
 
 
-def _scatter(result: Any, grad_output: Any, indices: Any, dims: int, apart: bool = False) -> Any:
+def _scatter(
+    result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, apart: bool = False
+) -> Any:
     """`result` filled so. Where windows are `apart`, no two of them share an element."""
     planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
     shape = planes, prod(grad_output.shape[-dims:])
@@ -235,7 +241,7 @@ def _scatter(result: Any, grad_output: Any, indices: Any, dims: int, apart: bool
 
 
 def check_pool_gradient(
-    grad_output: Any, self: Any, size: Sequence[int], indices: Any = None
+    grad_output: Tensor, self: Tensor, size: Sequence[int], indices: Tensor | None = None
 ) -> None:
     """Raises RuntimeError unless `grad_output`, and `indices`, may belong to windows over `self` of
     which there are `size`.
@@ -247,7 +253,9 @@ def check_pool_gradient(
         check_is(dt.int64, indices)
 
 
-def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, what: str) -> None:
+def check_adaptive_gradient(
+    name: str, dims: int, grad_output: Tensor, self: Tensor, what: str
+) -> None:
     """Raises RuntimeError unless `grad_output` may come from windows over `self`,
     NotImplementedError for other dtypes.
     """
@@ -270,7 +278,7 @@ def check_adaptive_gradient(name: str, dims: int, grad_output: Any, self: Any, w
     check_dtype(name, self.dtype, dt.FLOATING)
 
 
-def check_planes(name: str, dims: int, grad_output: Any, self: Any) -> None:
+def check_planes(name: str, dims: int, grad_output: Tensor, self: Tensor) -> None:
     """Raises RuntimeError unless there is a plane of gradients for each plane of the image. PyTorch
     takes that for granted.
     """
@@ -282,7 +290,7 @@ def check_planes(name: str, dims: int, grad_output: Any, self: Any) -> None:
         )
 
 
-def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:
+def _spread(g: Array, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:
     """Add element i of `g` along `axis` to the positions from i * stride - padding on, `kernel` of
     them, that are in 0 .. n.
     """
@@ -295,7 +303,7 @@ def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -
     return np.moveaxis(target[padding : padding + n], 0, axis)
 
 
-def _agree(grad_output: Any, self: Any) -> bool:
+def _agree(grad_output: Tensor, self: Tensor) -> bool:
     """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine
     code takes for granted.
     """

@@ -11,17 +11,24 @@ How the real one differs: it does not; there, too, all is composed of other oper
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def quantile(
-    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    self: Tensor,
+    q: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """The quantiles `q`, a number or a vector, along `dim` or of all elements; those of a vector
     become the first dimension.
@@ -33,14 +40,18 @@ def quantile(
 
 
 def nanquantile(
-    self: Any, q: Any, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+    self: Tensor,
+    q: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """The quantiles of what is not NaN; NaN where that is nothing."""
     return _quantile(self, q, dim, keepdim, interpolation, True)
 
 
 def quantile_scalar(
-    self: Any,
+    self: Tensor,
     q: float,
     dim: int | None = None,
     keepdim: bool = False,
@@ -51,7 +62,7 @@ def quantile_scalar(
 
 
 def nanquantile_scalar(
-    self: Any,
+    self: Tensor,
     q: float,
     dim: int | None = None,
     keepdim: bool = False,
@@ -62,7 +73,7 @@ def nanquantile_scalar(
 
 
 def _quantile(
-    self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+    self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Any:
     if interpolation not in MODES:
         raise RuntimeError(
@@ -94,7 +105,7 @@ def _quantile(
     )
 
 
-def _sorted_rows(self: Any, dim: int | None, keepdim: bool) -> Any:
+def _sorted_rows(self: Tensor, dim: int | None, keepdim: bool) -> Any:
     """The elements in order along the last dimension, the others being those of the result."""
     if dim is None or not self.dim():
         if dim is not None:
@@ -107,13 +118,13 @@ def _sorted_rows(self: Any, dim: int | None, keepdim: bool) -> Any:
     return rows.view([*sizes, self.shape[d]])
 
 
-def _as_tensor(self: Any, q: float) -> Any:
+def _as_tensor(self: Tensor, q: float) -> Any:
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     return ops.scalar_tensor(q, self.dtype, None, self.device, None)
 
 
-def _check(self: Any, q: Any) -> None:
+def _check(self: Tensor, q: Tensor) -> None:
     if not self.numel():
         raise RuntimeError("quantile() input tensor must be non-empty")
     if q.dim() > 1:

@@ -10,7 +10,7 @@ How the real one differs: in training a loop draws and multiplies, element after
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_same_dtype, not_implemented
@@ -18,8 +18,15 @@ from internals.aten.writing import write_inplace
 from internals.core.dtype import FLOATING, float16, float64
 from internals.core.scalar import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.generator import Generator
+    from internals.core.scalar import Scalar
 
-def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+
+def rrelu(
+    self: Tensor, lower: Scalar, upper: Scalar, training: bool, generator: Generator | None
+) -> Any:
     """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one
     for each negative element.
     """
@@ -29,7 +36,9 @@ def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> 
     )
 
 
-def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+def rrelu_(
+    self: Tensor, lower: Scalar, upper: Scalar, training: bool, generator: Generator | None
+) -> Any:
     _check_bounds(lower, upper)
     return ops.rrelu_with_noise_(
         self, self.detach().new_empty(self.shape), lower, upper, training, generator
@@ -37,7 +46,12 @@ def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) ->
 
 
 def rrelu_with_noise(
-    self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any
+    self: Tensor,
+    noise: Tensor,
+    lower: Scalar,
+    upper: Scalar,
+    training: bool,
+    generator: Generator | None,
 ) -> Any:
     """The same; in training `noise` becomes what each element was multiplied by.
 
@@ -66,17 +80,22 @@ def rrelu_with_noise(
 
 
 def rrelu_with_noise_(
-    self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any
+    self: Tensor,
+    noise: Tensor,
+    lower: Scalar,
+    upper: Scalar,
+    training: bool,
+    generator: Generator | None,
 ) -> Any:
     return write_inplace(self, rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 
 def rrelu_with_noise_backward(
-    grad_output: Any,
-    self: Any,
-    noise: Any,
-    lower: Any,
-    upper: Any,
+    grad_output: Tensor,
+    self: Tensor,
+    noise: Tensor,
+    lower: Scalar,
+    upper: Scalar,
     training: bool,
     self_is_result: bool,
 ) -> Any:

@@ -8,7 +8,7 @@ precision (complex numbers: in complex double).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from internals.core.warn import warn
 
 from .factories import arange_start_step, empty, kind_between, linspace
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
+    from internals.core.scalar import Scalar
+
 DEPRECATED = (
     "torch.range is deprecated and will be removed in a future release because its behavior is "
     "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in "
@@ -31,15 +38,15 @@ DEPRECATED = (
 
 
 def logspace(
-    start: Any,
-    end: Any,
+    start: Scalar,
+    end: Scalar,
     steps: int,
     base: float = 10.0,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-    out: Any = None,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """`base` to the powers `linspace(start, end, steps)`. Raises RuntimeError for a negative
     `steps`.
@@ -69,8 +76,8 @@ def logspace(
 
 
 def range_step(
-    start: Any, end: Any, step: Any = 1, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = None, out: Any = None,
+    start: Any, end: Any, step: Any = 1, dtype: dtype | None = None, layout: layout | None = None,
+    device: device | None = None, pin_memory: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it
     is deprecated.
@@ -96,25 +103,25 @@ def range_step(
 
 
 def range(
-    start: Any,
-    end: Any,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
+    start: Scalar,
+    end: Scalar,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
 ) -> Any:
     return range_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
 def linspace_of_tensors(
-    start: Any,
-    end: Any,
+    start: Scalar | Tensor,
+    end: Scalar | Tensor,
     steps: int,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-    out: Any = None,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """`linspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
     a, b = _number(start, "linspace", "start"), _number(end, "linspace", "end")
@@ -122,15 +129,15 @@ def linspace_of_tensors(
 
 
 def logspace_of_tensors(
-    start: Any,
-    end: Any,
+    start: Scalar | Tensor,
+    end: Scalar | Tensor,
     steps: int,
     base: float = 10.0,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
-    out: Any = None,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """`logspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
     a, b = _number(start, "logspace", "start"), _number(end, "logspace", "end")
@@ -140,10 +147,10 @@ def logspace_of_tensors(
 def empty_permuted(
     size: Sequence[int],
     physical_layout: Sequence[int],
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = None,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
 ) -> Any:
     """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`, the
     outermost first.
@@ -170,7 +177,7 @@ def empty_permuted(
     return ops.as_strided(in_memory, list(size), [strides[d] for d in sorted(strides)], None)
 
 
-def _number(value: Any, op: str, name: str) -> Any:
+def _number(value: object, op: str, name: str) -> Any:
     if not isinstance(value, TensorImpl):
         return value
     if value.dim():

@@ -9,13 +9,17 @@ How the real one differs: the list of dtypes is a macro around each loop.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.late import special
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def real(
@@ -33,7 +37,7 @@ def real(
     return it.run(getattr(special, loop) if loop.__class__ is str else loop)
 
 
-def integral(kernel: str, loop: Any, *inputs: Any, out: Any = None) -> Any:
+def integral(kernel: str, loop: Callable[..., Any], *inputs: Any, out: Tensor | None = None) -> Any:
     """`loop` of integers. Raises NotImplementedError for every other dtype, bool included."""
     it = TensorIterator(inputs, out)
     if it.common_dtype.category != INTEGRAL:

@@ -14,11 +14,14 @@ call, on CPUs oneDNN may run an LSTM.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear
 from internals.core.dtype import int64
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 State = tuple[Any, ...]
 """(h,), or (h, c) for an LSTM."""
@@ -27,7 +30,13 @@ Step = Callable[[Any, State, Any, Any, Any], State]
 
 
 def _cell(
-    step: Step, input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
+    step: Step,
+    input: Tensor,
+    hx: Any,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
 ) -> Any:
     """One step: `input` (N, I) and the state, h (N, H) or, for an LSTM, (h, c), to the next state.
 
@@ -40,7 +49,7 @@ def _cell(
 
 
 def _layers(
-    step: Step, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
+    step: Step, input: Tensor, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """A stack of layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs, the
@@ -55,7 +64,7 @@ def _layers(
 
 
 def _packed_layers(
-    step: Step, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool,
+    step: Step, data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Any], has_biases: bool,
     num_layers: int, dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The same for a packed sequence: `data` has the steps of all, `batch_sizes[t]` rows belong to
@@ -66,7 +75,9 @@ def _packed_layers(
     return run(data, hx)
 
 
-def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+def _lstm_step(
+    gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None
+) -> State:
     """The four gates lie in the order input, forget, cell, output.
 
     `gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is
@@ -79,7 +90,7 @@ def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Sta
     return (h if w_hr is None else linear(h, w_hr)), c
 
 
-def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+def _gru_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Any) -> State:
     """The gates reset, update, new.
 
     The first multiplies what the state contributes, its bias too: so `b_hh` is not in `gates`.
@@ -94,15 +105,17 @@ def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Stat
     return ((h - n) * z + n,)
 
 
-def _tanh_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+def _tanh_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Any) -> State:
     return (F.addmm(gates, state[0], w_hh).tanh(),)
 
 
-def _relu_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+def _relu_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor, w_hr: Any) -> State:
     return (F.addmm(gates, state[0], w_hh).relu(),)
 
 
-def _input_gates(step: Step, x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
+def _input_gates(
+    step: Step, x: Tensor, w_ih: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     """What the inputs contribute to the gates, at all times at once."""
     return linear(
         x,
@@ -159,7 +172,7 @@ class _Stack:
         return (output, *(F.stack(list(h), 0) for h in zip(*last)))
 
     def unroll(
-        self, x: Any, state: State, weights: Sequence[Any], backwards: bool
+        self, x: Tensor, state: State, weights: Sequence[Any], backwards: bool
     ) -> tuple[Any, State]:
         """The cell over time: outputs (T, N, H) in the order of time, and the state after the last
         step taken.
@@ -187,7 +200,7 @@ class _Packed(_Stack):
     batch_sizes: list[int]
 
     def unroll(
-        self, x: Any, state: State, weights: Sequence[Any], backwards: bool
+        self, x: Tensor, state: State, weights: Sequence[Any], backwards: bool
     ) -> tuple[Any, State]:
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
         gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).split(self.batch_sizes, 0)
@@ -209,7 +222,7 @@ class _Packed(_Stack):
         return F.cat(outputs[::-1] if backwards else outputs, 0), last
 
 
-def _steps(batch_sizes: Any) -> list[int]:
+def _steps(batch_sizes: Tensor) -> list[int]:
     """How many sequences take part in each step. Raises RuntimeError for what is no vector of
     int64, or has no steps.
     """
@@ -233,7 +246,7 @@ def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[t
     return groups
 
 
-def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None:
+def _check_cell(input: Tensor, states: Sequence[Any], w_ih: Tensor, w_hh: Tensor) -> None:
     """Raises RuntimeError naming the first size that does not fit the weights."""
     if input.size(1) != w_ih.size(1):
         raise RuntimeError(

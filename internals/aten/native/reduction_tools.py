@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +28,14 @@ from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
 from internals.core.tensor_impl import array, backed_ptr, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 BLOCK = 128
 
 
-def reduced_dims(self: Any, dim: Sequence[int] | int | None) -> tuple[int, ...]:
+def reduced_dims(self: Tensor, dim: Sequence[int] | int | None) -> tuple[int, ...]:
     """The dimensions to reduce, wrapped; None and [] mean all. A 0-d tensor has none to reduce."""
     ndim = len(self._geometry.sizes)
     return (
@@ -50,12 +54,12 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
 
 
 def store(
-    self: Any,
+    self: Tensor,
     loop: Callable[[], Any],
     dims: Sequence[int],
     keepdim: bool,
     d: dtype,
-    out: Any = None,
+    out: Tensor | None = None,
     name: str = "",
     *args: Any,
 ) -> Any:
@@ -81,7 +85,7 @@ def store(
     return on_device(name, target, self, dims, *args) if name else target
 
 
-def cast(self: Any, d: dtype) -> Any:
+def cast(self: Tensor, d: dtype) -> Any:
     """The elements of `self` as an array of dtype `d`."""
     a = array(self)
     return a if self.dtype is d else a.astype(d.np)
@@ -104,7 +108,7 @@ def total(a: Any, axes: tuple[int, ...]) -> Any:
     return _cascade(a.transpose(*axes, *kept).reshape(n, *[a.shape[i] for i in kept]))
 
 
-def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
+def quick_sum(self: Tensor, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
     """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for
     everything else.
     """
@@ -138,7 +142,9 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
     return result
 
 
-def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: bool) -> Any:
+def compiled_sum(
+    self: Tensor, dim: Sequence[int] | None, keepdim: bool, d: dtype, out: Tensor | None, mean: bool
+) -> Any:
     """The sum or mean in dtype `d` by machine code; None where numpy does it."""
     from internals.aten.compiled import reductions
 
@@ -157,7 +163,7 @@ def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: b
     return result if reductions.sums(self, dims, result, n if mean else 0) else None
 
 
-def shares_memory(self: Any, out: Any) -> bool:
+def shares_memory(self: Tensor, out: Tensor | None) -> bool:
     """Whether writing to `out` may change what is still to be read of `self`; numpy computes first
     and stores then.
     """
@@ -207,7 +213,7 @@ def is_floating(d: dtype) -> bool:
     return d.category >= dt.FLOATING
 
 
-def _cascade(a: Any) -> Any:
+def _cascade(a: Array) -> Any:
     """The sum over the first dimension, in blocks, and the blocks' sums in blocks."""
     n = a.shape[0]
     if n <= BLOCK:
@@ -217,7 +223,7 @@ def _cascade(a: Any) -> Any:
     return _cascade(blocks) + np.add.reduce(a[whole:], axis=0)
 
 
-def sum_of_products(a: Any, b: Any, dims: tuple[int, ...]) -> Any:
+def sum_of_products(a: Array, b: Array, dims: tuple[int, ...]) -> Any:
     """(a * b).sum(dims, keepdims=True), without the product in between."""
     subscripts, kept = _subscripts(a.ndim, dims)
     return np.einsum(subscripts, a, b)[kept]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod as product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,8 +40,12 @@ from .reduction_tools import (
     total,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def sum(self: Any, dtype: dtype | None = None) -> Any:
+
+def sum(self: Tensor, dtype: dtype | None = None) -> Any:
     """The sum of all elements; 0 of none."""
     if dtype is None and (quick := quick_sum(self, None, False)) is not None:
         return quick
@@ -49,11 +53,11 @@ def sum(self: Any, dtype: dtype | None = None) -> Any:
 
 
 def sum_dim_IntList(
-    self: Any,
+    self: Tensor,
     dim: Sequence[int] | None,
     keepdim: bool = False,
     dtype: dtype | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a
     repeated one.
@@ -82,7 +86,7 @@ def sum_dim_IntList(
     )
 
 
-def sum_to_size(self: Any, size: Sequence[int]) -> Any:
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Any:
     """The sum over the dimensions that were, or could be, expanded from `size`. Raises RuntimeError
     when none were.
     """
@@ -99,29 +103,33 @@ def sum_to_size(self: Any, size: Sequence[int]) -> Any:
     return ops.view(result, size) if extra else result
 
 
-def prod(self: Any, dtype: dtype | None = None) -> Any:
+def prod(self: Tensor, dtype: dtype | None = None) -> Any:
     """The product of all elements; 1 of none."""
     return _product(self, reduced_dims(self, None), False, dtype, None)
 
 
 def prod_dim_int(
-    self: Any, dim: int, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+    self: Tensor,
+    dim: int,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The product over one dimension."""
     return _product(self, reduced_dims(self, dim), keepdim, dtype, out)
 
 
-def mean(self: Any, dtype: dtype | None = None, out: Any = None) -> Any:
+def mean(self: Tensor, dtype: dtype | None = None, out: Tensor | None = None) -> Any:
     """The mean of all elements; NaN of none."""
     return mean_dim(self, None, False, dtype, out)
 
 
 def mean_dim(
-    self: Any,
+    self: Tensor,
     dim: Sequence[int] | None,
     keepdim: bool = False,
     dtype: dtype | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or
     complex.
@@ -154,11 +162,11 @@ def mean_dim(
 
 
 def nansum(
-    self: Any,
+    self: Tensor,
     dim: Sequence[int] | None = None,
     keepdim: bool = False,
     dtype: dtype | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """`sum`, NaN counting as 0. Raises RuntimeError for complex numbers."""
     dims = reduced_dims(self, dim)
@@ -180,7 +188,10 @@ def nansum(
 
 
 def nanmean(
-    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None
+    self: Tensor,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
     """The mean of what is not NaN; NaN of nothing. Raises RuntimeError for integers, bools and
     complex numbers.
@@ -196,62 +207,62 @@ def nanmean(
     return ops.div_Tensor(ops.nansum(self, dim, keepdim, dtype), numbers)
 
 
-def count_nonzero(self: Any, dim: int | None = None) -> Any:
+def count_nonzero(self: Tensor, dim: int | None = None) -> Any:
     """How many elements along `dim`, or of all, are not zero. NaN is not."""
     return _count_nonzero(self, reduced_dims(self, dim))
 
 
-def count_nonzero_dim_IntList(self: Any, dim: Sequence[int]) -> Any:
+def count_nonzero_dim_IntList(self: Tensor, dim: Sequence[int]) -> Any:
     """The same over several dimensions; [] means all."""
     return _count_nonzero(self, reduced_dims(self, dim))
 
 
-def any(self: Any, out: Any = None) -> Any:
+def any(self: Tensor, out: Tensor | None = None) -> Any:
     """Whether any element is not zero. The result is bool, for uint8 uint8."""
     return _truth("any", np.logical_or, self, reduced_dims(self, None), False, out)
 
 
-def any_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+def any_dim(self: Tensor, dim: int, keepdim: bool = False, out: Tensor | None = None) -> Any:
     return _truth("any", np.logical_or, self, reduced_dims(self, dim), keepdim, out)
 
 
 def any_dims(
-    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None
+    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, out: Tensor | None = None
 ) -> Any:
     """Over several dimensions; None means all of them, [] none."""
     return _truth("any", np.logical_or, self, listed_dims(self, dim), keepdim, out)
 
 
-def all(self: Any, out: Any = None) -> Any:
+def all(self: Tensor, out: Tensor | None = None) -> Any:
     """Whether no element is zero. The result is bool, for uint8 uint8."""
     return _truth("all", np.logical_and, self, reduced_dims(self, None), False, out)
 
 
-def all_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+def all_dim(self: Tensor, dim: int, keepdim: bool = False, out: Tensor | None = None) -> Any:
     return _truth("all", np.logical_and, self, reduced_dims(self, dim), keepdim, out)
 
 
 def all_dims(
-    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None
+    self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, out: Tensor | None = None
 ) -> Any:
     """Over several dimensions; None means all of them, [] none."""
     return _truth("all", np.logical_and, self, listed_dims(self, dim), keepdim, out)
 
 
-def _count_nonzero(self: Any, dims: tuple[int, ...]) -> Any:
+def _count_nonzero(self: Tensor, dims: tuple[int, ...]) -> Any:
     return store(self, lambda: np.count_nonzero(array(self), dims), dims, False, dt.int64)
 
 
-def _without_nan(a: Any) -> Any:
+def _without_nan(a: Array) -> Any:
     return np.where(np.isnan(a), 0, a)
 
 
-def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
+def _mean(a: Array, axes: tuple[int, ...], n: int) -> Any:
     s = total(a, axes)
     return np.divide(s, n, dtype=s.dtype)
 
 
-def sum_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
+def sum_dtype(self: Tensor, dtype: dtype | None, out: Tensor | None) -> Any:
     """What was asked for, else what `out` has, else int64 for integers and bools."""
     if dtype is not None:
         return dtype
@@ -260,7 +271,9 @@ def sum_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     return self.dtype if self.dtype.category >= FLOATING else dt.int64
 
 
-def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
+def _product(
+    self: Tensor, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Tensor | None
+) -> Any:
     d = sum_dtype(self, dtype, out)
     if (
         self._geometry.stored >= settings.least
@@ -282,7 +295,9 @@ def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | Non
     )
 
 
-def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, out: Any) -> Any:
+def compiled_product(
+    self: Tensor, dims: tuple[int, ...], keepdim: bool, d: dtype, out: Tensor | None
+) -> Any:
     """The product in dtype `d` by machine code; None where numpy does it."""
     from internals.aten.compiled.reductions import THRESHOLD, adds_up, products
 
@@ -294,7 +309,9 @@ def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, ou
     return target if products(self, dims, target) else None
 
 
-def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:
+def _truth(
+    name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Tensor | None
+) -> Any:
     """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
     d = out.dtype if out is not None else dt.uint8 if self.dtype is dt.uint8 else dt.bool_
     if d not in (dt.bool_, dt.uint8):
@@ -312,7 +329,7 @@ def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool
     )
 
 
-def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
+def listed_dims(self: Tensor, dim: Sequence[int] | None) -> tuple[int, ...]:
     """The dimensions that `any` and `all` reduce: [] means none."""
     return (
         ()

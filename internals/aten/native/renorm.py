@@ -5,7 +5,7 @@ How the real one differs: the factors are a kernel of their own.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from internals.core.tensor_impl import array
 
 from .norms import linalg_vector_norm
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
-def renorm(self: Any, p: Any, dim: int, maxnorm: Any, out: Any = None) -> Any:
+
+def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | None = None) -> Any:
     """Each slice across `dim` whose p-norm is above `maxnorm` is scaled down to it.
 
     Raises RuntimeError unless p > 0 and maxnorm >= 0, for integers, and for fewer than two
@@ -42,7 +47,7 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any, out: Any = None) -> Any:
     return target
 
 
-def _scaled(a: Any, norms: Any, maxnorm: float) -> Any:
+def _scaled(a: Array, norms: Array, maxnorm: float) -> Any:
     kind = np.complex128 if a.dtype.kind == "c" else np.float64
     norms = norms.astype(np.float64)
     return a.astype(kind) * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)

@@ -21,7 +21,7 @@ How the real one differs: kernels for each case gather only the positions that h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,9 +33,13 @@ from internals.core.tensor_impl import array
 from .resampling_bytes import mixed_bytes
 from .resampling_checks import check_gradient, check_input
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def upsample_nearest2d(
-    self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None
+    self: Tensor, output_size: Sequence[int], scales_h: float | None, scales_w: float | None
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
     check_input(
@@ -56,7 +60,7 @@ def upsample_nearest2d(
 
 
 def upsample_bilinear2d(
-    self: Any,
+    self: Tensor,
     output_size: Sequence[int],
     align_corners: bool,
     scales_h: float | None,
@@ -86,7 +90,7 @@ def upsample_bilinear2d(
 
 
 def upsample_nearest2d_backward(
-    grad_output: Any,
+    grad_output: Tensor,
     output_size: Sequence[int],
     input_size: Sequence[int],
     scales_h: float | None,
@@ -113,7 +117,7 @@ def upsample_nearest2d_backward(
 
 
 def upsample_bilinear2d_backward(
-    grad_output: Any,
+    grad_output: Tensor,
     output_size: Sequence[int],
     input_size: Sequence[int],
     align_corners: bool,
@@ -180,7 +184,7 @@ def _mixing(n: int, m: int, align_corners: bool, scale: float | None, compute: A
     return matrix
 
 
-def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
+def _add_at(total: Array, dim: int, positions: Array, values: Array) -> None:
     """total[positions] += values along `dim`. The positions ascend, so those that are equal are one
     segment to add up.
     """
@@ -195,7 +199,7 @@ def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
     total[(*before, positions[starts])] += np.add.reduceat(values, starts, dim)
 
 
-def resample(kind: str, t: Any, output_size: Sequence[int], *how: Any) -> Any:
+def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any:
     """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
     align_corners, scales = _corners_and_scales(kind, how)
     check_input(t, output_size, len(scales), f"upsample_{kind}")
@@ -230,7 +234,7 @@ def resample(kind: str, t: Any, output_size: Sequence[int], *how: Any) -> Any:
 
 
 def resample_backward(
-    kind: str, grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], *how: Any
+    kind: str, grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *how: Any
 ) -> Any:
     """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`.
     Raises RuntimeError.
@@ -305,11 +309,11 @@ def _antialiased(
     return list(positions), list(weights.astype(compute))
 
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: Array) -> Any:
     return np.maximum(1 - np.abs(x), 0)
 
 
-def _keys(x: Any, a: float) -> Any:
+def _keys(x: Array, a: float) -> Any:
     """The cubic convolution of R. Keys (1981), which passes through the points."""
     x = np.abs(x)
     inner = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -317,7 +321,7 @@ def _keys(x: Any, a: float) -> Any:
     return np.where(x <= 1, inner, np.where(x < 2, outer, 0))
 
 
-def _lanczos(x: Any) -> Any:
+def _lanczos(x: Array) -> Any:
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 
@@ -336,5 +340,5 @@ def _step(n: int, m: int, align_corners: bool, scale: float | None) -> float:
     return 1 / scale if scale is not None and scale > 0 else n / m
 
 
-def _along(weights: Any, x: Any, dim: int) -> Any:
+def _along(weights: Array, x: Array, dim: int) -> Any:
     return np.moveaxis(np.tensordot(weights, x, (1, dim)), 0, dim)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 
 from .gradient_checks import check_result
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def check_input(t: Any, output_size: Sequence[int], dims: int, kernel: str) -> None:
+
+def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -> None:
     """Raises RuntimeError for sizes that cannot be, NotImplementedError, naming `kernel`, for a
     dtype that has none.
     """
@@ -32,7 +35,7 @@ def check_input(t: Any, output_size: Sequence[int], dims: int, kernel: str) -> N
 
 
 def check_gradient(
-    grad: Any, output_size: Sequence[int], input_size: Sequence[int], dims: int
+    grad: Tensor, output_size: Sequence[int], input_size: Sequence[int], dims: int
 ) -> None:
     """Raises RuntimeError unless `grad` may be that of a result of `output_size`."""
     _check_sizes(input_size, output_size, dims)
@@ -53,7 +56,7 @@ def check_gradient(
 
 
 def sizes_and_scales(
-    t: Any, output_size: Any, scale_factors: Any, dims: int
+    t: Tensor, output_size: Any, scale_factors: Any, dims: int
 ) -> tuple[list[int], list[float | None]]:
     """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors
     and the size they make.

@@ -13,7 +13,8 @@ How the real one differs: one loop carries value and index along.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +25,11 @@ from internals.core.dtype import COMPLEX
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cummax(self: Any, dim: int, out: Any = None) -> Any:
+
+def cummax(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:
     """The largest elements so far along `dim`, and their indices. Without elements, `dim` may be
     any number.
     """
@@ -34,7 +38,7 @@ def cummax(self: Any, dim: int, out: Any = None) -> Any:
     )
 
 
-def cummin(self: Any, dim: int, out: Any = None) -> Any:
+def cummin(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:
     """The smallest elements so far along `dim`, and their indices."""
     return (return_types.cummin if out is None else return_types.cummin_out)(
         *_run("cummin", np.minimum, self, dim, out)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from internals.aten.scalar_functions import get
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def _kernel(name: str) -> Callable[..., Any]:
     entry = get(name)
@@ -30,12 +33,12 @@ def _kernel(name: str) -> Callable[..., Any]:
     promote = "float" if entry.dtypes == "f" else "common"
     is_real = entry.own_loop is None
 
-    def run_unary(self: Any, out: Any = None) -> Any:
+    def run_unary(self: Tensor, out: Tensor | None = None) -> Any:
         if is_real and self._geometry.dtype.category == COMPLEX:
             raise not_implemented(f"{name}_cpu", self.dtype)
         return unary(loop, self, out, promote)
 
-    def run(*given: Any, out: Any = None) -> Any:
+    def run(*given: Any, out: Tensor | None = None) -> Any:
         it = TensorIterator(given[:operands], out, promote)
         if is_real and it.common_dtype.category == COMPLEX:
             raise not_implemented(f"{name}_cpu", it.common_dtype)

@@ -12,8 +12,9 @@ How the real one differs: only in that its loop is C++.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +31,14 @@ from internals.machine_code.settings import settings, use_compiled
 from .reduction_tools import cast
 from .special.logarithms import complex_logaddexp
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
 
 
-def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
+def logcumsumexp(self: Tensor, dim: int, out: Tensor | None = None) -> Any:
     """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError
     for integers and bools.
     """
@@ -89,7 +94,7 @@ cumsum = partial(_scan, "cumsum", np.add)
 cumprod = partial(_scan, "cumprod", np.multiply)
 
 
-def _log_sums_of_complex(a: Any, dim: int) -> Any:
+def _log_sums_of_complex(a: Array, dim: int) -> Any:
     rows = np.moveaxis(a, dim, 0)
     sums = np.empty_like(rows)
     so_far: Any = -np.inf + 0j
@@ -99,7 +104,7 @@ def _log_sums_of_complex(a: Any, dim: int) -> Any:
     return np.moveaxis(sums, 0, dim)
 
 
-def _compiled(loop: Any, self: Any, d: int, target: Any) -> bool:
+def _compiled(loop: Callable[..., Any], self: Tensor, d: int, target: Tensor) -> bool:
     """Whether machine code filled `target`."""
     from internals.aten.compiled.reductions import adds_up
     from internals.aten.compiled.scans import THRESHOLD, scan

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,11 @@ from internals.machine_code.settings import settings
 from .adding_rows import add_at
 from .copying import clone
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 REDUCE_WARNING = (
     "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a "
@@ -44,7 +49,7 @@ REDUCE_WARNING = (
 
 
 def gather(
-    self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None
+    self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Any:
     """An element of `self` for every element of `index`, which says where along `dim` it stands.
     Has the shape of `index`.
@@ -75,7 +80,7 @@ def gather(
 
 
 def scatter_src(
-    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None
+    self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None = None
 ) -> Any:
     """A copy of `self` where the elements of `src` are written to the positions `index` along
     `dim`.
@@ -84,14 +89,14 @@ def scatter_src(
 
 
 def scatter_value(
-    self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None
+    self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor | None = None
 ) -> Any:
     """A copy of `self` where a number is written to the positions `index` along `dim`."""
     return _scatter(self, dim, index, value, out)
 
 
 def scatter_reduce(
-    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, out: Tensor | None = None
 ) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
     warn_once(REDUCE_WARNING)
@@ -99,14 +104,14 @@ def scatter_reduce(
 
 
 def scatter_value_reduce(
-    self: TensorImpl, dim: int, index: TensorImpl, value: Any, reduce: str, out: Any = None
+    self: Tensor, dim: int, index: Tensor, value: Scalar, reduce: str, out: Tensor | None = None
 ) -> Any:
     """`scatter` of a number that is added to or multiplied with what is there."""
     return _scatter(self, dim, index, value, out, reduce)
 
 
 def scatter_add(
-    self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None
+    self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor | None = None
 ) -> Any:
     """A copy of `self` where the elements of `src` are added at the positions `index` along `dim`;
     repeats add up.
@@ -114,7 +119,7 @@ def scatter_add(
     return _scatter(self, dim, index, src, out, "add")
 
 
-def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
+def index_select(self: Tensor, dim: int, index: Tensor, out: Tensor | None = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
@@ -154,12 +159,12 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
 
 
 def index_add(
-    self: TensorImpl,
+    self: Tensor,
     dim: int,
-    index: TensorImpl,
-    source: TensorImpl,
-    alpha: Any = 1,
-    out: Any = None,
+    index: Tensor,
+    source: Tensor,
+    alpha: Scalar = 1,
+    out: Tensor | None = None,
 ) -> Any:
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index`
     along `dim`.
@@ -192,7 +197,7 @@ def index_add(
 
 
 def _scatter(
-    self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = ""
+    self: Tensor, dim: int, index: Tensor, src: object, out: Tensor | None, reduce: str = ""
 ) -> Any:
     d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
@@ -231,7 +236,7 @@ def compiled() -> Any:
     return gathering
 
 
-def copy_of(self: TensorImpl, out: Any, keep_layout: bool = False) -> Any:
+def copy_of(self: Tensor, out: Tensor | None, keep_layout: bool = False) -> Any:
     """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self`
     itself.
 
@@ -252,14 +257,14 @@ def sizes_of(t: TensorImpl) -> Sequence[int]:
     return t.shape or (1,)
 
 
-def cropped(a: Any, shape: Sequence[int], dim: int) -> Any:
+def cropped(a: Array, shape: Sequence[int], dim: int) -> Any:
     """The part of `a` that an index of this shape can reach: all of `dim`, the beginning of every
     other dimension.
     """
     return a[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
 
 
-def along(positions: Any, dim: int) -> tuple[Any, ...]:
+def along(positions: Array, dim: int) -> tuple[Any, ...]:
     """The numpy key that takes `positions` along `dim`, and in every other dimension the place an
     element stands at.
     """
@@ -267,19 +272,19 @@ def along(positions: Any, dim: int) -> tuple[Any, ...]:
     return tuple(positions if d == dim else g for d, g in enumerate(grid))
 
 
-def _check_index_dtype(op: str, index: TensorImpl) -> None:
+def _check_index_dtype(op: str, index: Tensor) -> None:
     if index.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(f"{op}(): Expected dtype int32/int64 for index")
 
 
-def check_positions(positions: Any, dim: int, n: int) -> None:
+def check_positions(positions: Array, dim: int, n: int) -> None:
     """Raises RuntimeError for the first position that is not among `n`."""
     wrong = positions[(positions < 0) | (positions >= n)]
     if wrong.size:
         raise RuntimeError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {n}")
 
 
-def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, reduce: str) -> int:
+def check_scatter(self: Tensor, dim: int, index: Tensor, src: object, reduce: str) -> int:
     """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for
     what does not fit.
     """
@@ -290,7 +295,7 @@ def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, reduc
     return d
 
 
-def _check_scatter_shapes(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> None:
+def _check_scatter_shapes(self: Tensor, d: int, index: Tensor, src: object) -> None:
     if not index.numel():
         return
     _check_index_dtype("scatter", index)
@@ -317,7 +322,7 @@ def _check_scatter_shapes(self: TensorImpl, d: int, index: TensorImpl, src: Any)
 
 
 def check_index_add(
-    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, op: str = "index_add_"
+    self: Tensor, dim: int, index: Tensor, source: Tensor, op: str = "index_add_"
 ) -> int:
     """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a
     source that does not fit.

@@ -12,13 +12,14 @@ first and runs over threads.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import TensorImpl, array, snapshot
+from internals.core.tensor_impl import array, snapshot
 from internals.core.warn import warn_once
 
 from .scatter_gather import (
@@ -31,18 +32,22 @@ from .scatter_gather import (
     sizes_of,
 )
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 LOOPS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
 BETA = "index_reduce() is in beta and the API may change at any time."
 
 
 def scatter_reduce(
-    self: TensorImpl,
+    self: Tensor,
     dim: int,
-    index: TensorImpl,
-    src: TensorImpl,
+    index: Tensor,
+    src: Tensor,
     reduce: str,
     include_self: bool = True,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """A copy of `self` where the elements of `src` that go to one position along `dim` are reduced.
 
@@ -71,13 +76,13 @@ def scatter_reduce(
 
 
 def index_reduce(
-    self: TensorImpl,
+    self: Tensor,
     dim: int,
-    index: TensorImpl,
-    source: TensorImpl,
+    index: Tensor,
+    source: Tensor,
     reduce: str,
     include_self: bool = True,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """A copy of `self` where the slices of `source` that go to one position along `dim` are
     reduced.
@@ -107,7 +112,9 @@ def index_reduce(
     return target
 
 
-def reduce_at(memory: Any, places: Any, values: Any, reduce: str, include_self: bool) -> None:
+def reduce_at(
+    memory: Array, places: Sequence[Array], values: Array, reduce: str, include_self: bool
+) -> None:
     """Reduce `values` into `memory[places]`, in the order in which the places are named, repeats
     included.
     """
@@ -124,7 +131,7 @@ def reduce_at(memory: Any, places: Any, values: Any, reduce: str, include_self: 
         memory[...] = divide(memory, counts).astype(memory.dtype)
 
 
-def _check_index_dtype(self: TensorImpl, reduce: str, include_self: bool) -> None:
+def _check_index_dtype(self: Tensor, reduce: str, include_self: bool) -> None:
     if self.dtype.category in (dt.INTEGRAL, dt.FLOATING):
         return
     if self.dim() <= 1:
@@ -148,7 +155,7 @@ def _identity(reduce: str, kind: Any) -> Any:
     return np.iinfo(kind).min if reduce == "amax" else np.iinfo(kind).max
 
 
-def _is_reducible(self: TensorImpl, reduce: str) -> bool:
+def _is_reducible(self: Tensor, reduce: str) -> bool:
     if reduce in ("amax", "amin"):
         return not self.dtype.is_complex
     return reduce != "mean" or self.dtype is not dt.bool_

@@ -10,7 +10,7 @@ How the real one differs: one value after the other, over several threads.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,15 +21,20 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, array, snapshot
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 
 def searchsorted_Tensor(
-    sorted_sequence: TensorImpl,
-    self: Any,
+    sorted_sequence: Tensor,
+    self: object,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: TensorImpl | None = None,
-    out: Any = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """For every value in `self` the first place in its row of `sorted_sequence` where the row stays
     in order.
@@ -69,20 +74,24 @@ def searchsorted_Tensor(
 
 
 def searchsorted_Scalar(
-    sorted_sequence: TensorImpl,
-    self: Any,
+    sorted_sequence: Tensor,
+    self: Scalar,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: TensorImpl | None = None,
-    out: Any = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The place of one number."""
     return searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, out)
 
 
 def bucketize_Tensor(
-    self: Any, boundaries: TensorImpl, out_int32: bool = False, right: bool = False, out: Any = None
+    self: object,
+    boundaries: Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | None = None,
 ) -> Any:
     """For every value the number of the interval between `boundaries`, one row, in which it lies.
 
@@ -97,13 +106,13 @@ def bucketize_Tensor(
 
 
 def bucketize_Scalar(
-    self: Any, boundaries: TensorImpl, out_int32: bool = False, right: bool = False
+    self: Scalar, boundaries: Tensor, out_int32: bool = False, right: bool = False
 ) -> Any:
     """The interval of one number."""
     return bucketize_Tensor(self, boundaries, out_int32, right)
 
 
-def _places(boundaries: Any, values: Any, right: bool) -> Any:
+def _places(boundaries: Array, values: Array, right: bool) -> Any:
     """The places of (rows, m) values in (rows, n) boundaries."""
     n = boundaries.shape[1]
     first, last = np.zeros(values.shape, np.int64), np.full(values.shape, n)
@@ -128,7 +137,7 @@ def _check_side(side: str | None, right: bool) -> None:
         )
 
 
-def _checked_sorter(boundaries: TensorImpl, sorter: TensorImpl) -> Any:
+def _checked_sorter(boundaries: Tensor, sorter: Tensor) -> Any:
     if tuple(sorter.shape) != tuple(boundaries.shape):
         raise RuntimeError(
             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, nan, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,20 +22,25 @@ from internals.core.geometry import wrap_dim
 from internals.core.scalar import real
 from internals.core.tensor_impl import array, empty_contiguous
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 _REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 _IDENTITY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -inf, "min": inf}
 _NAMES = {"amax": "max", "amin": "min"}
 
 
 def segment_reduce(
-    data: Any,
+    data: Tensor,
     reduce: str,
-    lengths: Any,
-    indices: Any,
-    offsets: Any,
+    lengths: Tensor | None,
+    indices: Tensor | None,
+    offsets: Tensor | None,
     axis: int,
     unsafe: bool,
-    initial: Any,
+    initial: Scalar | None,
 ) -> Any:
     """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, beginning with
     `initial`.
@@ -81,14 +86,14 @@ def segment_reduce(
 
 
 def _segment_reduce_backward(
-    grad: Any,
-    output: Any,
-    data: Any,
+    grad: Tensor,
+    output: Tensor,
+    data: Tensor,
     reduce: str,
-    lengths: Any,
-    offsets: Any,
+    lengths: Tensor | None,
+    offsets: Tensor | None,
     axis: int,
-    initial: Any,
+    initial: Scalar | None,
 ) -> Any:
     """Each segment's gradient at its elements: in parts for a mean, and shared by all that are the
     largest or smallest.
@@ -114,7 +119,7 @@ def _segment_reduce_backward(
     return out
 
 
-def _share(reduce: str, x: Any, y: Any, initial: Any) -> Any:
+def _share(reduce: str, x: Array, y: Array, initial: object) -> Any:
     """The derivative of `y`, what a segment's elements `x` were reduced to, with respect to each of
     them.
     """
@@ -140,7 +145,7 @@ def _known(reduce: str) -> str:
     return reduce
 
 
-def _segments(bounds: Any) -> Iterator[tuple[int, int, int, int]]:
+def _segments(bounds: Array) -> Iterator[tuple[int, int, int, int]]:
     """The number of the row and of the segment, where it begins and where it ends."""
     for row, segment in np.ndindex(bounds.shape[0], bounds.shape[1] - 1):
         yield row, segment, int(bounds[row, segment]), int(bounds[row, segment + 1])
@@ -185,5 +190,5 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
     return values
 
 
-def _wide(t: Any) -> Any:
+def _wide(t: Tensor) -> Any:
     return np.float32 if t.dtype is dt.float16 else t.dtype.np

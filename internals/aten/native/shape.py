@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,14 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous, snapshot
+from internals.core.tensor_impl import array, empty, empty_contiguous, snapshot
 from internals.machine_code.settings import settings
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
+
+def flip(self: Tensor, dims: Sequence[int]) -> Any:
     """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated
     dimension.
     """
@@ -45,7 +48,7 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     return on_device("moving.flip", out, self, wrapped)
 
 
-def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the
     flattened elements roll.
 
@@ -75,7 +78,7 @@ def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> A
     return out
 
 
-def _flipped_by_machine_code(out: TensorImpl, self: TensorImpl, dims: Sequence[int]) -> bool:
+def _flipped_by_machine_code(out: Tensor, self: Tensor, dims: Sequence[int]) -> bool:
     from internals.aten.compiled.copying import copy_reversed
 
     return copy_reversed(out, self, dims)
@@ -87,7 +90,7 @@ def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
     return [*whole, (slice(shift), slice(n - shift, n))] if shift else whole
 
 
-def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
+def repeat(self: Tensor, repeats: Sequence[int]) -> Any:
     """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more
     dimensions than before.
     """
@@ -108,12 +111,12 @@ def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
     return on_device("moving.repeat", out, self, padded, repeats)
 
 
-def tile(self: Any, dims: Sequence[int]) -> Any:
+def tile(self: Tensor, dims: Sequence[int]) -> Any:
     """`repeat`, where missing dimensions count as 1 instead of being an error."""
     return self.repeat([1] * (self.dim() - len(dims)) + list(dims))
 
 
-def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
+def repeat_interleave_Tensor(repeats: Tensor, output_size: int | None = None) -> Any:
     """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d
     and non-negative.
     """
@@ -132,7 +135,7 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
 
 
 def repeat_interleave_self_Tensor(
-    self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None
+    self: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None
 ) -> Any:
     """Every slice along `dim` as often as `repeats` says; without `dim` every element of the
     flattened tensor.
@@ -153,7 +156,7 @@ def repeat_interleave_self_Tensor(
 
 
 def repeat_interleave_self_int(
-    self: Any, repeats: int, dim: int | None = None, output_size: int | None = None
+    self: Tensor, repeats: int, dim: int | None = None, output_size: int | None = None
 ) -> Any:
     """Every slice along `dim`, `repeats` times. A view and a copy do it: no positions are
     needed.
@@ -175,7 +178,7 @@ def repeat_interleave_self_int(
 # What is checked before anything moves, on any device
 
 
-def check_repeats(repeats: TensorImpl, kernel: str) -> None:
+def check_repeats(repeats: Tensor, kernel: str) -> None:
     if repeats.dtype not in (dt.int64, dt.int32):
         raise not_implemented(kernel, repeats.dtype)
     if repeats.dim() != 1:
@@ -190,7 +193,9 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
     return tuple(t if t.shape == shape else ops.expand(t, shape, False) for t in tensors)
 
 
-def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
+def _triangle(
+    name: str, loop: Any, self: Tensor, diagonal: int = 0, out: Tensor | None = None
+) -> Any:
     if self.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     out = set_output(self.shape, self.dtype, out, out is self, self.device)

@@ -10,13 +10,16 @@ derivative of its own.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.memory_format import suggests_channels_last
 from internals.core.formats import channels_last, contiguous_format
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
+
+def pixel_shuffle(self: Tensor, upscale_factor: int) -> Any:
     """(*, C * r * r, H, W) as (*, C, H * r, W * r). Raises RuntimeError for sizes that do not
     fit.
     """
@@ -34,7 +37,7 @@ def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
     return _copied(moved, self, [*before, channels // (r * r), height * r, width * r])
 
 
-def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Any:
     """(*, C, H * r, W * r) as (*, C * r * r, H, W): the inverse of `pixel_shuffle`."""
     r = downscale_factor
     _check_image("pixel_unshuffle", self, "downscale_factor", r)
@@ -51,7 +54,7 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     return _copied(moved, self, [*before, channels * r * r, height // r, width // r])
 
 
-def _copied(moved: Any, image: Any, sizes: list[int]) -> Any:
+def _copied(moved: Tensor, image: Tensor, sizes: list[int]) -> Any:
     """Never a view, even if each pixel stays where it was; in the memory order of the image."""
     result = moved.clone(memory_format=contiguous_format).view(sizes)
     return (
@@ -59,7 +62,7 @@ def _copied(moved: Any, image: Any, sizes: list[int]) -> Any:
     )
 
 
-def channel_shuffle(self: Any, groups: int) -> Any:
+def channel_shuffle(self: Tensor, groups: int) -> Any:
     """(N, C, *): the channels of `groups` groups dealt out in turn (ShuffleNet). Raises
     RuntimeError.
     """
@@ -82,7 +85,7 @@ def channel_shuffle(self: Any, groups: int) -> Any:
     return parts.transpose(1, 2).reshape(self.shape)
 
 
-def _check_image(name: str, t: Any, what: str, factor: int) -> None:
+def _check_image(name: str, t: Tensor, what: str, factor: int) -> None:
     if t.dim() < 3:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with {t.dim()} "

@@ -16,7 +16,7 @@ How the real one differs: it has those two kernels for tensors of any size.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +28,16 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+from internals.core.tensor_impl import array, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 
 def _softmax_backward_data(
-    grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype
 ) -> Any:
     """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument
     gets back.
@@ -42,7 +46,7 @@ def _softmax_backward_data(
 
 
 def _log_softmax_backward_data(
-    grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype
 ) -> Any:
     """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument
     gets back.
@@ -50,7 +54,9 @@ def _log_softmax_backward_data(
     return _backward("log_softmax", grad_output, output, dim)
 
 
-def _forward(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
+def _forward(
+    name: str, self: Tensor, dim: int, half_to_float: bool, out: Tensor | None = None
+) -> Any:
     result, x, d = _prepare(name, self, dim, half_to_float, out)
     if self._geometry.stored >= settings.least and _compiled(name, self, result, d):
         return result
@@ -73,7 +79,7 @@ _softmax = partial(_forward, "softmax")
 _log_softmax = partial(_forward, "log_softmax")
 
 
-def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) -> Any:
+def _backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> Any:
     result, g, y, d = _prepare_backward(name, grad_output, output, dim)
     if result._geometry.stored >= settings.least and _compiled_backward(
         name, grad_output, output, result, d
@@ -90,7 +96,7 @@ def _backward(name: str, grad_output: TensorImpl, output: TensorImpl, dim: int) 
     return result
 
 
-def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
+def softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Any:
     """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of
     range.
     """
@@ -99,7 +105,7 @@ def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     )
 
 
-def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
+def log_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Any:
     """The logarithm of softmax, computed so that it does not lose small probabilities."""
     return ops._log_softmax(
         self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False
@@ -107,7 +113,7 @@ def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
 
 
 def _prepare(
-    name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any
+    name: str, self: Tensor, dim: int, half_to_float: bool, out: Tensor | None
 ) -> tuple[Any, Any, int | None]:
     """The output, the input as an array (half in single precision), and the dimension; 0-d counts
     as 1-d.
@@ -135,9 +141,7 @@ def _prepare(
     return result, x, d if self.dim() else None
 
 
-def check_softmax_backward(
-    name: str, grad_output: TensorImpl, output: TensorImpl, dim: int
-) -> None:
+def check_softmax_backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> None:
     """Raises RuntimeError for two shapes or dtypes, NotImplementedError for integers."""
     if grad_output.shape != output.shape:
         raise RuntimeError(
@@ -154,7 +158,7 @@ def check_softmax_backward(
 
 
 def _prepare_backward(
-    name: str, grad_output: TensorImpl, output: TensorImpl, dim: int
+    name: str, grad_output: Tensor, output: Tensor, dim: int
 ) -> tuple[Any, Any, Any, Any]:
     """A new tensor for the gradient, both arguments as arrays (half in single precision), and the
     dimension; None for 0-d.
@@ -182,7 +186,7 @@ def _prepare_backward(
     return result, g, y, wrap_dim(dim, y.ndim) if y.ndim else None
 
 
-def _compiled(name: str, self: TensorImpl, result: TensorImpl, d: int | None) -> bool:
+def _compiled(name: str, self: Tensor, result: Tensor, d: int | None) -> bool:
     """Whether machine code filled `result`."""
     from internals.aten.compiled.softmax import THRESHOLD, softmax
 
@@ -191,7 +195,7 @@ def _compiled(name: str, self: TensorImpl, result: TensorImpl, d: int | None) ->
 
 
 def _compiled_backward(
-    name: str, grad: TensorImpl, output: TensorImpl, result: TensorImpl, d: int | None
+    name: str, grad: Tensor, output: Tensor, result: Tensor, d: int | None
 ) -> bool:
     from internals.aten.compiled.softmax import THRESHOLD, softmax_backward
 
@@ -199,7 +203,7 @@ def _compiled_backward(
     return inputs is not None and softmax_backward(name, inputs[0], inputs[1], result, d or 0)
 
 
-def _ready(inputs: list[TensorImpl], result: TensorImpl, threshold: int) -> list[TensorImpl] | None:
+def _ready(inputs: list[Tensor], result: Tensor, threshold: int) -> list[Tensor] | None:
     """The inputs as machine code wants them, contiguous, copied if need be; None where numpy does
     it.
     """
@@ -219,8 +223,8 @@ def _ready(inputs: list[TensorImpl], result: TensorImpl, threshold: int) -> list
     return [t if t.is_contiguous() else _copy(t) for t in inputs]
 
 
-def _copy(t: TensorImpl) -> TensorImpl:
-    copy: TensorImpl = empty_contiguous(t.shape, t.dtype)
+def _copy(t: Tensor) -> Tensor:
+    copy: Tensor = empty_contiguous(t.shape, t.dtype)
     array(copy)[...] = array(t)
     return copy
 
@@ -240,7 +244,7 @@ def _ones(n: int, dtype: Any) -> Any:
     return np.ones(n, dtype)
 
 
-def _short_rows_as_columns(d: int | None, target: Any, x: Any) -> tuple[int | None, Any, Any]:
+def _short_rows_as_columns(d: int | None, target: Array, x: Array) -> tuple[int | None, Any, Any]:
     """(d, target, x), or where many short rows are reduced, the same with rows as columns, so that
     the dimension is 0.
 

@@ -10,7 +10,8 @@ here they always do. `topk` chooses its own path (partial sort or quickselect) b
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +21,17 @@ from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt, return_types
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty, snapshot
+from internals.core.tensor_impl import array, empty, snapshot
 from internals.machine_code.settings import settings, use_compiled
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
+
+def sort(
+    self: Tensor, dim: int = -1, descending: bool = False, out: Sequence[Tensor] | None = None
+) -> Any:
     """The values along `dim` in order, and the positions they had. Raises RuntimeError for complex
     numbers.
     """
@@ -32,7 +39,11 @@ def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = N
 
 
 def sort_stable(
-    self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None
+    self: Tensor,
+    stable: bool | None,
+    dim: int = -1,
+    descending: bool = False,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """`sort`; equal elements keep their order whatever `stable` says."""
     d = wrap_dim(dim, self.dim())
@@ -54,27 +65,27 @@ def sort_stable(
     return results
 
 
-def msort(self: Any) -> Any:
+def msort(self: Tensor) -> Any:
     """The values along the first dimension in order."""
     return ops.sort(self, 0, False)[0]
 
 
-def argsort(self: Any, dim: int = -1, descending: bool = False) -> Any:
+def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Any:
     """The positions that would sort `dim`."""
     return ops.sort(self, dim, descending)[1]
 
 
-def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = False) -> Any:
+def argsort_stable(self: Tensor, stable: bool, dim: int = -1, descending: bool = False) -> Any:
     return ops.sort_stable(self, stable, dim, descending)[1]
 
 
 def topk(
-    self: TensorImpl,
+    self: Tensor,
     k: int,
     dim: int = -1,
     largest: bool = True,
     sorted: bool = True,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
 ) -> Any:
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError
     when there are fewer.
@@ -107,9 +118,7 @@ def topk(
     return results
 
 
-def _compiled_sort(
-    self: TensorImpl, values: TensorImpl, indices: TensorImpl, d: int, descending: bool
-) -> bool:
+def _compiled_sort(self: Tensor, values: Tensor, indices: Tensor, d: int, descending: bool) -> bool:
     """Whether machine code sorted."""
     from internals.aten.compiled.sorting import THRESHOLD, sort
 
@@ -119,7 +128,7 @@ def _compiled_sort(
     ) and sort(self, values, indices, d, descending)
 
 
-def _compiled_topk(self: TensorImpl, k: int, d: int, largest: bool) -> Any:
+def _compiled_topk(self: Tensor, k: int, d: int, largest: bool) -> Any:
     """(values, indices) by machine code, as arrays; None where numpy finds them."""
     from internals.aten.compiled.sorting import THRESHOLD, topk
 
@@ -127,7 +136,7 @@ def _compiled_topk(self: TensorImpl, k: int, d: int, largest: bool) -> Any:
     return topk(self, k, d, largest) if usual else None
 
 
-def _order(a: Any, dim: int, descending: bool) -> Any:
+def _order(a: Array, dim: int, descending: bool) -> Any:
     """Stable positions. Descending: sort the mirrored array, mirror back, so that equal elements
     keep their order.
     """
@@ -136,7 +145,7 @@ def _order(a: Any, dim: int, descending: bool) -> Any:
     return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), dim, kind="stable"), dim)
 
 
-def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
+def _chosen(a: Array, k: int, dim: int, largest: bool) -> Any:
     """The positions of the k largest or smallest, from left to right."""
     n = a.shape[dim]
     if k == n:
@@ -147,7 +156,7 @@ def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
     return np.sort(found.take(range(n - k, n) if largest else range(k), dim), dim)
 
 
-def sort_outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
+def sort_outputs(self: Tensor, out: Sequence[Tensor] | None) -> tuple[Any, Any]:
     """Where values and indices go. New ones are laid out in memory as `self` is."""
     if out is not None:
         return tuple(

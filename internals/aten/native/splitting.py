@@ -12,20 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl
 
 from . import views
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 MOST_EMPTY = 1 << 17  # parts without elements; as many take half a second
 
 
-def tensor_split_sections(self: Any, sections: int, dim: int = 0) -> Any:
+def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> Any:
     """`sections` parts whose sizes differ by one at most, the larger ones first.
 
     Raises RuntimeError unless there is one, and for far more than there are elements."""
@@ -39,7 +41,7 @@ def tensor_split_sections(self: Any, sections: int, dim: int = 0) -> Any:
     return tuple(ops.slice_Tensor(self, d, start, end, 1) for start, end in pairwise(starts))
 
 
-def tensor_split_indices(self: Any, indices: Sequence[int], dim: int = 0) -> Any:
+def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> Any:
     """The parts between 0, the `indices` and the end; negative indices count from the end, and none
     is out of range.
     """
@@ -48,7 +50,7 @@ def tensor_split_indices(self: Any, indices: Sequence[int], dim: int = 0) -> Any
     return tuple(ops.slice_Tensor(self, d, start, end, 1) for start, end in bounds)
 
 
-def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Any:
     """The same, told by an int64 tensor: a 0-d one says how many parts, a 1-d one where to cut."""
     given = tensor_indices_or_sections
     _check_dim(self, dim)
@@ -72,50 +74,50 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int = 0
     return tensor_split_indices(self, given.tolist(), dim)
 
 
-def hsplit_int(self: Any, sections: int) -> Any:
+def hsplit_int(self: Tensor, sections: int) -> Any:
     """Parts along dimension 1, of a vector along its only one. Raises RuntimeError unless they are
     equally long.
     """
     return _even(self, sections, _across(self), "hsplit")
 
 
-def hsplit_array(self: Any, indices: Sequence[int]) -> Any:
+def hsplit_array(self: Tensor, indices: Sequence[int]) -> Any:
     """Parts along dimension 1, of a vector along its only one, cut at `indices`."""
     return tensor_split_indices(self, indices, _across(self))
 
 
-def vsplit_int(self: Any, sections: int) -> Any:
+def vsplit_int(self: Tensor, sections: int) -> Any:
     """Parts along dimension 0. Raises RuntimeError unless they are equally long, and for a
     vector.
     """
     return _even(_at_least(self, 2, "vsplit"), sections, 0, "vsplit")
 
 
-def vsplit_array(self: Any, indices: Sequence[int]) -> Any:
+def vsplit_array(self: Tensor, indices: Sequence[int]) -> Any:
     """Parts along dimension 0, cut at `indices`. Raises RuntimeError for a vector."""
     return tensor_split_indices(_at_least(self, 2, "vsplit"), indices, 0)
 
 
-def dsplit_int(self: Any, sections: int) -> Any:
+def dsplit_int(self: Tensor, sections: int) -> Any:
     """Parts along dimension 2. Raises RuntimeError unless they are equally long, and for a
     matrix.
     """
     return _even(_at_least(self, 3, "dsplit"), sections, 2, "dsplit")
 
 
-def dsplit_array(self: Any, indices: Sequence[int]) -> Any:
+def dsplit_array(self: Tensor, indices: Sequence[int]) -> Any:
     """Parts along dimension 2, cut at `indices`. Raises RuntimeError for a matrix."""
     return tensor_split_indices(_at_least(self, 3, "dsplit"), indices, 2)
 
 
-def unsafe_split(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
+def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> Any:
     """`split`, whose parts do not count as views: who writes to one must not use the others any
     more.
     """
     return _unrelated(views.split_Tensor(self, split_size, dim))
 
 
-def unsafe_split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
+def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Any:
     return _unrelated(views.split_with_sizes(self, split_sizes, dim))
 
 
@@ -136,11 +138,11 @@ def _unrelated(parts: Sequence[Any]) -> Any:
     return tuple(parts)
 
 
-def _across(self: Any) -> int:
+def _across(self: Tensor) -> int:
     return 0 if _at_least(self, 1, "hsplit").dim() == 1 else 1
 
 
-def _at_least(self: Any, ndim: int, op: str) -> Any:
+def _at_least(self: Tensor, ndim: int, op: str) -> Any:
     if self.dim() < ndim:
         raise RuntimeError(
             f"torch.{op} requires a tensor with at least {ndim} dimension, but got a tensor with "
@@ -149,7 +151,7 @@ def _at_least(self: Any, ndim: int, op: str) -> Any:
     return self
 
 
-def _even(self: Any, sections: int, dim: int, op: str) -> Any:
+def _even(self: Tensor, sections: int, dim: int, op: str) -> Any:
     n = self.shape[dim]
     if sections == 0 or n % sections:
         raise RuntimeError(
@@ -159,7 +161,7 @@ def _even(self: Any, sections: int, dim: int, op: str) -> Any:
     return tensor_split_sections(self, sections, dim)
 
 
-def _check_dim(self: Any, dim: int) -> int:
+def _check_dim(self: Tensor, dim: int) -> int:
     if not self.dim():
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"

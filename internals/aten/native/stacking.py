@@ -13,9 +13,12 @@ How the real one differs: not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
@@ -26,7 +29,7 @@ def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
     return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
 
 
-def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> list[Any]:
+def unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Any]) -> list[Any]:
     """The pieces of `flat` with the sizes of `tensors`: views, but where there is nothing to
     see.
     """
@@ -38,7 +41,7 @@ def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> list[Any]:
     return pieces
 
 
-def hstack(tensors: Sequence[Any], out: Any = None) -> Any:
+def hstack(tensors: Sequence[Any], out: Tensor | None = None) -> Any:
     """`cat` along dimension 1; vectors and numbers along dimension 0. Raises RuntimeError for an
     empty list.
     """
@@ -46,19 +49,19 @@ def hstack(tensors: Sequence[Any], out: Any = None) -> Any:
     return _cat(rows, 0 if rows[0].dim() == 1 else 1, out)
 
 
-def vstack(tensors: Sequence[Any], out: Any = None) -> Any:
+def vstack(tensors: Sequence[Any], out: Tensor | None = None) -> Any:
     """`cat` along dimension 0, where a vector is a row. Raises RuntimeError for an empty list."""
     return _cat(atleast_2d_Sequence(_some(tensors, "vstack")), 0, out)
 
 
-def dstack(tensors: Sequence[Any], out: Any = None) -> Any:
+def dstack(tensors: Sequence[Any], out: Tensor | None = None) -> Any:
     """`cat` along dimension 2, where a matrix has depth 1. Raises RuntimeError for an empty
     list.
     """
     return _cat(atleast_3d_Sequence(_some(tensors, "dstack")), 2, out)
 
 
-def column_stack(tensors: Sequence[Any], out: Any = None) -> Any:
+def column_stack(tensors: Sequence[Any], out: Tensor | None = None) -> Any:
     """`hstack`, where a vector is a column. Raises RuntimeError for an empty list."""
     columns = [
         ops.reshape(t, [t.numel(), 1]) if t.dim() <= 1 else t
@@ -67,18 +70,18 @@ def column_stack(tensors: Sequence[Any], out: Any = None) -> Any:
     return hstack(columns, out)
 
 
-def atleast_1d(self: Any) -> Any:
+def atleast_1d(self: Tensor) -> Any:
     return self if self.dim() else ops.reshape(self, [1])
 
 
-def atleast_2d(self: Any) -> Any:
+def atleast_2d(self: Tensor) -> Any:
     """A number as a matrix, a vector as its only row; anything else as it is."""
     if not self.dim():
         return ops.reshape(self, [1, 1])
     return ops.unsqueeze(self, 0) if self.dim() == 1 else self
 
 
-def atleast_3d(self: Any) -> Any:
+def atleast_3d(self: Tensor) -> Any:
     """A number or vector as (1, n, 1), a matrix with a last dimension of 1; anything else as it
     is.
     """
@@ -107,5 +110,5 @@ def _some(tensors: Sequence[Any], op: str) -> Sequence[Any]:
     return tensors
 
 
-def _cat(tensors: Sequence[Any], dim: int, out: Any) -> Any:
+def _cat(tensors: Sequence[Any], dim: int, out: Tensor | None) -> Any:
     return ops.cat(tensors, dim) if out is None else ops.cat_out(tensors, dim, out)

@@ -9,18 +9,20 @@ How the real one differs: not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.core.formats import contiguous_format
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl
 
 from .views import transpose
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def rot90(self: TensorImpl, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+
+def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     """A copy turned by `k` quarter turns in the plane of two dimensions, from the first towards the
     second.
 
@@ -42,14 +44,14 @@ def rot90(self: TensorImpl, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     return flipped if k % 4 == 2 else transpose(flipped, a, b)
 
 
-def fliplr(self: Any) -> Any:
+def fliplr(self: Tensor) -> Any:
     """`flip` of dimension 1. Raises RuntimeError for fewer than two dimensions."""
     if self.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return ops.flip(self, [1])
 
 
-def flipud(self: Any) -> Any:
+def flipud(self: Tensor) -> Any:
     """`flip` of dimension 0. Raises RuntimeError for a 0-d tensor."""
     if self.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")

@@ -13,28 +13,32 @@ does no longer; it sorts slices without minding NaN.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import check_dtype
 from internals.core.dtype import BOOL, FLOATING, INTEGRAL
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, from_array, snapshot
+from internals.core.tensor_impl import array, from_array, snapshot
 
 from . import views
 from .sorting import sort_stable
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 Three = tuple[Any, Any, Any]
 
 
-def _unique(self: TensorImpl, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
+def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
     """`_unique2` without counts."""
     return _unique2(self, sorted, return_inverse)[:2]
 
 
 def _unique2(
-    self: TensorImpl, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Three:
     """The different elements in order, for each element its place among them, and how often each
     occurs.
@@ -55,7 +59,7 @@ def _unique2(
 
 
 def unique_consecutive(
-    self: TensorImpl,
+    self: Tensor,
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
@@ -77,7 +81,7 @@ def unique_consecutive(
 
 
 def unique_dim(
-    self: TensorImpl,
+    self: Tensor,
     dim: int,
     sorted: bool = True,
     return_inverse: bool = False,
@@ -92,13 +96,13 @@ def unique_dim(
 
 
 def unique_dim_consecutive(
-    self: TensorImpl, dim: int, return_inverse: bool = False, return_counts: bool = False
+    self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
 ) -> Three:
     """`unique_consecutive` of slices."""
     return _unique_slices(self, dim, False, "unique_dim")
 
 
-def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> Three:
+def _unique_slices(self: Tensor, dim: int, in_order: bool, kernel: str) -> Three:
     _check(self, kernel)
     if not self.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -124,7 +128,7 @@ def _unique_slices(self: TensorImpl, dim: int, in_order: bool, kernel: str) -> T
     return views.permute(different, back), from_array(inverse), from_array(counts)
 
 
-def _starts(changes: Any, n: int) -> Any:
+def _starts(changes: Array, n: int) -> Any:
     """For n elements whether each begins a run, given for all but the first whether it differs from
     the one before.
     """
@@ -132,7 +136,7 @@ def _starts(changes: Any, n: int) -> Any:
 
 
 def _inverse_and_counts(
-    starts: Any, order: Any, return_inverse: bool, return_counts: bool
+    starts: Array, order: Array | None, return_inverse: bool, return_counts: bool
 ) -> tuple[Any, Any]:
     """The number of the run of every element, in the order from before sorting; and the runs'
     lengths.
@@ -147,5 +151,5 @@ def _inverse_and_counts(
     return inverse, counts
 
 
-def _check(self: TensorImpl, kernel: str) -> None:
+def _check(self: Tensor, kernel: str) -> None:
     check_dtype(kernel, self.dtype, BOOL, INTEGRAL, FLOATING)

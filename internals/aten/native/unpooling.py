@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +23,13 @@ from internals.core.tensor_impl import array, empty_contiguous, snapshot
 
 from .memory_format import empty_as
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 _WORDS = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
 
 
-def max_unpool2d(self: Any, indices: Any, output_size: Sequence[int]) -> Any:
+def max_unpool2d(self: Tensor, indices: Tensor, output_size: Sequence[int]) -> Any:
     """(N, C, H, W) or (C, H, W) spread over `output_size`; `indices`, int64, count within its H·W
     plane.
 
@@ -38,8 +41,8 @@ def max_unpool2d(self: Any, indices: Any, output_size: Sequence[int]) -> Any:
 
 
 def max_unpool3d(
-    self: Any,
-    indices: Any,
+    self: Tensor,
+    indices: Tensor,
     output_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -60,7 +63,7 @@ def max_unpool3d(
     )
 
 
-def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
+def _spread(t: Tensor, indices: Tensor, output_size: Sequence[int], out: Tensor) -> Any:
     if not t.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{len(output_size)}d", t.dtype)
     size, planes = prod(output_size), prod(t.shape[: -len(output_size)])
@@ -79,7 +82,7 @@ def _spread(t: Any, indices: Any, output_size: Sequence[int], out: Any) -> Any:
     return out
 
 
-def _check(dims: int, t: Any, indices: Any, output_size: Sequence[int]) -> None:
+def _check(dims: int, t: Tensor, indices: Tensor, output_size: Sequence[int]) -> None:
     if indices.dtype is not dt.int64:
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {SCALAR_TYPE_NAME[indices.dtype]}"

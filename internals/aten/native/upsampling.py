@@ -13,16 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
 from .resampling import resample, resample_backward
 from .resampling_checks import sizes_and_scales
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def with_factors(
-    name: str, dims: int, input: Any, output_size: Sequence[int] | None, *how: Any
+    name: str, dims: int, input: Tensor, output_size: Sequence[int] | None, *how: Any
 ) -> Any:
     """Operator `name` with an output size or scale factors; before the factors stands
     `align_corners`, if it has that.

@@ -14,20 +14,21 @@ How the real one differs: these are composed of `zeros` and `copy_`; leaves save
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.on_device import on_device
 from internals.core.device import CPU
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from . import views
 from .gradient_checks import check_sizes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def select_backward(
-    grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, index: int
-) -> Any:
+
+def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Any:
     """Zeros of `input_sizes` with the gradient at position `index` of `dim`."""
     result = _zeros(grad_output, input_sizes)
     _write(views.select(result, dim, index), grad_output)
@@ -35,7 +36,7 @@ def select_backward(
 
 
 def slice_backward(
-    grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
+    grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
 ) -> Any:
     """Zeros of `input_sizes` with the gradient at every `step`-th position of `dim` from `start` up
     to `end`.
@@ -46,7 +47,7 @@ def slice_backward(
 
 
 def diagonal_backward(
-    grad_output: TensorImpl, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int
+    grad_output: Tensor, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int
 ) -> Any:
     """Zeros of `input_sizes` with the gradient on a diagonal of `dim1` and `dim2`."""
     result = _zeros(grad_output, input_sizes)
@@ -55,7 +56,7 @@ def diagonal_backward(
 
 
 def unfold_backward(
-    grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, size: int, step: int
+    grad_in: Tensor, input_sizes: Sequence[int], dim: int, size: int, step: int
 ) -> Any:
     """Zeros of `input_sizes` with the gradients of all windows added at the places the windows
     showed.
@@ -75,7 +76,7 @@ def unfold_backward(
     return result
 
 
-def _zeros(like: TensorImpl, sizes: Sequence[int]) -> Any:
+def _zeros(like: Tensor, sizes: Sequence[int]) -> Any:
     result = empty_contiguous(sizes, like.dtype, like.device)
     if like.device is not CPU:
         return ops.zero_(result)
@@ -83,7 +84,7 @@ def _zeros(like: TensorImpl, sizes: Sequence[int]) -> Any:
     return result
 
 
-def _write(view: Any, grad: TensorImpl) -> None:
+def _write(view: Tensor, grad: Tensor) -> None:
     if view.device is CPU and view.shape == grad.shape:
         array(view)[...] = array(grad)
     else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.formats import contiguous_format
@@ -20,8 +20,11 @@ from internals.core.warn import warn_once
 
 from .splitting import check_number_of_parts
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def reshape(self: Any, shape: Sequence[int]) -> Any:
+
+def reshape(self: Tensor, shape: Sequence[int]) -> Any:
     """`view` where strides allow it, otherwise a copy in the new shape."""
     if self.is_contiguous():
         return ops.view(self, shape)
@@ -32,23 +35,23 @@ def reshape(self: Any, shape: Sequence[int]) -> Any:
     return ops._unsafe_view(ops.clone(self, contiguous_format), sizes)
 
 
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Any:
     return ops.reshape(self, other.shape)
 
 
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Tensor, other: Tensor) -> Any:
     return ops.view(self, other.shape)
 
 
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: Tensor, other: Tensor) -> Any:
     return ops.expand(self, other.shape, False)
 
 
-def broadcast_to(self: Any, size: Sequence[int]) -> Any:
+def broadcast_to(self: Tensor, size: Sequence[int]) -> Any:
     return ops.expand(self, size, False)
 
 
-def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions `start_dim` to `end_dim` as one. A 0-d tensor becomes 1-d."""
     first, last = wrap_dim(start_dim, self.dim()), wrap_dim(end_dim, self.dim())
     if first > last:
@@ -61,7 +64,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return ops.reshape(self, [*sizes[:first], prod(sizes[first : last + 1]), *sizes[last + 1 :]])
 
 
-def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Any:
     """The inverse of `flatten`: dimension `dim` as several. Raises RuntimeError when the sizes do
     not multiply up to it.
     """
@@ -81,12 +84,12 @@ def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
     return ops.view(self, [*self.shape[:d], *inferred, *self.shape[d + 1 :]])
 
 
-def ravel(self: Any) -> Any:
+def ravel(self: Tensor) -> Any:
     """Contiguous and 1-d; a view if it already was contiguous."""
     return ops.reshape(self.contiguous(), [-1])
 
 
-def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     """`length` positions of dimension `dim` from `start`. Unlike a slice it refuses to clamp."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -103,14 +106,14 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     return ops.slice_Tensor(self, dim, first, first + length, 1)
 
 
-def narrow_Tensor(self: Any, dim: int, start: Any, length: int) -> Any:
+def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Any:
     """`narrow` with the start in a tensor."""
     if start.dim() or start.dtype.category != 1:
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     return narrow(self, dim, start.item(), length)
 
 
-def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """At most `chunks` slices of equal length, except that the last may be shorter."""
     if not self.dim():
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -123,7 +126,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     return ops.split_Tensor(self, -(-n // chunks), dim)
 
 
-def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any:
+def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Any:
     """Dimensions `source` go to the places `destination`; the others keep their order."""
     if len(source) != len(destination):
         raise RuntimeError(
@@ -143,11 +146,11 @@ def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]
     return ops.permute(self, [moved[d] if d in moved else next(rest) for d in range(ndim)])
 
 
-def movedim_int(self: Any, source: int, destination: int) -> Any:
+def movedim_int(self: Tensor, source: int, destination: int) -> Any:
     return movedim_intlist(self, [source], [destination])
 
 
-def mT(self: Any) -> Any:
+def mT(self: Tensor) -> Any:
     """The last two dimensions transposed: a batch of matrices. Raises RuntimeError for a vector."""
     if self.dim() == 1:
         raise RuntimeError(
@@ -161,7 +164,7 @@ def mT(self: Any) -> Any:
     return ops.transpose_int(self, -2, -1)
 
 
-def numpy_T(self: Any) -> Any:
+def numpy_T(self: Tensor) -> Any:
     """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute`
     to be said.
     """

@@ -14,7 +14,7 @@ there nevertheless and fail.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
@@ -23,6 +23,9 @@ from internals.core.geometry import infer_size, view_strides
 from internals.core.tensor_impl import TensorImpl
 
 from .views import slice, view
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def copied(views: Any) -> Any:
@@ -34,7 +37,7 @@ def copied(views: Any) -> Any:
     return tuple(write_uncounted(ops.clone_op, v, contiguous_format) for v in views)
 
 
-def viewed(self: TensorImpl, size: Sequence[int]) -> Any:
+def viewed(self: Tensor, size: Sequence[int]) -> Any:
     """`view`, of a contiguous copy where the strides do not allow it. Raises RuntimeError unless
     the sizes multiply up.
     """
@@ -43,7 +46,7 @@ def viewed(self: TensorImpl, size: Sequence[int]) -> Any:
     return view(self, size)
 
 
-def narrow_copy(self: TensorImpl, dim: int, start: int, length: int) -> Any:
+def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Any:
     """A copy of what `narrow` would show. Raises RuntimeError or IndexError as `narrow` does."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -58,7 +61,7 @@ def narrow_copy(self: TensorImpl, dim: int, start: int, length: int) -> Any:
     return copied(slice(self, dim, first, first + length))
 
 
-def is_set_to(self: TensorImpl, tensor: TensorImpl) -> bool:
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same elements of one storage, seen with the same sizes and strides."""
     same = self._storage is tensor._storage and self._offset == tensor._offset
     return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()

@@ -13,17 +13,19 @@ views into programs that do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.overlap import check_no_internal_overlap
-from internals.core.tensor_impl import TensorImpl
 
 from . import views
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def select_scatter(self: TensorImpl, src: TensorImpl, dim: int, index: int) -> Any:
+
+def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Any:
     """A copy of `self` with `src` at position `index` of `dim`. Raises RuntimeError unless `src`
     has the shape of the slice.
     """
@@ -32,8 +34,8 @@ def select_scatter(self: TensorImpl, src: TensorImpl, dim: int, index: int) -> A
 
 
 def slice_scatter(
-    self: TensorImpl,
-    src: TensorImpl,
+    self: Tensor,
+    src: Tensor,
     dim: int = 0,
     start: int | None = None,
     end: int | None = None,
@@ -47,7 +49,7 @@ def slice_scatter(
 
 
 def diagonal_scatter(
-    self: TensorImpl, src: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1
+    self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Any:
     """A copy of `self` with `src` on a diagonal of `dim1` and `dim2`; RuntimeError as above."""
     result = _copy(self)
@@ -55,8 +57,8 @@ def diagonal_scatter(
 
 
 def as_strided_scatter(
-    self: TensorImpl,
-    src: TensorImpl,
+    self: Tensor,
+    src: Tensor,
     size: Sequence[int],
     stride: Sequence[int],
     storage_offset: int | None = None,
@@ -68,7 +70,7 @@ def as_strided_scatter(
     return _write(result, views.as_strided(result, size, stride, storage_offset), src)
 
 
-def _copy(self: TensorImpl) -> Any:
+def _copy(self: Tensor) -> Any:
     """A copy of all the memory of `self`, seen as `self` sees its own; an ordinary one if elements
     share memory.
     """
@@ -81,7 +83,7 @@ def _copy(self: TensorImpl) -> Any:
     return views.as_strided(memory, self.shape, self.stride(), self._offset)
 
 
-def _write(result: Any, view: Any, src: TensorImpl) -> Any:
+def _write(result: Tensor, view: Tensor, src: Tensor) -> Any:
     if view.shape != src.shape:
         sizes = f"src size = {list(src.shape)}, slice size = {list(view.shape)}"
         raise RuntimeError(f"expected src to have a size equal to the slice of self. {sizes}")

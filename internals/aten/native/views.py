@@ -15,14 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import Geometry, geometry, infer_size, view_strides, wrap_dim
-from internals.core.tensor_impl import TensorImpl, alias as _alias, make, make_checked
+from internals.core.tensor_impl import alias as _alias, make, make_checked
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
-def view(self: TensorImpl, size: Sequence[int]) -> Any:
+def view(self: Tensor, size: Sequence[int]) -> Any:
     """The same elements in the same order, seen in another shape. Raises RuntimeError when no
     strides can express it.
     """
@@ -41,21 +44,21 @@ def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
     return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
-def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
+def _unsafe_view(self: Tensor, size: Sequence[int]) -> Any:
     """`view` of a tensor nobody else holds: the result does not count as a view of it."""
     result = view(self, size)
     result._geometry = result._geometry.without_grad
     return result
 
 
-def _reshape_alias(self: TensorImpl, size: Sequence[int], stride: Sequence[int]) -> Any:
+def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Any:
     """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous
     can express the new shape.
     """
     return as_strided(self, size, stride)
 
 
-def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
+def view_dtype(self: Tensor, dtype: dtype) -> Any:
     """The same bytes read as another dtype; with another element size the last dimension shrinks or
     grows.
 
@@ -83,18 +86,18 @@ def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
     return make(self._storage, geometry(sizes, strides, dtype, g.device, g.keys), offset)
 
 
-def alias(self: TensorImpl) -> Any:
+def alias(self: Tensor) -> Any:
     """A view that looks exactly like the tensor."""
     return make(self._storage, self._geometry, self._offset)
 
 
-def detach(self: TensorImpl) -> Any:
+def detach(self: Tensor) -> Any:
     """The same memory and version counter, cut off from autograd."""
     return make(self._storage, self._geometry.without_grad, self._offset)
 
 
 def as_strided(
-    self: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Any:
     """Any sizes and strides on the tensor's storage. Raises RuntimeError when they reach outside
     it.
@@ -116,7 +119,7 @@ def as_strided(
     return make_checked(self._storage, geometry(size, stride, g.dtype, g.device, g.keys), offset)
 
 
-def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any:
+def expand(self: Tensor, size: Sequence[int], implicit: bool = False) -> Any:
     """Repeat dimensions of size 1, and new ones in front, without copying: their stride is 0. -1
     keeps a size.
 
@@ -161,7 +164,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
     return geometry(new_sizes, new_strides, g.dtype, g.device, g.keys)
 
 
-def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
+def permute(self: Tensor, dims: Sequence[int]) -> Any:
     """The dimensions in another order. Raises RuntimeError unless `dims` names each of them
     once.
     """
@@ -178,7 +181,7 @@ def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
     return _alias(self, [sizes[d] for d in order], [strides[d] for d in order], self._offset)
 
 
-def transpose(self: TensorImpl, dim0: int, dim1: int) -> Any:
+def transpose(self: Tensor, dim0: int, dim1: int) -> Any:
     """Dimensions `dim0` and `dim1` change places: so do their strides."""
     return make(self._storage, _transposed(self._geometry, dim0, dim1), self._offset)
 
@@ -193,7 +196,7 @@ def _transposed(g: Geometry, dim0: int, dim1: int) -> Geometry:
     return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
-def t(self: TensorImpl) -> Any:
+def t(self: Tensor) -> Any:
     """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than
     two dimensions.
     """
@@ -207,17 +210,17 @@ def t(self: TensorImpl) -> Any:
     return make(self._storage, _transposed(g, 0, 1), self._offset, None if a is None else a.T)
 
 
-def squeeze(self: TensorImpl) -> Any:
+def squeeze(self: Tensor) -> Any:
     """Without the dimensions of size 1."""
     return make(self._storage, _squeezed(self._geometry, tuple(range(self.dim()))), self._offset)
 
 
-def squeeze_dim(self: TensorImpl, dim: int) -> Any:
+def squeeze_dim(self: Tensor, dim: int) -> Any:
     """Without dimension `dim`, if its size is 1."""
     return make(self._storage, _squeezed(self._geometry, (dim,)), self._offset)
 
 
-def squeeze_dims(self: TensorImpl, dim: Sequence[int]) -> Any:
+def squeeze_dims(self: Tensor, dim: Sequence[int]) -> Any:
     """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named
     twice.
     """
@@ -236,7 +239,7 @@ def _squeezed(g: Geometry, dim: tuple[int, ...]) -> Geometry:
     )
 
 
-def unsqueeze(self: TensorImpl, dim: int) -> Any:
+def unsqueeze(self: Tensor, dim: int) -> Any:
     """A new dimension of size 1 at `dim`."""
     return make(self._storage, _unsqueezed(self._geometry, dim), self._offset)
 
@@ -250,7 +253,7 @@ def _unsqueezed(g: Geometry, dim: int) -> Geometry:
     return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
-def select(self: TensorImpl, dim: int, index: int) -> Any:
+def select(self: Tensor, dim: int, index: int) -> Any:
     """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no
     such position.
     """
@@ -267,7 +270,7 @@ def select(self: TensorImpl, dim: int, index: int) -> Any:
 
 
 def slice(
-    self: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
     """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises
     RuntimeError unless step > 0.
@@ -288,7 +291,7 @@ def slice(
     )
 
 
-def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum
     of theirs.
     """
@@ -309,7 +312,7 @@ def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
     )
 
 
-def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
     """All windows of `size` positions of a dimension, `step` apart: the windows overlap in memory,
     nothing is copied.
 
@@ -334,7 +337,7 @@ def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
     )
 
 
-def split_Tensor(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
+def split_Tensor(self: Tensor, split_size: int, dim: int = 0) -> Any:
     """Consecutive slices of `split_size` positions; the last may be shorter."""
     n = _size_to_split(self, dim, "split")
     if split_size < 0:
@@ -349,7 +352,7 @@ def split_Tensor(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
     return tuple(slice(self, dim, i * split_size, (i + 1) * split_size) for i in range(count))
 
 
-def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
+def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Any:
     """Consecutive slices of the given sizes. Raises RuntimeError unless they sum up to the
     dimension.
     """
@@ -368,13 +371,13 @@ def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0)
     return tuple(slice(self, dim, end - length, end) for end, length in zip(ends, split_sizes))
 
 
-def unbind(self: TensorImpl, dim: int = 0) -> Any:
+def unbind(self: Tensor, dim: int = 0) -> Any:
     """Every position of dimension `dim` as a tensor of its own."""
     d = wrap_dim(dim, self.dim())
     return tuple(select(self, d, i) for i in range(self.size(d)))
 
 
-def _layout(t: TensorImpl) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _layout(t: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and strides as plain tuples, to be cut and joined."""
     return tuple(t._geometry.sizes), t._geometry.strides
 
@@ -402,7 +405,7 @@ def _sliced(g: Geometry, d: int, length: int, step: int) -> Geometry:
     return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
-def _size_to_split(self: TensorImpl, dim: int, op: str) -> int:
+def _size_to_split(self: Tensor, dim: int, op: str) -> int:
     if not self.shape:
         raise RuntimeError(f"{op} expects at least a 1-dimensional tensor")
     return int(self.size(dim))

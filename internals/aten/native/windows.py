@@ -10,7 +10,7 @@ How the real one differs: `im2col` copies; and pooling loops over the windows di
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from internals.aten.on_device import on_device
 from internals.core.device import CPU
 from internals.core.tensor_impl import array, empty_contiguous
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def pad_spatial(
-    x: Any, padding: Sequence[int], value: Any = 0, extra: Sequence[int] | None = None
+    x: Array, padding: Sequence[int], value: Any = 0, extra: Sequence[int] | None = None
 ) -> Any:
     """`x` (N, C, *S) with `padding` elements of `value` at both ends of each spatial dimension,
     `extra` more at the far end.
@@ -33,7 +37,7 @@ def pad_spatial(
 
 
 def unfold_windows(
-    x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+    x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Any:
     """A view of `x` (N, C, *S) as (N, C, *kernel, *positions): one entry per kernel offset and
     window position.
@@ -54,7 +58,7 @@ def unfold_windows(
 
 
 def fold_windows(
-    windows: Any,
+    windows: Array,
     size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
@@ -95,7 +99,7 @@ def fold_offsets(
 
 
 def im2col(
-    self: Any,
+    self: Tensor,
     kernel_size: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
@@ -118,7 +122,7 @@ def im2col(
 
 
 def col2im(
-    self: Any,
+    self: Tensor,
     output_size: Sequence[int],
     kernel_size: Sequence[int],
     dilation: Sequence[int],
@@ -141,7 +145,7 @@ def col2im(
 
 
 def im2col_places(
-    t: Any,
+    t: Tensor,
     kernel_size: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
@@ -178,7 +182,7 @@ def im2col_places(
 
 
 def col2im_places(
-    t: Any,
+    t: Tensor,
     output_size: Sequence[int],
     kernel_size: Sequence[int],
     dilation: Sequence[int],

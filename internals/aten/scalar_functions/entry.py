@@ -37,7 +37,7 @@ class ScalarFunction(Template):
     def __init__(
         self,
         formula: Callable[..., Any] | None,
-        ufunc: Any = None,
+        ufunc: Callable[..., Any] | None = None,
         dtypes: str = "f",
         on_bools: ScalarFunction | None = None,
         *,
@@ -90,7 +90,7 @@ def kind_of(d: dtype) -> str:
     return "f" if d.category >= FLOATING else "b" if d.category == BOOL else "i"
 
 
-def of_loop(loop: Any) -> ScalarFunction | None:
+def of_loop(loop: Callable[..., Any]) -> ScalarFunction | None:
     """The function of one element that `loop` does to all; None if the table has none."""
     if loop.__class__ is partial:
         loop = loop.func
@@ -101,20 +101,20 @@ def of_loop(loop: Any) -> ScalarFunction | None:
     return of_loop(inner) if found is None and inner is not None else found
 
 
-def name_of(loop: Any) -> str:
+def name_of(loop: object) -> str:
     """What messages call a loop."""
     loop = loop.func if loop.__class__ is partial else loop
     return str(getattr(loop, "__name__", loop))
 
 
-def _parameters(formula: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names before the star, and behind it."""
     code = formula.__code__
     count = code.co_argcount
     return code.co_varnames[:count], code.co_varnames[count : count + code.co_kwonlyargcount]
 
 
-def _by_position(formula: Any) -> Any:
+def _by_position(formula: Callable[..., Any]) -> Any:
     """The formula without the star: backends pass everything by position."""
     code = formula.__code__
     count = code.co_argcount + code.co_kwonlyargcount

@@ -17,14 +17,19 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .entry import ScalarFunction
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 
@@ -92,7 +97,7 @@ class _Versions(dict[str, Any]):
         return made
 
 
-def _in_single(version: Any, count: int) -> Any:
+def _in_single(version: Callable[..., Any], count: int) -> Any:
     def run(*given: Any) -> None:
         operands, out, numbers = given[:count], given[count], given[count + 1 :]
         result = np.empty(out.shape, np.float32)
@@ -102,7 +107,7 @@ def _in_single(version: Any, count: int) -> Any:
     return run
 
 
-def _single(x: Any) -> Any:
+def _single(x: Scalar | Array) -> Any:
     return np.asarray(x, np.float32) if getattr(x, "dtype", None) == np.float16 else x
 
 
@@ -126,7 +131,7 @@ def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> A
     return writer.scope["made"]
 
 
-def _returning(loop: Any) -> Any:
+def _returning(loop: Callable[..., Any]) -> Any:
     """`loop`, as a function that returns a new array."""
     if isinstance(loop, np.ufunc):
         return loop

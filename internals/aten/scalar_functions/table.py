@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from internals.aten.native import loops
 from internals.machine_code.templates import Template
 
 from .entry import ScalarFunction
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+    from internals.machine_code.records import Element
 
 T: Any = Template("T")
 scalar: Any = ScalarFunction
@@ -134,7 +138,7 @@ masked      = scalar(lambda mask, a, value: value if mask else a, None, "fib")
 
 
 @scalar
-def lerp(start, end, weight):
+def lerp(start: Element, end: Element, weight: Element):
     """From whichever end is nearer, so that both ends are met exactly."""
     from_end = end - (end - start) * (T(1) - weight)
     return start + weight * (end - start) if abs(weight) < T(0.5) else from_end
@@ -148,19 +152,19 @@ int_remainder    = scalar(lambda a, b: a % b)
 
 
 @scalar
-def int_trunc_divide(a, b):
+def int_trunc_divide(a: Element, b: Element):
     quotient = a // b
     return quotient + 1 if a % b != 0 and (a < 0) != (b < 0) else quotient
 
 
 @scalar
-def int_fmod(a, b):
+def int_fmod(a: Element, b: Element):
     rest = a % b
     return rest - b if rest != 0 and (a < 0) != (b < 0) else rest
 
 
 @partial(scalar, ufunc=loops.integer_power, dtypes="")
-def int_power(a, exponent):
+def int_power(a: Element, exponent: Element):
     """By repeated squaring, wrapping around; a negative power is 0 unless a is 1 or -1."""
     if exponent < 0:
         if a == 1:
@@ -188,14 +192,14 @@ round_before_point = scalar(lambda a, *, scale: round(a / scale) * scale, loops.
 
 
 @partial(scalar, ufunc=loops.remainder, on_integers=int_remainder)
-def remainder(a, b):
+def remainder(a: Element, b: Element):
     """What is left of a after division rounded down: it has the sign of b."""
     rest = fmod(a, b)
     return rest + b if (rest != T(0)) & ((rest < T(0)) != (b < T(0))) else rest
 
 
 @partial(scalar, ufunc=loops.floor_divide, on_integers=int_floor_divide, compiled=False)
-def floor_divide(a, b):
+def floor_divide(a: Element, b: Element):
     """a / b rounded down, from the rest, so that it fits together with `remainder`."""
     rest = fmod(a, b)
     quotient = (a - rest) / b
@@ -208,7 +212,7 @@ def floor_divide(a, b):
 
 
 @partial(quick, ufunc=np.rint)
-def round(a):
+def round(a: Scalar):
     """The nearest integer, the even one of two."""
     low = floor(a)
     above = a - low
@@ -259,12 +263,12 @@ mish_backward        = scalar(lambda g, x: g * mish_slope(x, tanh(softplus_of(x)
 
 
 @partial(scalar, dtypes="fi")
-def threshold(x, *, threshold, value):
+def threshold(x: Element, *, threshold: Element, value: Element):
     return value if x <= threshold else x
 
 
 @scalar
-def gelu_tanh_backward(g, x):
+def gelu_tanh_backward(g: Element, x: Element):
     square = x * x
     t = tanh(T(SQRT_2_OVER_PI) * x * (T(1) + T(0.044715) * square))
     slope = (T(1) - t * t) * T(SQRT_2_OVER_PI) * (T(1) + T(3) * T(0.044715) * square)
@@ -272,42 +276,44 @@ def gelu_tanh_backward(g, x):
 
 
 @scalar
-def log_sigmoid_backward(g, x, decay):
+def log_sigmoid_backward(g: Element, x: Element, decay: Element):
     return g * ((T(1) if x < T(0) else decay) / (T(1) + decay))
 
 
 @scalar
-def hardswish_backward(g, x):
+def hardswish_backward(g: Element, x: Element):
     return T(0) if x <= T(-3) else g * (x / T(3) + T(0.5)) if x < T(3) else g
 
 
 @scalar
-def softplus(x, *, beta, threshold):
+def softplus(x: Element, *, beta: Element, threshold: Element):
     return x if x * beta > threshold else log1p(exp(x * beta)) / beta
 
 
 @scalar
-def softplus_backward(g, x, *, beta, threshold):
+def softplus_backward(g: Element, x: Element, *, beta: Element, threshold: Element):
     return g if x * beta > threshold else g * sigmoid(x * beta)
 
 
 @scalar
-def elu(x, *, bottom, top, rate):
+def elu(x: Element, *, bottom: Element, top: Element, rate: Element):
     return expm1(x * rate) * bottom if x < T(0) else x * top
 
 
 @scalar
-def elu_backward(g, x, *, bottom, top, rate):
+def elu_backward(g: Element, x: Element, *, bottom: Element, top: Element, rate: Element):
     return g * (rate * bottom * exp(x * rate) if x <= T(0) else top)
 
 
 @scalar
-def elu_backward_from_result(g, y, *, bottom, top, rate):
+def elu_backward_from_result(
+    g: Element, y: Element, *, bottom: Element, top: Element, rate: Element
+):
     return g * (rate * (y + bottom) if y <= T(0) else top)
 
 
 @scalar
-def logit_backward(g, x, *, low, beyond):
+def logit_backward(g: Element, x: Element, *, low: Element, beyond: Element):
     return beyond if (x < low) | (x > T(1) - low) else g / (x * (T(1) - x))
 
 
@@ -317,30 +323,30 @@ mse_backward = scalar(lambda g, x, y, *, scale: (x - y) * (g * scale))
 
 
 @scalar
-def smooth_l1(x, y, *, beta):
+def smooth_l1(x: Element, y: Element, *, beta: Element):
     z = abs(x - y)
     return T(0.5) * z * z / beta if z < beta else z - T(0.5) * beta
 
 
 @scalar
-def smooth_l1_backward(g, x, y, *, beta, scale):
+def smooth_l1_backward(g: Element, x: Element, y: Element, *, beta: Element, scale: Element):
     d = x - y
     return (T(1) if d >= beta else T(-1) if d <= -beta else d / beta) * (g * scale)
 
 
 @scalar
-def huber(x, y, *, delta):
+def huber(x: Element, y: Element, *, delta: Element):
     z = abs(x - y)
     return T(0.5) * z * z if z <= delta else delta * (z - T(0.5) * delta)
 
 
 @scalar
-def huber_backward(g, x, y, *, delta, scale):
+def huber_backward(g: Element, x: Element, y: Element, *, delta: Element, scale: Element):
     return minimum(maximum(x - y, -delta), delta) * (g * scale)
 
 
 @partial(scalar, compiled=False)
-def binary_cross_entropy(x, y):
+def binary_cross_entropy(x: Element, y: Element):
     # Compiled code heeds assertions only with numba's debug=True.
     assert T(0) <= x <= T(1), "all elements of input should be between 0 and 1"
     floor = T(-100)
@@ -348,7 +354,7 @@ def binary_cross_entropy(x, y):
 
 
 @scalar
-def binary_cross_entropy_backward(g, x, y, *, scale):
+def binary_cross_entropy_backward(g: Element, x: Element, y: Element, *, scale: Element):
     return (x - y) / maximum((T(1) - x) * x, T(EPSILON)) * (g * scale)
 
 

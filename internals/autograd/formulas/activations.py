@@ -12,10 +12,13 @@ computes silu's gradient with plain operators in the first place.
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
-def gelu_double_backward(grad: Any, self: Any, approximate: str) -> Any:
+def gelu_double_backward(grad: Tensor, self: Tensor, approximate: str) -> Any:
     """grad * gelu''(self): from the normal density, or from the tanh approximation."""
     if approximate == "tanh":
         factor, cubic = sqrt(2 / pi), 0.044715
@@ -28,27 +31,32 @@ def gelu_double_backward(grad: Any, self: Any, approximate: str) -> Any:
     return grad * density * (2 - self * self)
 
 
-def silu_double_backward(grad: Any, self: Any) -> Any:
+def silu_double_backward(grad: Tensor, self: Tensor) -> Any:
     """grad * silu''(self)."""
     s = self.sigmoid()
     return grad * s * (1 - s) * (2 + self * (1 - 2 * s))
 
 
-def softplus_double_backward(grad: Any, self: Any, beta: Any, threshold: Any) -> Any:
+def softplus_double_backward(grad: Tensor, self: Tensor, beta: int, threshold: int) -> Any:
     """grad * softplus''(self); 0 beyond `threshold`, where softplus is a straight line."""
     scaled = self * beta
     s = scaled.sigmoid()
     return grad * s * (1 - s) * beta * (scaled < threshold)
 
 
-def log_sigmoid_double_backward(grad: Any, self: Any) -> Any:
+def log_sigmoid_double_backward(grad: Tensor, self: Any) -> Any:
     """grad * log_sigmoid''(self)."""
     s = self.sigmoid()
     return grad * (s - 1) * s
 
 
 def elu_double_backward(
-    grad: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any
+    grad: Tensor,
+    alpha: float,
+    scale: float,
+    input_scale: float,
+    is_result: bool,
+    self_or_result: Tensor,
 ) -> Any:
     """grad * elu''(self), or, from the result, what its slope input_scale * (result + alpha *
     scale) changes by.
@@ -60,7 +68,7 @@ def elu_double_backward(
     return grad * bend * (self_or_result.clamp_max(0) * input_scale).exp() * below
 
 
-def softmax_double_backward(grad: Any, grad_output: Any, dim: int, output: Any) -> Any:
+def softmax_double_backward(grad: Tensor, grad_output: Tensor, dim: int, output: Tensor) -> Any:
     """The gradient of output * (grad_output - sum(grad_output * output)) with respect to
     `output`.
     """
@@ -69,6 +77,6 @@ def softmax_double_backward(grad: Any, grad_output: Any, dim: int, output: Any) 
     return grad_output * grad - inner * grad - grad_output * outer
 
 
-def log_softmax_double_backward(grad: Any, grad_output: Any, dim: int, output: Any) -> Any:
+def log_softmax_double_backward(grad: Tensor, grad_output: Tensor, dim: int, output: Tensor) -> Any:
     """The gradient of grad_output - exp(output) * sum(grad_output) with respect to `output`."""
     return grad_output.sum(dim, True) * output.exp() * -grad

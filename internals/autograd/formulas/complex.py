@@ -20,11 +20,16 @@ lazily.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
 
 
 def conj(x: Any) -> Any:
@@ -39,24 +44,24 @@ def real_part(t: Any) -> Any:
     return ops.real(t) if t._geometry.dtype.category == COMPLEX else t
 
 
-def imaginary_part(t: Any) -> Any:
+def imaginary_part(t: Tensor) -> Any:
     """The imaginary part of a complex tensor."""
     return ops.imag(t)
 
 
-def to_copy_backward(grad: Any, device: Any, dtype: Any) -> Any:
+def to_copy_backward(grad: Tensor, device: device, dtype: dtype) -> Any:
     """The gradient where the tensor came from; of a complex one for a real tensor the real part,
     without a warning.
     """
     return (grad if dtype.category == COMPLEX else real_part(grad)).to(device, dtype)
 
 
-def polar_backward(grad: Any, result: Any) -> tuple[Any, Any]:
+def polar_backward(grad: Tensor, result: Tensor) -> tuple[Any, Any]:
     """How much of the gradient points along the number, and how much across, the way it turns."""
     return real_part(conj(grad) * result.sgn()), real_part(conj(grad) * (result * 1j))
 
 
-def angle_backward(grad: Any, self: Any) -> Any:
+def angle_backward(grad: Tensor, self: Tensor) -> Any:
     """Across the number, the more the nearer it is to 0; at 0, and for real numbers, 0."""
     if self._geometry.dtype.category != COMPLEX:
         return self.new_zeros(self.shape)

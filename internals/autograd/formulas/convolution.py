@@ -14,16 +14,19 @@ narrowed arguments, group by group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def convolution_double_backward(
     grads: Sequence[Any],
-    grad_output: Any,
-    input: Any,
-    weight: Any,
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -59,5 +62,5 @@ def convolution_double_backward(
     return g, dx, dw
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: Tensor | None, b: Tensor) -> Any:
     return b if a is None else a + b

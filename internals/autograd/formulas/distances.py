@@ -6,20 +6,23 @@ How the real one differs: the same formulas.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
 from .complex import conj, real_part
 from .norms import norm_backward
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def dist_backward(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
+
+def dist_backward(grad: Tensor, self: Any, other: Any, p: Any, result: Any) -> Any:
     """Of `self`; with the arguments exchanged, of `other`."""
     return norm_backward(grad, self - other, p, result, None, False)
 
 
-def euclidean_dist_backward(grad: Any, x1: Any, x2: Any, result: Any) -> Any:
+def euclidean_dist_backward(grad: Tensor, x1: Any, x2: Any, result: Any) -> Any:
     """For both matrices: a distance grows in the direction away from the other row; 0 at distance
     0.
     """
@@ -30,7 +33,7 @@ def euclidean_dist_backward(grad: Any, x1: Any, x2: Any, result: Any) -> Any:
     )
 
 
-def renorm_backward(grad: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def renorm_backward(grad: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     """Of a slice that was scaled: the scaled gradient, less the part of it that would have changed
     the norm.
     """

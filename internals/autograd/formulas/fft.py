@@ -12,13 +12,16 @@ How the real one differs: it does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def fft_r2c_backward(
-    grad: Any, dim: Sequence[int], normalization: int, onesided: bool, shape: Sequence[int]
+    grad: Tensor, dim: Sequence[int], normalization: int, onesided: bool, shape: Sequence[int]
 ) -> Any:
     """The gradient of a real tensor of this shape."""
     if onesided:
@@ -29,7 +32,7 @@ def fft_r2c_backward(
     return ops.real(ops._fft_c2c(grad, dim, normalization, False))
 
 
-def fft_c2r_backward(grad: Any, dim: Sequence[int], normalization: int) -> Any:
+def fft_c2r_backward(grad: Tensor, dim: Sequence[int], normalization: int) -> Any:
     """The gradient of half a spectrum."""
     half = ops._fft_r2c(grad, dim, normalization, True)
     last = dim[-1]

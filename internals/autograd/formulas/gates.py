@@ -11,18 +11,21 @@ one.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import cat, where
 from internals._generated.nn_functions import softplus
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def hardswish_double_backward(grad: Any, self: Any) -> Any:
+
+def hardswish_double_backward(grad: Tensor, self: Tensor) -> Any:
     """A third of `grad` on the parabola, strictly between -3 and 3."""
     return where((self > -3) & (self < 3), grad / 3, 0.0)
 
 
-def infinitely_differentiable_mish_backward(grad: Any, self: Any) -> Any:
+def infinitely_differentiable_mish_backward(grad: Tensor, self: Tensor) -> Any:
     """grad * mish'(self): what the operator mish_backward computes, of operators that have
     derivatives.
     """
@@ -30,7 +33,7 @@ def infinitely_differentiable_mish_backward(grad: Any, self: Any) -> Any:
     return grad * (t + self * self.sigmoid() * (1 - t * t))
 
 
-def infinitely_differentiable_logit_backward(grad: Any, self: Any, eps: float | None) -> Any:
+def infinitely_differentiable_logit_backward(grad: Tensor, self: Tensor, eps: float | None) -> Any:
     """grad / (x (1 - x)) between the bounds; beyond them 0, or NaN if there are none but 0 and
     1.
     """
@@ -39,7 +42,7 @@ def infinitely_differentiable_logit_backward(grad: Any, self: Any, eps: float | 
     return where(outside, beyond, grad / (self * (1 - self)))
 
 
-def glu_double_backward_grad_output(grad: Any, self: Any, dim: int) -> Any:
+def glu_double_backward_grad_output(grad: Tensor, self: Tensor, dim: int) -> Any:
     """What both halves of `grad` do to the one gradient they came from."""
     to_half, to_gate = grad.chunk(2, dim)
     half, gate = self.chunk(2, dim)
@@ -47,7 +50,7 @@ def glu_double_backward_grad_output(grad: Any, self: Any, dim: int) -> Any:
     return to_half * s + to_gate * half * s * (1 - s)
 
 
-def glu_double_backward(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+def glu_double_backward(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
     """The gradient of glu_backward with respect to both halves of `self`."""
     to_half, to_gate = grad.chunk(2, dim)
     half, gate = self.chunk(2, dim)

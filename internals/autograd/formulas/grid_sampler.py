@@ -11,23 +11,28 @@ How the real one differs: a function each for two and for three dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.grid_taps import taps
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.aten.native.grid_taps import Tap
+
 
 def grid_sampler_double_backward(
-    grads: Any,
-    grad_output: Any,
-    input: Any,
-    grid: Any,
+    grads: Sequence[Tensor | None],
+    grad_output: Tensor,
+    input: Tensor,
+    grid: Tensor,
     interpolation: int,
     padding: int,
     align_corners: bool,
-    mask: Any,
+    mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of grad_output, input and grid, from those of the image's gradient and of the
     grid's; None for either.
@@ -48,10 +53,10 @@ def grid_sampler_double_backward(
 
 
 def _through_slopes(
-    of_grid: Any,
-    grad_output: Any,
-    input: Any,
-    grid: Any,
+    of_grid: Tensor,
+    grad_output: Tensor,
+    input: Tensor,
+    grid: Tensor,
     interpolation: int,
     padding: int,
     align_corners: bool,
@@ -88,6 +93,6 @@ def _through_slopes(
     )
 
 
-def _derivative(combination: Any, by: list[int]) -> Any:
+def _derivative(combination: Sequence[Tap], by: list[int]) -> Any:
     """The derivative of the product of weights by the dimensions in `by`: one or two."""
     return prod((tap.weight, tap.slope, tap.bend)[by.count(d)] for d, tap in enumerate(combination))

@@ -12,28 +12,31 @@ exist here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def index_backward(grad: Any, sizes: Sequence[int], indices: Sequence[Any]) -> Any:
+
+def index_backward(grad: Tensor, sizes: Sequence[int], indices: Sequence[Any]) -> Any:
     """Zeros with `grad` added at `indices`."""
     return ops._index_put_impl_(grad.new_zeros(sizes), indices, grad, True, True)
 
 
-def index_put_self_backward(grad: Any, indices: Sequence[Any], accumulate: bool) -> Any:
+def index_put_self_backward(grad: Tensor, indices: Sequence[Any], accumulate: bool) -> Any:
     """`grad`, with zeros where something was written; all of it if it was added."""
     return grad if accumulate else ops.index_put(grad, indices, grad.new_zeros(()), False)
 
 
-def index_put_values_backward(grad: Any, indices: Sequence[Any]) -> Any:
+def index_put_values_backward(grad: Tensor, indices: Sequence[Any]) -> Any:
     return ops.index_Tensor(grad, indices)
 
 
 def gather_backward(
-    grad: Any, sizes: Sequence[int], dim: int, index: Any, sparse_grad: bool
+    grad: Tensor, sizes: Sequence[int], dim: int, index: Tensor, sparse_grad: bool
 ) -> Any:
     """Zeros with `grad` added at `index` along `dim`. Raises NotImplementedError for a sparse
     gradient.
@@ -45,12 +48,12 @@ def gather_backward(
     return grad.new_zeros(sizes).scatter_add_(dim, index, grad)
 
 
-def index_select_backward(grad: Any, sizes: Sequence[int], dim: int, index: Any) -> Any:
+def index_select_backward(grad: Tensor, sizes: Sequence[int], dim: int, index: Tensor) -> Any:
     """Zeros with the slices of `grad` added at `index` along `dim`."""
     return grad.new_zeros(sizes).index_add_(dim, index, grad)
 
 
-def masked_select_backward(grad: Any, sizes: Sequence[int], mask: Any) -> Any:
+def masked_select_backward(grad: Tensor, sizes: Sequence[int], mask: Tensor) -> Any:
     """Zeros with `grad` where the mask is true, in the shape that `self` and the mask were
     broadcast to.
     """

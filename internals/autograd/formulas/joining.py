@@ -10,12 +10,15 @@ How the real one differs: `stack` selects its parts one by one, here one `unbind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cat_tensors_backward(grad: Any, sizes: Sequence[Sequence[int]], dim: int) -> list[Any]:
+
+def cat_tensors_backward(grad: Tensor, sizes: Sequence[Sequence[int]], dim: int) -> list[Any]:
     """The slices of `grad` along `dim`. A 1-d input without elements was skipped, whatever the
     others looked like.
     """
@@ -30,11 +33,11 @@ def cat_tensors_backward(grad: Any, sizes: Sequence[Sequence[int]], dim: int) ->
     return gradients
 
 
-def stack_tensors_backward(grad: Any, dim: int) -> list[Any]:
+def stack_tensors_backward(grad: Tensor, dim: int) -> list[Any]:
     return list(ops.unbind_int(grad, dim))
 
 
-def repeat_backward(grad: Any, repeats: Sequence[int], sizes: Sequence[int]) -> Any:
+def repeat_backward(grad: Tensor, repeats: Sequence[int], sizes: Sequence[int]) -> Any:
     """Every dimension of size r·n is split into r copies of n; the copies are added, and so are
     dimensions that are new.
     """
@@ -51,5 +54,5 @@ def repeat_backward(grad: Any, repeats: Sequence[int], sizes: Sequence[int]) -> 
     return grad.reshape(split).sum(copies) if copies else grad
 
 
-def roll_backward(grad: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+def roll_backward(grad: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Any:
     return grad.roll([-s for s in reversed(shifts)], list(reversed(dims)))

@@ -10,13 +10,16 @@ How the real one differs: it works in place where no second derivative is asked 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import cholesky_solve, eye
 from internals._generated.linalg_functions import solve_triangular
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cholesky_backward(grad: Any, upper: bool, L: Any) -> Any:
+
+def cholesky_backward(grad: Tensor, upper: bool, L: Tensor) -> Any:
     """The gradient of A, given that of its factor: a Hermitian matrix, though only one triangle of
     A was read.
     """
@@ -26,7 +29,7 @@ def cholesky_backward(grad: Any, upper: bool, L: Any) -> Any:
     return solve_triangular(L, solve_triangular(L.mH, inner, upper=True), upper=False, left=False)
 
 
-def symmetrized(triangle: Any) -> Any:
+def symmetrized(triangle: Tensor) -> Any:
     """The Hermitian matrix that has this triangle; of the diagonal the real part."""
     n = triangle.shape[-1]
     whole = triangle + triangle.mH
@@ -34,7 +37,7 @@ def symmetrized(triangle: Any) -> Any:
 
 
 def cholesky_solve_backward(
-    grad: Any, B: Any, L: Any, result: Any, upper: bool, wanted: tuple[bool, bool]
+    grad: Tensor, B: Tensor, L: Tensor, result: Tensor, upper: bool, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
     """The gradients of B and of the factor, for (L Lᴴ)⁻¹ B. B itself is saved as PyTorch saves it;
     the formula does without.
@@ -47,7 +50,7 @@ def cholesky_solve_backward(
     return gB, -(L @ both) if upper else -(both @ L)
 
 
-def cholesky_inverse_backward(grad: Any, L: Any, upper: bool, inverse: Any) -> Any:
+def cholesky_inverse_backward(grad: Tensor, L: Tensor, upper: bool, inverse: Tensor) -> Any:
     """The gradient of the factor, for (L Lᴴ)⁻¹."""
     both = inverse @ (grad + grad.mH) @ inverse
     return -(L @ both) if upper else -(both @ L)

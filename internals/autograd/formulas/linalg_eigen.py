@@ -11,15 +11,18 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import allclose, diag_embed, eye, zeros_like
 from internals._generated.linalg_functions import solve
 
 from .complex import real_part
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_eig_backward(gL: Any, gV: Any, L: Any, V: Any, is_hermitian: bool) -> Any:
+
+def linalg_eig_backward(gL: Any, gV: Any, L: Tensor, V: Tensor, is_hermitian: bool) -> Any:
     """The gradient of A, given those of the eigenvalues and the eigenvectors (either may be None).
 
     Raises RuntimeError if the eigenvectors were not computed, and if the loss depends on a phase.

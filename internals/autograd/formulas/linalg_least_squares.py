@@ -10,13 +10,16 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.linalg_functions import pinv
 from internals.aten.native.linalg.systems import is_vector
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
+
+def pinv_backward(grad: Tensor, pinvA: Tensor, A: Tensor) -> Any:
     """The gradient of A, given that of its pseudo-inverse. Products come in the order that keeps
     them small.
     """
@@ -34,7 +37,12 @@ def pinv_backward(grad: Any, pinvA: Any, A: Any) -> Any:
 
 
 def linalg_lstsq_backward(
-    gX: Any, g_residuals: Any, A: Any, B: Any, X: Any, wanted: tuple[bool, bool]
+    gX: Tensor | None,
+    g_residuals: Tensor | None,
+    A: Tensor,
+    B: Tensor,
+    X: Tensor,
+    wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
     """The gradients of A and B, given those of the solution and of the sums of squared residuals
     (either may be None).

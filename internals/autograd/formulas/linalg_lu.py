@@ -11,14 +11,17 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, lu_unpack, zeros_like
 from internals._generated.linalg_functions import lu_solve, solve_triangular
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
+
+def linalg_lu_backward(gL: Tensor, gU: Tensor, P: Tensor, L: Tensor, U: Tensor) -> Any:
     """The gradient of A, given those of L and U (either may be None)."""
     if gL is None and gU is None:
         return None
@@ -42,7 +45,7 @@ def linalg_lu_backward(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
     return P @ gA if P.dim() > 1 else gA
 
 
-def lu_factor_ex_backward(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
+def lu_factor_ex_backward(grad: Tensor, LU: Tensor, pivots: Tensor, pivot: bool) -> Any:
     """The gradient of A, given that of the one matrix that holds L and U. Without `pivot` there is
     no kernel for the CPU.
     """
@@ -70,7 +73,7 @@ def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoin
     return (permuted @ U.mH).tril(-1) + (L.mH @ permuted).triu()
 
 
-def padded(t: Any, m: int, n: int) -> Any:
+def padded(t: Tensor, m: int, n: int) -> Any:
     """`t` with zeros below and to the right, so that it becomes m by n."""
     below, behind = m - t.shape[-2], n - t.shape[-1]
     return ops.constant_pad_nd(t, [0, behind, 0, below], 0) if below or behind else t

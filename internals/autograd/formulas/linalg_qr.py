@@ -12,7 +12,7 @@ up again, and kept as it was before each of them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import cat, eye, stack
 from internals._generated.linalg_functions import solve_triangular
@@ -20,8 +20,13 @@ from internals._generated.linalg_functions import solve_triangular
 from .linalg_cholesky import symmetrized
 from .linalg_lu import padded
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_qr_backward(gQ: Any, gR: Any, Q: Any, R: Any, mode: str) -> Any:
+
+def linalg_qr_backward(
+    gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor, mode: str
+) -> Any:
     """The gradient of A. Raises RuntimeError for mode "r", and for "complete" if that completed Q
     by arbitrary columns.
     """
@@ -56,7 +61,9 @@ def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
     return solve_triangular(R.mH, gA if gQ is None else gA + gQ, upper=False, left=False)
 
 
-def householder_product_backward(grad: Any, result: Any, input: Any, tau: Any) -> tuple[Any, Any]:
+def householder_product_backward(
+    grad: Tensor, result: Any, input: Any, tau: Any
+) -> tuple[Any, Any]:
     """The gradients of the vectors and of the factors of the reflections.
 
     `result`, their product, is saved as PyTorch saves it; this formula does without.
@@ -70,11 +77,11 @@ def householder_product_backward(grad: Any, result: Any, input: Any, tau: Any) -
 
 
 def ormqr_backward(
-    grad: Any,
-    result: Any,
-    input: Any,
-    tau: Any,
-    other: Any,
+    grad: Tensor,
+    result: Tensor,
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
     left: bool,
     transpose: bool,
     wanted: tuple[bool, bool, bool],
@@ -91,7 +98,7 @@ def ormqr_backward(
 
 
 def _reflect_backward(
-    grad: Any, input: Any, tau: Any, C: Any, adjoint: bool
+    grad: Tensor, input: Tensor, tau: Tensor, C: Tensor, adjoint: bool
 ) -> tuple[Any, Any, Any]:
     """For H₁ H₂ … H_k C, or the adjoint of that product times C: the gradients of the vectors, the
     factors, and C.
@@ -123,5 +130,5 @@ def _reflect_backward(
     return g_input, stack(g_factors, -1), grad
 
 
-def _reflected(t: Any, v: Any, tau: Any) -> Any:
+def _reflected(t: Tensor, v: Tensor, tau: Tensor) -> Any:
     return t - tau * (v @ (v.mH @ t))

@@ -12,12 +12,23 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.functions import allclose, diag_embed, eye, matmul, zeros_like
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def svd_backward(gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
+
+def svd_backward(
+    gU: Tensor | None,
+    gS: Tensor | None,
+    gVh: Tensor | None,
+    U: Tensor,
+    S: Tensor,
+    Vh: Tensor,
+    full_matrices: bool,
+) -> Any:
     """The gradient of A, given those of U, S and Vh (each may be None).
 
     Raises RuntimeError if U and Vh were not computed (`compute_uv=False`), and if the loss depends
@@ -44,7 +55,7 @@ def svd_backward(gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any, full_matri
     return matmul(U, matmul(inner, Vh))
 
 
-def _rotation(gU: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any:
+def _rotation(gU: Any, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     """What turns singular vectors into each other, seen in their own basis: k by k; zeros on the
     diagonal, or a phase.
     """
@@ -70,7 +81,7 @@ def _rotation(gU: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any:
     return result
 
 
-def _check_phase(around_U: Any, around_V: Any) -> None:
+def _check_phase(around_U: Any, around_V: Tensor | None) -> None:
     total = sum(t.detach().diagonal(0, -2, -1).imag for t in (around_U, around_V) if t is not None)
     if not allclose(total, zeros_like(total), rtol=1e-2, atol=1e-2):
         raise RuntimeError(
@@ -80,10 +91,10 @@ def _check_phase(around_U: Any, around_V: Any) -> None:
         )
 
 
-def _outside(basis: Any, t: Any) -> Any:
+def _outside(basis: Tensor, t: Tensor) -> Any:
     """The part of the columns of `t` that the columns of `basis` do not span."""
     return t - matmul(basis, matmul(basis.mH, t))
 
 
-def _skew(t: Any) -> Any:
+def _skew(t: Tensor) -> Any:
     return t - t.mH

@@ -13,7 +13,7 @@ determinant only if that is to be differentiated again, else zeros.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, eye, matmul, zeros_like
@@ -24,9 +24,18 @@ from internals.core.grad_mode import is_grad_enabled
 
 from .complex import conj, imaginary_part
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def linalg_solve_backward(
-    grad: Any, X: Any, A: Any, LU: Any, pivots: Any, left: bool, wanted: tuple[bool, bool]
+    grad: Tensor,
+    X: Tensor,
+    A: Tensor,
+    LU: Tensor,
+    pivots: Tensor,
+    left: bool,
+    wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
     """The gradients of A and B in A X = B, or (without `left`) in X A = B."""
     vector = is_vector(LU, X)
@@ -43,9 +52,9 @@ def linalg_solve_backward(
 
 
 def linalg_solve_triangular_backward(
-    grad: Any,
-    A: Any,
-    X: Any,
+    grad: Tensor,
+    A: Tensor,
+    X: Tensor,
     upper: bool,
     left: bool,
     unitriangular: bool,
@@ -60,7 +69,7 @@ def linalg_solve_triangular_backward(
 
 
 def triangular_solve_backward(
-    grad: Any,
+    grad: Tensor,
     grad_copy: Any,
     A: Any,
     X: Any,
@@ -83,7 +92,7 @@ def triangular_solve_backward(
     return gB, gA
 
 
-def linalg_det_backward(grad: Any, result: Any, A: Any, LU: Any, pivots: Any) -> Any:
+def linalg_det_backward(grad: Tensor, result: Tensor, A: Tensor, LU: Tensor, pivots: Tensor) -> Any:
     """grad conj(det A) A⁻ᴴ, which has a limit where A is singular: there it is found from the
     singular values.
     """
@@ -116,7 +125,7 @@ def slogdet_backward(
     return None if g is None else _scaled_inverse(A, LU, pivots, g)
 
 
-def matrix_exp_backward(self: Any, grad: Any) -> Any:
+def matrix_exp_backward(self: Any, grad: Tensor) -> Any:
     """The upper right of the exponential of [[Aᴴ, grad], [0, Aᴴ]]: the derivative of exp at Aᴴ in
     the direction of grad.
     """
@@ -125,7 +134,7 @@ def matrix_exp_backward(self: Any, grad: Any) -> Any:
     return matrix_exp(block).narrow(-2, 0, n).narrow(-1, n, n)
 
 
-def _scaled_inverse(A: Any, LU: Any, pivots: Any, g: Any) -> Any:
+def _scaled_inverse(A: Tensor, LU: Tensor, pivots: Tensor, g: Tensor) -> Any:
     """g A⁻ᴴ, for one number g a matrix, from the factors that determinants keep, where no one wants
     to differentiate it.
     """
@@ -136,7 +145,7 @@ def _scaled_inverse(A: Any, LU: Any, pivots: Any, g: Any) -> Any:
     return ops.linalg_lu_solve(LU, pivots, B, True, not factors_transpose(A))
 
 
-def _singular_det_backward(grad: Any, A: Any) -> Any:
+def _singular_det_backward(grad: Tensor, A: Tensor) -> Any:
     """grad times the conjugate of the cofactors of A = U S Vh: the product of the other singular
     values in the place of each.
     """
@@ -152,10 +161,10 @@ def _singular_det_backward(grad: Any, A: Any) -> Any:
     return matmul(U * (scale.unsqueeze(-1) * others).unsqueeze(-2), Vh)
 
 
-def _triangle(gradient: Any, upper: bool, unitriangular: bool) -> Any:
+def _triangle(gradient: Tensor, upper: bool, unitriangular: bool) -> Any:
     return gradient.triu(int(unitriangular)) if upper else gradient.tril(-int(unitriangular))
 
 
-def _epsilon(A: Any) -> float:
+def _epsilon(A: Tensor) -> float:
     """The distance from 1 to the next number of the (real) dtype."""
     return float(2.0**-52 if A.dtype.to_real().itemsize == 8 else 2.0**-23)

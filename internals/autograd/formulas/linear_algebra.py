@@ -13,7 +13,7 @@ How the real one differs: it does the same, for sparse matrices too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.views import t
@@ -23,9 +23,12 @@ from internals.core.hot import hot
 from .complex import conj
 from .pointwise import maybe_multiply
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def mm_mat1_backward(
-    grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1
+    grad: Tensor, mat2: Tensor, sizes: Sequence[int], strides: Sequence[int], alpha: int = 1
 ) -> Any:
     """alpha * grad @ mat2ᴴ, column-major if `mat1`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
@@ -36,7 +39,7 @@ def mm_mat1_backward(
 
 
 def mm_mat2_backward(
-    grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1
+    grad: Tensor, mat1: Tensor, sizes: Sequence[int], strides: Sequence[int], alpha: int = 1
 ) -> Any:
     """alpha * mat1ᴴ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
@@ -46,17 +49,17 @@ def mm_mat2_backward(
     return maybe_multiply(result, alpha)
 
 
-def bmm_mat1_backward(grad: Any, mat2: Any, alpha: Any = 1) -> Any:
+def bmm_mat1_backward(grad: Tensor, mat2: Tensor, alpha: int = 1) -> Any:
     """alpha * grad @ mat2ᴴ, batch by batch."""
     return maybe_multiply(ops.bmm(grad, conj(ops.transpose_int(mat2, 1, 2))), alpha)
 
 
-def bmm_mat2_backward(grad: Any, mat1: Any, alpha: Any = 1) -> Any:
+def bmm_mat2_backward(grad: Tensor, mat1: Tensor, alpha: int = 1) -> Any:
     """alpha * mat1ᴴ @ grad, batch by batch."""
     return maybe_multiply(ops.bmm(conj(ops.transpose_int(mat1, 1, 2)), grad), alpha)
 
 
-def _t(matrix: Any) -> Any:
+def _t(matrix: Tensor) -> Any:
     """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to
     its base.
     """

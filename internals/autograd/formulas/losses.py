@@ -12,20 +12,23 @@ the latter, so that one is the derivative of the other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 MEAN = 1
 _EPSILON = 1e-12
 
 
-def mse_loss_double_backward(grad: Any, self: Any, reduction: int) -> Any:
+def mse_loss_double_backward(grad: Tensor, self: Tensor, reduction: int) -> Any:
     return grad * (2 / max(self.numel(), 1) if reduction == MEAN else 2)
 
 
 def smooth_l1_loss_double_backward(
-    grad: Any, self: Any, target: Any, reduction: int, beta: float
+    grad: Tensor, self: Any, target: Any, reduction: int, beta: float
 ) -> Any:
     """1 / beta where the loss is a parabola, 0 where it is a line. With `beta` 0 there is no
     parabola.
@@ -36,13 +39,13 @@ def smooth_l1_loss_double_backward(
 
 
 def huber_loss_double_backward(
-    grad: Any, self: Any, target: Any, reduction: int, delta: float
+    grad: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float
 ) -> Any:
     return _mean_factor(grad, self, reduction) * ((self - target).abs() < delta)
 
 
 def binary_cross_entropy_target_backward(
-    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, reduction: int
 ) -> Any:
     """The loss is linear in the target: log(1 - self) - log(self)."""
     slope = ((1 - self).log() - self.log()) * grad
@@ -50,7 +53,7 @@ def binary_cross_entropy_target_backward(
 
 
 def binary_cross_entropy_double_backward(
-    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+    grad: Tensor, self: Any, target: Any, weight: Tensor | None, reduction: int
 ) -> Any:
     """(self² - 2 self target + target) / (self (1 - self))²."""
     square = self * self
@@ -59,13 +62,18 @@ def binary_cross_entropy_double_backward(
 
 
 def binary_cross_entropy_double_backward_target(
-    grad: Any, self: Any, target: Any, weight: Any, reduction: int
+    grad: Tensor, self: Any, target: Any, weight: Tensor | None, reduction: int
 ) -> Any:
     return _weighted(_mean_factor(-grad / _denominator(self), target, reduction), weight)
 
 
 def binary_cross_entropy_with_logits_backward(
-    grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int
+    grad: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Any,
+    reduction: int,
 ) -> Any:
     """sigmoid(self) - target; with `pos_weight` p, (p target + 1 - target) sigmoid(self) - p
     target.
@@ -79,7 +87,12 @@ def binary_cross_entropy_with_logits_backward(
 
 
 def binary_cross_entropy_with_logits_target_backward(
-    grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int
+    grad: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Any,
+    reduction: int,
 ) -> Any:
     """-self; with `pos_weight` p, log_sigmoid(-self) - p log_sigmoid(self)."""
     if pos_weight is None:
@@ -89,14 +102,14 @@ def binary_cross_entropy_with_logits_target_backward(
     return _weighted(_mean_factor(slope, target, reduction), weight)
 
 
-def soft_margin_loss_double_backward(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+def soft_margin_loss_double_backward(grad: Tensor, self: Any, target: Any, reduction: int) -> Any:
     """target² z / (1 + z)², z = exp(-target * self)."""
     z = (-target * self).exp()
     return _mean_factor(grad * target * target * z / (z + 1).square(), self, reduction)
 
 
 def soft_margin_loss_double_backward_grad_output(
-    grad: Any, grad_output: Any, self: Any, target: Any, reduction: int
+    grad: Tensor, grad_output: Tensor, self: Any, target: Any, reduction: int
 ) -> Any:
     """The slopes times `grad`; summed, if `grad_output` is one number for all elements."""
     slopes = ops.soft_margin_loss_backward(grad, self, target, reduction)
@@ -107,9 +120,9 @@ def _denominator(self: Any) -> Any:
     return ((1 - self) * self).clamp_min(_EPSILON)
 
 
-def _mean_factor(t: Any, elements: Any, reduction: int) -> Any:
+def _mean_factor(t: Tensor, elements: Tensor, reduction: int) -> Any:
     return t / max(elements.numel(), 1) if reduction == MEAN else t
 
 
-def _weighted(t: Any, weight: Any) -> Any:
+def _weighted(t: Tensor, weight: Tensor | None) -> Any:
     return t if weight is None else t * weight

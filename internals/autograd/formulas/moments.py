@@ -12,16 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, nan, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.moments import number_of
 
 from .reductions import mean_backward, unsqueeze_multiple
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Dim = Sequence[int] | None
 
 
-def var_backward(grad: Any, self: Any, dim: Dim, correction: Any, keepdim: bool) -> Any:
+def var_backward(
+    grad: Tensor, self: Tensor, dim: Dim, correction: int | None, keepdim: bool
+) -> Any:
     """2 grad (x - mean) / (n - correction). Without degrees of freedom it is infinite, or NaN where
     x is the mean.
     """
@@ -38,7 +43,7 @@ def var_backward(grad: Any, self: Any, dim: Dim, correction: Any, keepdim: bool)
 
 
 def std_backward(
-    grad: Any, self: Any, result: Any, dim: Dim, correction: Any, keepdim: bool
+    grad: Tensor, self: Tensor, result: Tensor, dim: Dim, correction: int, keepdim: bool
 ) -> Any:
     """The variance's gradient with grad / (2 std) coming in, and 0 where std is 0."""
     return var_backward(

@@ -14,7 +14,7 @@ refuses complex numbers for the reductions and for some of what writes to views.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import ones_like, where, zeros_like
@@ -24,16 +24,19 @@ from internals.core.geometry import contiguous_strides
 
 from .complex import conj
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def scatter_reduce_backward(
-    grad: Any,
-    self: Any,
+    grad: Tensor,
+    self: Tensor,
     dim: int,
-    index: Any,
-    src: Any,
+    index: Tensor,
+    src: Tensor,
     reduce: str,
     include_self: bool,
-    result: Any,
+    result: Tensor,
 ) -> tuple[Any, Any]:
     """The gradients of `self` and `src`."""
     to_self, to_src = _reduce_backward(
@@ -47,14 +50,14 @@ def scatter_reduce_backward(
 
 
 def index_reduce_backward(
-    grad: Any,
-    self: Any,
+    grad: Tensor,
+    self: Tensor,
     dim: int,
-    index: Any,
-    source: Any,
+    index: Tensor,
+    source: Tensor,
     reduce: str,
     include_self: bool,
-    result: Any,
+    result: Tensor,
 ) -> tuple[Any, Any]:
     """The gradients of `self` and `source`."""
     to_self, to_source = _reduce_backward(
@@ -68,7 +71,7 @@ def index_reduce_backward(
 
 
 def _reduce_backward(
-    grad: Any, self: Any, src: Any, reduce: str, include_self: bool, result: Any,
+    grad: Tensor, self: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor,
     read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
     """Both gradients. `read` takes from the places of `src`, `add` adds there, `again` is the
@@ -88,7 +91,7 @@ def _reduce_backward(
 
 
 def _prod_backward(
-    grad: Any, self: Any, src: Any, result: Any,
+    grad: Tensor, self: Tensor, src: Tensor, result: Tensor,
     read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
     """The product of all but one: the result divided by that one; where it is the only 0, the
@@ -105,12 +108,12 @@ def _prod_backward(
     )
 
 
-def index_copy_source_backward(grad: Any, dim: int, index: Any, sizes: Sequence[int]) -> Any:
+def index_copy_source_backward(grad: Tensor, dim: int, index: Tensor, sizes: Sequence[int]) -> Any:
     """What arrived at the slices that were written. A source without dimensions has one element."""
     return grad.index_select(dim, index).reshape(sizes)
 
 
-def index_fill_value_backward(grad: Any, dim: int, index: Any) -> Any:
+def index_fill_value_backward(grad: Tensor, dim: int, index: Tensor) -> Any:
     """The sum over everything that was filled; a slice named twice was filled once."""
     n = grad.shape[dim] if grad.dim() else 1
     filled = index.new_zeros((n,)).index_fill(0, index, 1)
@@ -119,12 +122,12 @@ def index_fill_value_backward(grad: Any, dim: int, index: Any) -> Any:
     return grad.index_select(dim, ops.reshape(ops.nonzero(filled), [-1])).sum()
 
 
-def put_self_backward(grad: Any, index: Any, accumulate: bool) -> Any:
+def put_self_backward(grad: Tensor, index: Any, accumulate: bool) -> Any:
     """`grad`, with zeros where something was written; all of it if it was added."""
     return grad if accumulate else grad.put(index, grad.new_zeros(index.shape), False)
 
 
-def take_backward(grad: Any, sizes: Sequence[int], index: Any) -> Any:
+def take_backward(grad: Tensor, sizes: Sequence[int], index: Tensor) -> Any:
     """Zeros with `grad` added at `index`."""
     return grad.new_zeros(sizes).put_(index, grad, True)
 
@@ -151,13 +154,15 @@ def as_strided_scatter_backward(
     return to_self, memory.as_strided(size, stride, first)
 
 
-def narrow_copy_backward(grad: Any, sizes: Sequence[int], dim: int, start: int, length: int) -> Any:
+def narrow_copy_backward(
+    grad: Tensor, sizes: Sequence[int], dim: int, start: int, length: int
+) -> Any:
     """Zeros with `grad` where it was read; a negative `start` counts from the end."""
     first = start + sizes[dim] if start < 0 else start
     return ops.slice_backward(grad, sizes, dim, first, first + length, 1)
 
 
-def block_diag_backward(grad: Any, sizes: Sequence[Sequence[int]]) -> list[Any]:
+def block_diag_backward(grad: Tensor, sizes: Sequence[Sequence[int]]) -> list[Any]:
     """The blocks, each in the shape that it came in."""
     gradients, row, column = [], 0, 0
     for shape in sizes:

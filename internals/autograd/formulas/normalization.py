@@ -19,20 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.grad_mode import is_grad_enabled
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def layer_norm_double_backward(
     grads: Sequence[Any],
-    grad_out: Any,
-    input: Any,
+    grad_out: Tensor,
+    input: Tensor,
     normalized_shape: Sequence[int],
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of native_layer_norm_backward's (grad_out, input, weight)."""
@@ -46,11 +49,11 @@ def layer_norm_double_backward(
 
 def group_norm_double_backward(
     grads: Sequence[Any],
-    grad_out: Any,
-    input: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor,
     N: int,
     C: int,
     HxW: int,
@@ -78,13 +81,13 @@ def group_norm_double_backward(
 
 def batchnorm_double_backward(
     grads: Sequence[Any],
-    grad_out: Any,
-    input: Any,
-    weight: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Tensor,
     running_mean: Any,
     running_var: Any,
-    save_mean: Any,
-    save_invstd: Any,
+    save_mean: Tensor,
+    save_invstd: Tensor,
     train: bool,
     eps: float,
     mask: Sequence[bool],
@@ -104,10 +107,10 @@ def batchnorm_double_backward(
 
 def group_norm_backward(
     grads: Sequence[Any],
-    input: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     N: int,
     C: int,
     HxW: int,
@@ -138,11 +141,11 @@ def group_norm_backward(
 
 def normalization_double_backward(
     grads: Sequence[Any],
-    g: Any,
-    x: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    g: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     over: list[int],
     others: list[int],
     mask: Sequence[bool],
@@ -160,7 +163,7 @@ def normalization_double_backward(
     normal = (x - mean) * rstd
     count = prod([x.shape[d] for d in over])
 
-    def project(t: Any) -> Any:
+    def project(t: Tensor) -> Any:
         """`t` without its average and its part along x̂: a change of x in these directions does not
         change x̂.
         """
@@ -192,7 +195,7 @@ def normalization_double_backward(
     return gg, gx, gw
 
 
-def _as_functions_of(x: Any, rstd: Any, over: list[int]) -> tuple[Any, Any]:
+def _as_functions_of(x: Tensor, rstd: Tensor, over: list[int]) -> tuple[Any, Any]:
     """Mean and rstd once more, now with a history, for whoever differentiates again. What `eps` was
     can be seen from rstd.
     """
@@ -202,13 +205,13 @@ def _as_functions_of(x: Any, rstd: Any, over: list[int]) -> tuple[Any, Any]:
     return mean, (variance + eps).rsqrt()
 
 
-def _sum(t: Any, dims: list[int]) -> Any:
+def _sum(t: Tensor, dims: list[int]) -> Any:
     return t.sum(dims, True) if dims else t
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a: Tensor | None, b: Tensor) -> Any:
     return b if a is None else a + b
 
 
-def _reshape(t: Any, sizes: Sequence[int]) -> Any:
+def _reshape(t: Tensor | None, sizes: Sequence[int]) -> Any:
     return None if t is None else t.reshape(sizes)

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .complex import conj
 from .reductions import unsqueeze_multiple
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def norm_backward(
-    grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | None, keepdim: bool
+    grad: Tensor, self: Tensor, p: float, norm: Tensor, dim: Sequence[int] | None, keepdim: bool
 ) -> Any:
     """The gradient of the p-norm over `dim`; None and [] mean all dimensions, p = None means 2."""
     p = 2.0 if p is None else float(p)
@@ -44,7 +47,9 @@ def norm_backward(
     return self * self.abs().pow(p - 2) * scale
 
 
-def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim: bool) -> Any:
+def logsumexp_backward(
+    grad: Tensor, self: Tensor, result: Tensor, dim: Sequence[int], keepdim: bool
+) -> Any:
     """grad times the softmax: exp(x - logsumexp)."""
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
@@ -52,6 +57,6 @@ def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], ke
     return grad * conj((self - result).exp())
 
 
-def _zero_where(t: Any, zero: Any) -> Any:
+def _zero_where(t: Tensor, zero: Tensor) -> Any:
     """`t`, but 0 where `zero` is 0."""
     return t.masked_fill(zero == 0, 0)

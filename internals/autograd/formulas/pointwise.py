@@ -17,15 +17,20 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from internals._generated import ops
 from internals._generated.functions import where, zeros_like
 
 from .complex import conj
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.jit.passes.sym import Sym
 
-def maybe_multiply(grad: Any, factor: Any) -> Any:
+
+def maybe_multiply(grad: Tensor, factor: float) -> Any:
     """The gradient of something that was multiplied by the number `factor`: no work when that is
     1.
     """
@@ -37,7 +42,7 @@ def dropout_scale(p: float, train: bool | None) -> float:
     return 1.0 if train is False else 0.0 if p == 1 else 1 / (1 - p)
 
 
-def div_self_backward(grad: Any, other: Any, rounding_mode: str | None) -> Any:
+def div_self_backward(grad: Tensor, other: float | Tensor, rounding_mode: str | None) -> Any:
     """A quotient that is rounded is constant between its jumps."""
     return grad / conj(other) if rounding_mode is None else zeros_like(grad)
 
@@ -47,7 +52,7 @@ def div_other_backward(grad: Any, self: Any, other: Any, rounding_mode: str | No
     return -grad * conj((self / other) / other) if rounding_mode is None else zeros_like(grad)
 
 
-def pow_backward(grad: Any, self: Any, exponent: complex) -> Any:
+def pow_backward(grad: Tensor, self: Tensor, exponent: complex) -> Any:
     """With a number for the exponent. x**0 is 1 everywhere, also at 0: its gradient is 0."""
     if exponent == 0:
         return zeros_like(grad)
@@ -57,12 +62,14 @@ def pow_backward(grad: Any, self: Any, exponent: complex) -> Any:
     return grad * conj(exponent * self.pow(power - 1))
 
 
-def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
+def pow_backward_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Any:
     """The same with a tensor for the exponent."""
     return (grad * conj(exponent * self.pow(exponent - 1))).masked_fill(exponent == 0, 0)
 
 
-def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
+def pow_backward_exponent(
+    grad: Tensor | Sym, self: Scalar | Tensor, exponent: Tensor | Sym, result: Any
+) -> Any:
     """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the
     gradient is 0, not 0 · -inf.
     """
@@ -81,14 +88,16 @@ def _not_negative(exponent: Any) -> Any:
     return exponent >= 0
 
 
-def _log(number: Any, among_complex: bool) -> Any:
+def _log(number: Scalar, among_complex: bool) -> Any:
     """The logarithm of a number; of a negative one a complex number, or NaN where all are real."""
     if isinstance(number, complex) or (among_complex and number < 0):
         return cmath.log(number)
     return math.log(number) if number > 0 else math.nan
 
 
-def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
+def atan2_backward(
+    grad: Tensor, self: Tensor, other: Tensor, wanted: Sequence[bool]
+) -> tuple[Any, Any]:
     """The angle of the point (other, self): it turns the faster, the nearer the point is to the
     origin; there it is 0.
     """
@@ -102,7 +111,7 @@ def grad_where(condition: Any, grad: Any) -> Any:
     return ops.masked_fill_Scalar(grad, ops.logical_not(condition), 0)
 
 
-def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
+def clamp_backward(grad: Any, self: Any, min: object, max: object) -> Any:
     """The gradient where `self` lies between the bounds or on one of them; either may be None, a
     number or a tensor.
     """
@@ -113,7 +122,7 @@ def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
 
 
 def clamp_backward_min_max(
-    grad: Any, self: Any, min: Any, max: Any, wanted: Sequence[bool]
+    grad: Tensor, self: Tensor, min: Tensor | None, max: Tensor | None, wanted: Sequence[bool]
 ) -> tuple[Any, Any]:
     """Each bound gets the gradient where it is the result. Where they cross, the upper one wins."""
     to_min = to_max = None
@@ -138,7 +147,7 @@ def no_derivative(name: str) -> NoReturn:
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
-def acosh_slope(self: Any) -> Any:
+def acosh_slope(self: Tensor | Sym) -> Any:
     """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those
     of acosh.
     """
@@ -147,13 +156,13 @@ def acosh_slope(self: Any) -> Any:
     )
 
 
-def sinc_backward(grad: Any, self: Any) -> Any:
+def sinc_backward(grad: Tensor, self: Any) -> Any:
     """(cos(pi x) - sinc(x)) / x; 0 at 0."""
     angle = self * math.pi
     slope = (angle * angle.cos() - angle.sin()) / (angle * self)
     return (grad * conj(slope)).masked_fill(self == 0, 0)
 
 
-def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
+def copysign_backward(grad: Tensor, self: Any, result: Any) -> Any:
     """The sign that was changed, or not; 0 at 0."""
     return grad * (result / self).masked_fill(self == 0, 0)

@@ -11,27 +11,30 @@ divided.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from internals._generated import ops
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def constant_pad_nd_backward(grad: Any, pad: Sequence[int]) -> Any:
+
+def constant_pad_nd_backward(grad: Tensor, pad: Sequence[int]) -> Any:
     """Padding by negative amounts: what was added is cut off, what was cut off is filled with
     zeros.
     """
     return ops.constant_pad_nd(grad, [-p for p in pad], 0)
 
 
-def max_pool_double_backward(grad: Any, indices: Any, dim: int) -> Any:
+def max_pool_double_backward(grad: Tensor, indices: Tensor, dim: int) -> Any:
     """What lies where the maxima were. `indices` count within the last `dim` dimensions."""
     places = indices.flatten(-dim)
     return grad.flatten(-dim).gather(-1, places).view(indices.shape)
 
 
 def embedding_backward(
-    grad: Any,
-    indices: Any,
+    grad: Tensor,
+    indices: Tensor,
     num_weights: int,
     padding_idx: int,
     scale_grad_by_freq: bool,
@@ -46,7 +49,7 @@ def embedding_backward(
 
 
 def embedding_dense_double_backward(
-    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+    grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
     """The rows of `grad` that `indices` names: 0 for `padding_idx`, and divided as the rows of the
     gradient were.

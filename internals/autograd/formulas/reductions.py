@@ -14,19 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def sum_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+
+def sum_backward(
+    grad: Tensor, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool
+) -> Any:
     """Every element that was added gets the gradient: a view of it with stride 0."""
     if dim and not keepdim and sizes:
         grad = unsqueeze_multiple(grad, dim, len(sizes))
     return ops.expand(grad, sizes, False)
 
 
-def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+def mean_backward(
+    grad: Tensor, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool
+) -> Any:
     """As the sum's, divided by how many elements were averaged: after it was expanded, so that each
     has memory of its own.
     """
@@ -34,7 +41,7 @@ def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, ke
     return sum_backward(grad, sizes, dim, keepdim) / max(n, 1)
 
 
-def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:
+def unsqueeze_multiple(t: Tensor, dim: Sequence[int] | None, ndim: int) -> Any:
     """`t` with the reduced dimensions `dim` of an `ndim`-dimensional tensor back, of size 1. None
     and [] leave `t` as it is.
     """
@@ -47,7 +54,9 @@ def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:
     return t
 
 
-def amax_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim: bool) -> Any:
+def amax_backward(
+    grad: Tensor, self: Tensor, result: Tensor, dim: Sequence[int], keepdim: bool
+) -> Any:
     """Elements that are equal to the extremum share the gradient evenly."""
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
@@ -57,7 +66,12 @@ def amax_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim
 
 
 def aminmax_backward(
-    grads: Sequence[Any], self: Any, smallest: Any, largest: Any, dim: int | None, keepdim: bool
+    grads: Sequence[Any],
+    self: Tensor,
+    smallest: Tensor,
+    largest: Tensor,
+    dim: int | None,
+    keepdim: bool,
 ) -> Any:
     """As `amax_backward`, for both extrema."""
     dims = [] if dim is None else [dim]
@@ -69,12 +83,12 @@ def aminmax_backward(
     return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
 
-def nansum_backward(grad: Any, self: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+def nansum_backward(grad: Tensor, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Any:
     """As the sum's, but 0 for NaN."""
     return sum_backward(grad, self.shape, dim, keepdim) * self.isnan().logical_not()
 
 
-def evenly_distribute_backward(grad: Any, self: Any, value: Any) -> Any:
+def evenly_distribute_backward(grad: Tensor, self: Tensor, value: Tensor) -> Any:
     """As `amax_backward` over all elements; when the extremum is NaN, the NaNs share."""
     mask = self == value
     count = mask.sum()
@@ -85,7 +99,7 @@ def evenly_distribute_backward(grad: Any, self: Any, value: Any) -> Any:
 
 
 def value_selecting_reduction_backward(
-    grad: Any, dim: int, indices: Any, sizes: Sequence[int], keepdim: bool
+    grad: Tensor, dim: int, indices: Tensor, sizes: Sequence[int], keepdim: bool
 ) -> Any:
     """The gradient at the places along `dim` that the values were taken from, zero elsewhere."""
     if not keepdim and sizes:

@@ -15,7 +15,7 @@ How the real one differs: it finds the two zeros of every row by sorting their p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, eye
@@ -24,8 +24,11 @@ from internals.core.grad_mode import is_grad_enabled
 
 from .complex import conj
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cumsum_backward(grad: Any, dim: int, dtype: dtype) -> Any:
+
+def cumsum_backward(grad: Tensor, dim: int, dtype: dtype) -> Any:
     """The sum of the gradients from each place on. They are converted to `dtype` before they are
     added.
     """
@@ -34,7 +37,7 @@ def cumsum_backward(grad: Any, dim: int, dtype: dtype) -> Any:
     return grad if grad.numel() <= 1 or grad.shape[dim] == 1 else _sum_from_here_on(grad, dim)
 
 
-def prod_backward(grad: Any, self: Any, result: Any) -> Any:
+def prod_backward(grad: Tensor, self: Tensor, result: Tensor) -> Any:
     """grad times the product of all other elements. `self` has the dtype of the product."""
     if not self.dim():
         return grad
@@ -46,7 +49,7 @@ def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     return (grad * conj(_product_of_others(self.reshape(-1), 0))).view(self.shape)
 
 
-def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool) -> Any:
+def prod_dim_backward(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Any:
     """`prod_backward` along a dimension."""
     if not self.dim():
         return grad
@@ -57,7 +60,7 @@ def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool
     return grad * conj(result / self)
 
 
-def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
+def cumprod_backward(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     """For each x the sum, over the results from x on, of their gradient times the product of the
     factors other than x.
     """
@@ -81,7 +84,7 @@ def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
     return before.masked_fill(zeros_so_far != 0, 0) + at_first * first_zero
 
 
-def cummaxmin_backward(grad: Any, dim: int, indices: Any) -> Any:
+def cummaxmin_backward(grad: Tensor, dim: int, indices: Tensor) -> Any:
     """Each running extremum gives its gradient to the element it is; one element may be many of
     them.
     """
@@ -90,7 +93,7 @@ def cummaxmin_backward(grad: Any, dim: int, indices: Any) -> Any:
     return grad.new_zeros(grad.shape).scatter_add_(dim, indices, grad)
 
 
-def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
+def logcumsumexp_backward(grad: Tensor, self: Any, result: Any, dim: int) -> Any:
     """For each x the sum of gradient times exp(x - result), over the results from x on.
 
     exp(x - result) may be the product of a huge and a tiny number. So the sum is taken in
@@ -112,11 +115,11 @@ def _log_sum_from_here_on(t: Any, dim: int) -> Any:
     return t.flip((dim,)).logcumsumexp(dim).flip((dim,))
 
 
-def _sum_from_here_on(t: Any, dim: int) -> Any:
+def _sum_from_here_on(t: Tensor, dim: int) -> Any:
     return t.flip((dim,)).cumsum(dim).flip((dim,))
 
 
-def _product_of_others(t: Any, dim: int) -> Any:
+def _product_of_others(t: Tensor, dim: int) -> Any:
     """For each element along `dim` the product of the others: of those before it times those after
     it.
     """
@@ -129,7 +132,7 @@ def _product_of_others(t: Any, dim: int) -> Any:
     return before * after
 
 
-def _all_products_of_others(grad: Any, self: Any, dim: int) -> Any:
+def _all_products_of_others(grad: Tensor, self: Tensor, dim: int) -> Any:
     """For a row of n, all n·n products: row k of a matrix is the running product with 1 in place of
     element k.
     """

@@ -16,19 +16,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals._generated.functions import arange, cat, ones_like, stack
 from internals.autograd.validation import sum_to as _sum_to
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def sum_to(grad: Any, sizes: Sequence[int]) -> Any:
+
+def sum_to(grad: Tensor, sizes: Sequence[int]) -> Any:
     """The sum over the dimensions that were expanded."""
     return _sum_to(grad, tuple(sizes))
 
 
-def permute_backward(grad: Any, dims: Sequence[int]) -> Any:
+def permute_backward(grad: Tensor, dims: Sequence[int]) -> Any:
     """Where `permute` put dimension `dims[i]` at place i, put place i back at `dims[i]`."""
     inverse = [0] * len(dims)
     for place, d in enumerate(dims):
@@ -37,7 +40,7 @@ def permute_backward(grad: Any, dims: Sequence[int]) -> Any:
 
 
 def slice_backward_wrapper(
-    grad: Any, sizes: Sequence[int], dim: int, start: int | None, end: int | None, step: int
+    grad: Tensor, sizes: Sequence[int], dim: int, start: int | None, end: int | None, step: int
 ) -> Any:
     """`slice_backward`, which wants its bounds as numbers."""
     return ops.slice_backward(
@@ -75,7 +78,7 @@ def unbind_backward(grads: Sequence[Any], dim: int) -> Any:
 
 
 def as_strided_backward(
-    grad: Any,
+    grad: Tensor,
     sizes: Sequence[int],
     strides: Sequence[int],
     offset: int,

@@ -13,7 +13,12 @@ this.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, device_function, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the numpy scalar type of the numbers
 S = template("S")  # that of the second part of a pair
@@ -31,17 +36,17 @@ def number_slots():
 
 
 @device_function
-def put_number(first, second, third, at, acc):
+def put_number(first: Elements, second: Elements, third: Elements, at: int, acc: Element):
     first[at] = acc
 
 
 @device_function
-def get_number(first, second, third, at):
+def get_number(first: Elements, second: Elements, third: Elements, at: int):
     return first[at]
 
 
 @device_function
-def shuffle_number(acc, distance):
+def shuffle_number(acc: Element, distance: int):
     """What the lane `distance` further holds."""
     return cuda.shfl_down_sync(WARP, acc, distance)
 
@@ -55,18 +60,18 @@ def pair_slots():
 
 
 @device_function
-def put_pair(first, second, third, at, acc):
+def put_pair(first: Elements, second: Elements, third: Elements, at: int, acc: Elements):
     first[at] = acc[0]
     second[at] = acc[1]
 
 
 @device_function
-def get_pair(first, second, third, at):
+def get_pair(first: Elements, second: Elements, third: Elements, at: int):
     return first[at], second[at]
 
 
 @device_function
-def shuffle_pair(acc, distance):
+def shuffle_pair(acc: Elements, distance: int):
     return cuda.shfl_down_sync(WARP, acc[0], distance), cuda.shfl_down_sync(WARP, acc[1], distance)
 
 
@@ -79,19 +84,19 @@ def triple_slots():
 
 
 @device_function
-def put_triple(first, second, third, at, acc):
+def put_triple(first: Elements, second: Elements, third: Elements, at: int, acc: Elements):
     first[at] = acc[0]
     second[at] = acc[1]
     third[at] = acc[2]
 
 
 @device_function
-def get_triple(first, second, third, at):
+def get_triple(first: Elements, second: Elements, third: Elements, at: int):
     return first[at], second[at], third[at]
 
 
 @device_function
-def shuffle_triple(acc, distance):
+def shuffle_triple(acc: Elements, distance: int):
     return (
         cuda.shfl_down_sync(WARP, acc[0], distance),
         cuda.shfl_down_sync(WARP, acc[1], distance),

@@ -11,7 +11,12 @@ preprocessor saw them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import Intrinsic, device_function
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element
 
 
 def fail() -> None:
@@ -22,6 +27,6 @@ assert_fail = Intrinsic("internals.cuda.assert_fail:assert_fail", elsewhere=fail
 
 
 @device_function
-def check(condition):
+def check(condition: Element):
     if not condition:
         assert_fail()

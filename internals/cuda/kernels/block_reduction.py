@@ -17,10 +17,14 @@ again.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..language import by_executor, cuda, device_function, template
 from . import accumulators
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element
+    from internals.machine_code.templates import DeviceFunction
 
 ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x
 combine = template("combine")  # two accumulators into one
@@ -42,7 +46,7 @@ def lane_and_row():
 
 
 @device_function
-def total_in_shared_memory(acc):
+def total_in_shared_memory(acc: Element):
     """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has
     to call it.
     """
@@ -67,7 +71,7 @@ def total_in_shared_memory(acc):
 
 
 @device_function
-def total_by_shuffles(acc):
+def total_by_shuffles(acc: Element):
     """The same for lanes along x, in whole warps: within a warp by shuffles, between the warps
     through shared memory.
     """
@@ -94,7 +98,7 @@ class Accumulator:
     types filled in.
     """
 
-    def __init__(self, kind: str, T: Any, S: Any = None) -> None:
+    def __init__(self, kind: str, T: type, S: type | None = None) -> None:
         types = {"T": T} if S is None else {"T": T, "S": S}
         self.slots = getattr(accumulators, f"{kind}_slots").bind(**types)
         self.put, self.get = (
@@ -106,12 +110,12 @@ class Accumulator:
 
 
 @cache
-def accumulator(kind: str, T: Any, S: Any = None) -> Accumulator:
+def accumulator(kind: str, T: type, S: type | None = None) -> Accumulator:
     return Accumulator(kind, T, S)
 
 
 @cache
-def block_total(kind: Accumulator, combine: Any, along_x: bool) -> Any:
+def block_total(kind: Accumulator, combine: DeviceFunction, along_x: bool) -> Any:
     """The function with which the lanes of a row find their total."""
     names = {
         "combine": combine,

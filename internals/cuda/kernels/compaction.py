@@ -20,6 +20,8 @@ sum of those before it (decoupled look-back).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, kernel
@@ -28,11 +30,16 @@ from .assertion import check
 from .copy import offset_of, split
 from .functors import add
 
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
+
 before_in_block = scan.before_in_block.bind(T=np.int64, FIRST=0, combine=add)
 
 
 @kernel
-def count(counts, mask, n, sizes, strides):
+def count(
+    counts: Elements, mask: Elements, n: int, sizes: tuple[int, ...], strides: tuple[int, ...]
+):
     """counts[b]: how many of the elements of block b, one a thread, are not zero."""
     i = cuda.grid(1)
     chosen = np.int64(0)
@@ -44,7 +51,7 @@ def count(counts, mask, n, sizes, strides):
 
 
 @kernel
-def scan_exclusive(sums, counts, n):
+def scan_exclusive(sums: Elements, counts: Elements, n: int):
     """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through
     them tile by tile.
     """
@@ -65,7 +72,14 @@ def scan_exclusive(sums, counts, n):
 
 
 @kernel
-def write_positions(positions, before, mask, n, sizes, strides):
+def write_positions(
+    positions: Elements,
+    before: Elements,
+    mask: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+):
     """positions[k]: the number, in index order, of the k-th element that is not zero."""
     i = cuda.grid(1)
     chosen = np.int64(0)
@@ -79,7 +93,9 @@ def write_positions(positions, before, mask, n, sizes, strides):
 
 
 @kernel
-def coordinates(out, positions, n, sizes, stride, step):
+def coordinates(
+    out: Elements, positions: Elements, n: int, sizes: tuple[int, ...], stride: int, step: int
+):
     """Row k of `out`: position k as one index a dimension."""
     k = cuda.grid(1)
     while k < n:
@@ -92,7 +108,15 @@ def coordinates(out, positions, n, sizes, stride, step):
 
 
 @kernel
-def take(out, source, positions, n, sizes, strides, step):
+def take(
+    out: Elements,
+    source: Elements,
+    positions: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    step: int,
+):
     """out[k] = the element of `source` at position k."""
     k = cuda.grid(1)
     while k < n:
@@ -101,7 +125,7 @@ def take(out, source, positions, n, sizes, strides, step):
 
 
 @kernel
-def repeat_positions(out, before, n, total):
+def repeat_positions(out: Elements, before: Elements, n: int, total: int):
     """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from
     before[i] to before[i + 1].
     """

@@ -31,10 +31,13 @@ window instead of taking each number apart.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..language import cuda, device_function, kernel, template
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums
@@ -65,7 +68,7 @@ class Windows(NamedTuple):
 
 
 @device_function
-def window_element(x, group, q, p, how):
+def window_element(x: Elements, group: int, q: int, p: int, how: Windows):
     """Element q of window p; zero where the window reaches beyond the image."""
     offset = 0
     inside = True
@@ -83,13 +86,13 @@ def window_element(x, group, q, p, how):
 
 
 @device_function
-def window_by_element(x, group, p, q, how):
+def window_by_element(x: Elements, group: int, p: int, q: int, how: Windows):
     """The same matrix transposed: row p, column q."""
     return WINDOW_ELEMENT(x, group, q, p, how)
 
 
 @device_function
-def covering_place(group, q, e, how):
+def covering_place(group: int, q: int, e: int, how: Windows):
     """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there
     is none.
     """
@@ -107,7 +110,7 @@ def covering_place(group, q, e, how):
 
 
 @device_function
-def covering_element(y, group, q, e, how):
+def covering_element(y: Elements, group: int, q: int, e: int, how: Windows):
     """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered`
     avoids.
     """
@@ -119,7 +122,7 @@ def covering_element(y, group, q, e, how):
 
 
 @device_function
-def place(p, sizes, strides):
+def place(p: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
     """Where number p = (batch, *spatial) lies in channel 0."""
     offset = 0
     for r in range(len(sizes)):
@@ -130,31 +133,41 @@ def place(p, sizes, strides):
 
 
 @device_function
-def output_element(y, group, i, p, how):
+def output_element(y: Elements, group: int, i: int, p: int, how: Windows):
     """Channel i of y at the place of window p."""
     return y[place(p, how.places, how.y) + (group * how.outputs + i) * how.y[1]]
 
 
 @device_function
-def weight_element(w, group, i, q, how):
+def weight_element(w: Elements, group: int, i: int, q: int, how: Windows):
     """The weight of output channel i for element q of a window."""
     return w[(group * how.outputs + i) * how.channels * how.taps + q]
 
 
 @device_function
-def weight_of_channel(w, group, i, q, how):
+def weight_of_channel(w: Elements, group: int, i: int, q: int, how: Windows):
     """The weight of input channel i for q = (output channel, kernel element)."""
     output, tap = split(q, how.taps)
     return w[((group * how.outputs + output) * how.channels + i) * how.taps + tap]
 
 
 @device_function
-def output_place(p, how):
+def output_place(p: int, how: Windows):
     return place(p, how.places, how.y)
 
 
 @device_function
-def store_output(y, bias, group, i, at, total, how, alpha, beta):
+def store_output(
+    y: Elements,
+    bias: Elements,
+    group: int,
+    i: int,
+    at: int,
+    total: int,
+    how: Windows,
+    alpha: Element,
+    beta: Element,
+):
     """Channel i of y at `at`, the place of a window; with beta 0 there is no bias."""
     channel = group * how.outputs + i
     if beta != 0:
@@ -163,12 +176,22 @@ def store_output(y, bias, group, i, at, total, how, alpha, beta):
 
 
 @device_function
-def pixel_place(e, how):
+def pixel_place(e: int, how: Windows):
     return place(e, how.sizes, how.image)
 
 
 @device_function
-def store_pixel(x, bias, group, i, at, total, how, alpha, beta):
+def store_pixel(
+    x: Elements,
+    bias: Elements,
+    group: int,
+    i: int,
+    at: int,
+    total: int,
+    how: Windows,
+    alpha: Element,
+    beta: Element,
+):
     """Channel i of the image at `at`, the place of a pixel."""
     channel = group * how.channels + i
     if beta != 0:
@@ -177,18 +200,40 @@ def store_pixel(x, bias, group, i, at, total, how, alpha, beta):
 
 
 @device_function
-def weight_place(q, how):
+def weight_place(q: int, how: Windows):
     return q
 
 
 @device_function
-def store_weight(w, nothing, group, i, q, total, how, alpha, beta):
+def store_weight(
+    w: Elements,
+    nothing: Elements,
+    group: int,
+    i: int,
+    q: int,
+    total: int,
+    how: Windows,
+    alpha: Element,
+    beta: Element,
+):
     """`group` counts on over the parts of a sum that was split: each has a weight of its own."""
     w[(group * how.outputs + i) * how.channels * how.taps + q] = T(total)
 
 
 @kernel
-def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
+def direct(
+    c: int,
+    a: Elements,
+    b: Elements,
+    bias: Elements,
+    groups: int,
+    m: int,
+    n: int,
+    k: int,
+    how: Windows,
+    alpha: Element,
+    beta: Element,
+):
     """One thread computes one element of the product of one group, then the one a whole grid
     further.
     """
@@ -204,7 +249,19 @@ def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
 
 
 @kernel
-def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):
+def gathered(
+    x: Elements,
+    w: Elements,
+    y: Elements,
+    bias: Elements,
+    groups: int,
+    m: int,
+    n: int,
+    k: int,
+    how: Windows,
+    alpha: Element,
+    beta: Element,
+):
     """The same for the gradient of the input, where most windows do not cover a pixel: what is not
     there is not multiplied.
     """

@@ -11,9 +11,14 @@ multiplying with magic numbers.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import by_executor, cuda, device_function, kernel, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the target, as a numpy scalar type
 # the dtype that `split` divides in; see `launch.counted`
@@ -21,7 +26,7 @@ INDEX = template("INDEX", default=np.uint32)
 
 
 @device_function
-def split_by_one_division(i, size):
+def split_by_one_division(i: int, size: int):
     """(i // size, i % size), for numbers that INDEX can hold: dividing 64 bits takes a GPU several
     times as long as 32.
 
@@ -34,7 +39,7 @@ def split_by_one_division(i, size):
 
 
 @device_function
-def split_as_in_python(i, size):
+def split_as_in_python(i: int, size: int):
     return i // size, i % size
 
 
@@ -42,7 +47,7 @@ split = by_executor(gpu=split_by_one_division, elsewhere=split_as_in_python)
 
 
 @device_function
-def offset_of(i, sizes, strides):
+def offset_of(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
     """Where element number `i`, counted in index order, lies: in elements from the first. The
     innermost dimension is the last.
     """
@@ -55,7 +60,7 @@ def offset_of(i, sizes, strides):
 
 
 @kernel
-def copy_contiguous(target, source, n):
+def copy_contiguous(target: Elements, source: Elements, n: int):
     """target[i] = source[i], converted."""
     i = cuda.grid(1)
     while i < n:
@@ -64,7 +69,14 @@ def copy_contiguous(target, source, n):
 
 
 @kernel
-def copy_strided(target, source, n, sizes, target_strides, source_strides):
+def copy_strided(
+    target: Elements,
+    source: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+):
     """The same through the strides of both sides; a source stride of 0 repeats an element."""
     i = cuda.grid(1)
     while i < n:
@@ -73,7 +85,7 @@ def copy_strided(target, source, n, sizes, target_strides, source_strides):
 
 
 @kernel
-def fill_contiguous(target, value, n):
+def fill_contiguous(target: Elements, value: Element, n: int):
     """target[i] = value."""
     i = cuda.grid(1)
     while i < n:
@@ -82,7 +94,9 @@ def fill_contiguous(target, value, n):
 
 
 @kernel
-def fill_strided(target, value, n, sizes, strides):
+def fill_strided(
+    target: Elements, value: Element, n: int, sizes: tuple[int, ...], strides: tuple[int, ...]
+):
     i = cuda.grid(1)
     while i < n:
         target[offset_of(i, sizes, strides)] = value

@@ -28,7 +28,13 @@ from the warp's number; the sum over the block is the same.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, kernel, template
+
+if TYPE_CHECKING:
+    from internals.cuda.kernels.convolution import Windows
+    from internals.machine_code.records import Elements
 
 T = template("T")  # the dtype of the gradient
 ACC = template("ACC")  # the dtype of products and sums
@@ -38,7 +44,9 @@ block_sum = template("block_sum")  # the sum over the threads of a block, for al
 
 
 @kernel
-def weight_gradient(grad_weight, grad_output, x, windows, how):
+def weight_gradient(
+    grad_weight: Elements, grad_output: Elements, x: Elements, windows: int, how: Windows
+):
     """Block number (channel, element of the kernel) sums over all `windows`, of all images."""
     channel, q = cuda.blockIdx.x // how.taps, cuda.blockIdx.x % how.taps
     group, i = channel // how.outputs, channel % how.outputs

@@ -18,6 +18,7 @@ How the real one differs: sine, cosine and logarithm come from the GPU's fast un
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import offset_of
 from .philox import philox
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 draw = template("draw")  # words to numbers
 transform = template("transform")  # (number, a, b) to an element
@@ -39,7 +43,17 @@ SHIFT_21, SHIFT_32 = np.uint64(21), np.uint64(32)
 
 
 @kernel
-def distribution4(out, n, sizes, strides, seed, offset, step, a, b):
+def distribution4(
+    out: Elements,
+    n: Elements,
+    sizes: int,
+    strides: tuple[int, ...],
+    seed: int,
+    offset: int,
+    step: int,
+    a: Elements,
+    b: Elements,
+):
     """Each thread fills elements t, t + step, t + 2 step, t + 3 step; then it asks for four more
     words.
     """
@@ -57,7 +71,17 @@ def distribution4(out, n, sizes, strides, seed, offset, step, a, b):
 
 
 @kernel
-def distribution2(out, n, sizes, strides, seed, offset, step, a, b):
+def distribution2(
+    out: Elements,
+    n: Elements,
+    sizes: int,
+    strides: tuple[int, ...],
+    seed: int,
+    offset: int,
+    step: int,
+    a: Elements,
+    b: Elements,
+):
     """The same for numbers of 64 bits: two from four words."""
     first = cuda.grid(1)
     thread = np.uint64(first)
@@ -71,13 +95,31 @@ def distribution2(out, n, sizes, strides, seed, offset, step, a, b):
 
 
 @device_function
-def store(out, i, n, sizes, strides, x, a, b):
+def store(
+    out: Elements,
+    i: int,
+    n: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    x: Element,
+    a: Element,
+    b: Element,
+):
     if i < n:
         out[offset_of(i, sizes, strides)] = transform(x, a, b)
 
 
 @kernel
-def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset):
+def bernoulli_by_element(
+    out: Elements,
+    p: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    p_strides: tuple[int, ...],
+    seed: int,
+    offset: int,
+):
     """1 with the probability at the same place of `p`. Thread t fills the elements 4t to 4t + 3, a
     word for each.
     """
@@ -92,7 +134,16 @@ def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset)
 
 
 @device_function
-def toss(out, p, i, n, sizes, out_strides, p_strides, x):
+def toss(
+    out: Elements,
+    p: Elements,
+    i: int,
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    p_strides: tuple[int, ...],
+    x: Element,
+):
     if i < n:
         probability = C(p[offset_of(i, sizes, p_strides)])
         check(0 <= probability <= 1)
@@ -103,12 +154,12 @@ def toss(out, p, i, n, sizes, out_strides, p_strides, x):
 
 
 @device_function
-def bits4(w0, w1, w2, w3):
+def bits4(w0: Element, w1: Element, w2: Element, w3: Element):
     return w0, w1, w2, w3
 
 
 @device_function
-def bits2(w0, w1, w2, w3):
+def bits2(w0: Element, w1: Element, w2: Element, w3: Element):
     return (
         np.uint64((np.uint64(w0) << SHIFT_32) | np.uint64(w1)),
         np.uint64((np.uint64(w2) << SHIFT_32) | np.uint64(w3)),
@@ -116,30 +167,30 @@ def bits2(w0, w1, w2, w3):
 
 
 @device_function
-def uniform1(w):
+def uniform1(w: Element):
     """The middle of one of 2**32 intervals of (0, 1]; that of the last is 1 in float32."""
     return np.float32(np.float32(w) * UNIT32 + HALF_UNIT32)
 
 
 @device_function
-def uniform4(w0, w1, w2, w3):
+def uniform4(w0: Element, w1: Element, w2: Element, w3: Element):
     return uniform1(w0), uniform1(w1), uniform1(w2), uniform1(w3)
 
 
 @device_function
-def uniform53(w0, w1):
+def uniform53(w0: Element, w1: Element):
     return np.float64(
         np.float64(np.uint64(w0) ^ (np.uint64(w1) << SHIFT_21)) * UNIT53 + HALF_UNIT53
     )
 
 
 @device_function
-def uniform2(w0, w1, w2, w3):
+def uniform2(w0: Element, w1: Element, w2: Element, w3: Element):
     return uniform53(w0, w1), uniform53(w2, w3)
 
 
 @device_function
-def box_muller(w0, w1):
+def box_muller(w0: Element, w1: Element):
     """Two independent normal numbers: a point of the plane, its distance from one word, its
     direction from the other.
     """
@@ -151,14 +202,14 @@ def box_muller(w0, w1):
 
 
 @device_function
-def normal4(w0, w1, w2, w3):
+def normal4(w0: Element, w1: Element, w2: Element, w3: Element):
     x0, x1 = box_muller(w0, w1)
     x2, x3 = box_muller(w2, w3)
     return x0, x1, x2, x3
 
 
 @device_function
-def normal2(w0, w1, w2, w3):
+def normal2(w0: Element, w1: Element, w2: Element, w3: Element):
     radius = math.sqrt(-2.0 * math.log(uniform53(w0, w1)))
     angle = 2.0 * math.pi * uniform53(w2, w3)
     return np.float64(radius * math.sin(angle)), np.float64(radius * math.cos(angle))
@@ -168,7 +219,7 @@ def normal2(w0, w1, w2, w3):
 
 
 @device_function
-def between(x, low, high):
+def between(x: Element, low: Element, high: Element):
     """(0, 1] to [low, high): what comes out as `high` becomes `low`.
 
     They are compared as C: for halves numba would have to compile a function from CUDA's headers.
@@ -178,18 +229,18 @@ def between(x, low, high):
 
 
 @device_function
-def scaled(x, mean, std):
+def scaled(x: Element, mean: Element, std: Element):
     return T(x * std + mean)
 
 
 @device_function
-def below(x, p, unused):
+def below(x: Element, p: Element, unused: Element):
     """1 with probability `p`."""
     return T(1) if x < p else T(0)
 
 
 @device_function
-def exponential(x, rate, half_epsilon):
+def exponential(x: Element, rate: Element, half_epsilon: Element):
     """-log(x) / rate, where a logarithm that would be 0 is replaced: an exponential number is never
     0.
     """
@@ -198,12 +249,12 @@ def exponential(x, rate, half_epsilon):
 
 
 @device_function
-def modulo(x, span, low):
+def modulo(x: Element, span: Element, low: Element):
     """An integer from `low` to `low + span - 1`; C is int64, or float32 on the way to float16."""
     return T(C(np.int64(np.uint64(x) % span) + low))
 
 
 @device_function
-def any_integer(x, unused, unused_too):
+def any_integer(x: Element, unused: Element, unused_too: Element):
     """All 64 bits as they come."""
     return T(np.int64(x))

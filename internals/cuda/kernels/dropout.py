@@ -9,11 +9,16 @@ How the real one differs: neighbouring elements are loaded and stored as one.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, device_function, kernel, template
 from .distributions import uniform4
 from .philox import philox
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the elements
 C = template("C")  # the dtype to compute in
@@ -21,7 +26,21 @@ ONE = np.uint64(1)
 
 
 @kernel
-def dropout(out, mask, source, n, seed, offset, step, width, second, third, fourth, keep, scale):
+def dropout(
+    out: Elements,
+    mask: Elements,
+    source: Elements,
+    n: int,
+    seed: int,
+    offset: int,
+    step: int,
+    width: int,
+    second: Elements,
+    third: Elements,
+    fourth: Elements,
+    keep: float,
+    scale: float,
+):
     """Each thread takes four elements for four numbers: element width * t, and those `second`,
     `third` and `fourth` after it.
 
@@ -43,7 +62,16 @@ def dropout(out, mask, source, n, seed, offset, step, width, second, third, four
 
 
 @device_function
-def keep_or_drop(out, mask, source, i, n, x, keep, scale):
+def keep_or_drop(
+    out: Elements,
+    mask: Elements,
+    source: Elements,
+    i: int,
+    n: int,
+    x: Element,
+    keep: float,
+    scale: float,
+):
     if i < n:
         stays = x < keep
         mask[i] = stays
@@ -54,7 +82,7 @@ def keep_or_drop(out, mask, source, i, n, x, keep, scale):
 
 
 @kernel
-def masked_scale(out, grad, mask, n, scale):
+def masked_scale(out: Elements, grad: Elements, mask: Elements, n: int, scale: float):
     """The gradient: of what stayed, scaled as it was."""
     i = cuda.grid(1)
     while i < n:

@@ -24,10 +24,15 @@ to 8 elements at a time; and `OffsetCalculator` divides by multiplying with magi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, device_function, kernel, template
 from .copy import offset_of
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 op, call, place = template("op"), template("call"), template("place")
 T, R = template("T"), template("R")
@@ -37,7 +42,15 @@ WORK = template("WORK")
 
 
 @kernel
-def unary(out, a, numbers, n, sizes, out_strides, a_strides):
+def unary(
+    out: Elements,
+    a: Elements,
+    numbers: tuple[Element, ...],
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    a_strides: tuple[int, ...],
+):
     """out[i] = op(a[i])."""
     x = cuda.local.array(WORK, X)
     width = cuda.blockDim.x
@@ -57,7 +70,17 @@ def unary(out, a, numbers, n, sizes, out_strides, a_strides):
 
 
 @kernel
-def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):
+def binary(
+    out: Elements,
+    a: Elements,
+    b: Elements,
+    numbers: tuple[Element, ...],
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    a_strides: tuple[int, ...],
+    b_strides: tuple[int, ...],
+):
     """out[i] = op(a[i], b[i])."""
     x, y = cuda.local.array(WORK, X), cuda.local.array(WORK, Y)
     width = cuda.blockDim.x
@@ -77,7 +100,19 @@ def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):
 
 
 @kernel
-def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, c_strides):
+def ternary(
+    out: Elements,
+    a: Elements,
+    b: Elements,
+    c: Elements,
+    numbers: tuple[Element, ...],
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    a_strides: tuple[int, ...],
+    b_strides: tuple[int, ...],
+    c_strides: tuple[int, ...],
+):
     """out[i] = op(a[i], b[i], c[i])."""
     x, y, z = cuda.local.array(WORK, X), cuda.local.array(WORK, Y), cuda.local.array(WORK, Z)
     width = cuda.blockDim.x
@@ -99,7 +134,7 @@ def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, 
 
 
 @device_function
-def dense(i, sizes, strides):
+def dense(i: int, sizes: int, strides: tuple[int, ...]):
     """Where element i lies when all operands lie in memory in one order, without gaps: that is what
     it is counted in.
 
@@ -110,7 +145,7 @@ def dense(i, sizes, strides):
 
 
 @device_function
-def strided(i, sizes, strides):
+def strided(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
     """Where element i lies otherwise. All operands share their divisions, as all have the same
     sizes.
     """
@@ -118,7 +153,7 @@ def strided(i, sizes, strides):
 
 
 @device_function
-def half_to_single(a):
+def half_to_single(a: Element):
     """What half precision makes of a number of another dtype, to compute with it in single."""
     return np.float32(np.float16(a))
 

@@ -11,17 +11,21 @@ come out the same each time.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ..language import cuda, kernel, template
 from .assertion import check
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
 
 T = template("T")
 C = template("C")  # the dtype to compute in
 
 
 @kernel
-def count_rows(counts, indices, n, rows):
+def count_rows(counts: Elements, indices: Elements, n: int, rows: int):
     """counts[r]: how often row r was looked up."""
     i = cuda.grid(1)
     while i < n:
@@ -32,7 +36,15 @@ def count_rows(counts, indices, n, rows):
 
 
 @kernel
-def add_rows(table, grad, indices, n, width, rows, padding):
+def add_rows(
+    table: Elements,
+    grad: Elements,
+    indices: Elements,
+    n: int,
+    width: int,
+    rows: int,
+    padding: int,
+):
     """table[indices[i]] += grad[i], but for row `padding`. A thread adds one number of a row."""
     i = cuda.grid(1)
     while i < n:
@@ -45,7 +57,7 @@ def add_rows(table, grad, indices, n, width, rows, padding):
 
 
 @kernel
-def divide_rows(table, counts, n, width):
+def divide_rows(table: Elements, counts: Elements, n: int, width: int):
     """Each row by how often it was looked up."""
     i = cuda.grid(1)
     while i < n:
@@ -57,7 +69,7 @@ def divide_rows(table, counts, n, width):
 
 
 @kernel
-def mark_rows(marks, indices, n, rows):
+def mark_rows(marks: Elements, indices: Elements, n: int, rows: int):
     """marks[r] = 1 for every row that is looked up; it does not matter which of several threads
     writes it.
     """
@@ -70,7 +82,16 @@ def mark_rows(marks, indices, n, rows):
 
 
 @kernel
-def shorten_rows(table, marks, rows, width, row_stride, column_stride, max_norm, power):
+def shorten_rows(
+    table: Elements,
+    marks: Elements,
+    rows: int,
+    width: int,
+    row_stride: int,
+    column_stride: int,
+    max_norm: float,
+    power: float,
+):
     """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for
     itself.
     """

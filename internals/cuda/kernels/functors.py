@@ -12,6 +12,7 @@ How the real one differs: C++ lambdas in `gpu_kernel(iter, [=] GPU_LAMBDA (scala
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -54,7 +55,7 @@ trunc    = device_function(lambda a:    math.trunc(a))
 # fmt: on
 
 
-def functor(loop: Any, common: dtype) -> DeviceFunction:
+def functor(loop: Callable[..., Any], common: dtype) -> DeviceFunction:
     """The function of the device for a loop of the CPU, computing in `common`.
 
     Raises NotImplementedError if there is none.

@@ -15,22 +15,38 @@ deterministic by sorting.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import offset_of
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")
 C = template("C")  # the dtype to multiply in
 
 
 @device_function
-def checked_index(index, extent):
+def checked_index(index: Element, extent: int):
     check(0 <= index < extent)
     return index
 
 
 @kernel
-def gather(out, source, index, n, sizes, out_strides, source_strides, index_strides, extent, step):
+def gather(
+    out: Elements,
+    source: Elements,
+    index: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    index_strides: tuple[int, ...],
+    extent: int,
+    step: int,
+):
     """out[i] = source[i, but index[i] along the dimension], whose stride is `step` (and 0 in
     `source_strides`).
     """
@@ -45,7 +61,16 @@ def gather(out, source, index, n, sizes, out_strides, source_strides, index_stri
 
 @kernel
 def scatter(
-    target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step
+    target: Elements,
+    source: Elements,
+    index: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    index_strides: tuple[int, ...],
+    extent: int,
+    step: int,
 ):
     """target[i, but index[i] along the dimension] = source[i]; which of several wins is left to
     chance.
@@ -61,17 +86,17 @@ def scatter(
 
 @kernel
 def scatter_add(
-    target,
-    source,
-    index,
-    n,
-    sizes,
-    target_strides,
-    source_strides,
-    index_strides,
-    extent,
-    step,
-    alpha,
+    target: Elements,
+    source: Elements,
+    index: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    index_strides: tuple[int, ...],
+    extent: int,
+    step: int,
+    alpha: Element,
 ):
     """target[i, but index[i] along the dimension] += alpha * source[i], each addition in one
     piece.
@@ -86,17 +111,17 @@ def scatter_add(
 
 @kernel
 def multiply_lines(
-    target,
-    source,
-    index,
-    n,
-    sizes,
-    target_strides,
-    source_strides,
-    index_strides,
-    extent,
-    steps,
-    length,
+    target: Elements,
+    source: Elements,
+    index: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    index_strides: tuple[int, ...],
+    extent: int,
+    steps: tuple[int, ...],
+    length: int,
 ):
     """There is no atomic product: one thread goes along a whole line of the dimension, and has its
     targets for itself.

@@ -33,11 +33,14 @@ one, cut the block into tiles for warps too, and use tensor cores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..language import Kernel, by_executor, cuda, kernel, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 ACC = template("ACC")
 LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")
@@ -58,7 +61,20 @@ NATURAL: Any = by_executor(gpu=np.uint32, elsewhere=int)
 
 
 @kernel
-def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
+def gemm(
+    c: Elements,
+    a: Elements,
+    b: Elements,
+    addend: Elements,
+    m: int,
+    n: int,
+    k: int,
+    share: int,
+    batches: int,
+    where: tuple[int, ...],
+    alpha: Element,
+    beta: Element,
+):
     """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is
     part * batches + batch.
     """
@@ -144,7 +160,7 @@ class Blocking:
                 )
 
     def bind(
-        self, acc: Any, a_along_k: bool, b_along_k: bool, resident: int = 1, **functions: Any
+        self, acc: type, a_along_k: bool, b_along_k: bool, resident: int = 1, **functions: Any
     ) -> Kernel:
         """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and
         COLUMN.

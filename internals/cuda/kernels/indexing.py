@@ -12,17 +12,30 @@ nothing is put in between.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, kernel, template
 from .assertion import check
 from .copy import offset_of
 
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
+
 T = template("T")
 
 
 @kernel
-def add_index(offsets, index, n, sizes, index_strides, extent, step):
+def add_index(
+    offsets: Elements,
+    index: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    index_strides: tuple[int, ...],
+    extent: int,
+    step: int,
+):
     """offsets[i] += index[i] * step, for an index from -extent to extent - 1; a negative one counts
     from the end.
     """
@@ -37,7 +50,16 @@ def add_index(offsets, index, n, sizes, index_strides, extent, step):
 
 
 @kernel
-def read(out, source, offsets, n, sizes, out_strides, source_strides, offset_strides):
+def read(
+    out: Elements,
+    source: Elements,
+    offsets: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    offset_strides: tuple[int, ...],
+):
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, source_strides) + offsets[offset_of(i, sizes, offset_strides)]
@@ -46,7 +68,16 @@ def read(out, source, offsets, n, sizes, out_strides, source_strides, offset_str
 
 
 @kernel
-def write(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):
+def write(
+    target: Elements,
+    values: Elements,
+    offsets: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    value_strides: tuple[int, ...],
+    offset_strides: tuple[int, ...],
+):
     """Of several values for one place, one is left there."""
     i = cuda.grid(1)
     while i < n:
@@ -56,7 +87,16 @@ def write(target, values, offsets, n, sizes, target_strides, value_strides, offs
 
 
 @kernel
-def add(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):
+def add(
+    target: Elements,
+    values: Elements,
+    offsets: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    value_strides: tuple[int, ...],
+    offset_strides: tuple[int, ...],
+):
     """Several values for one place are all added, in an order left to chance."""
     i = cuda.grid(1)
     while i < n:

@@ -21,9 +21,12 @@ How the real one differs: PyTorch calls cuBLAS, which takes one stride a matrix 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..language import cuda, device_function, kernel, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums: float32 for float16, int64 for all ints
@@ -45,23 +48,33 @@ class Product(NamedTuple):
 
 
 @device_function
-def element_of_a(a, batch, i, q, where):
+def element_of_a(a: Elements, batch: int, i: int, q: int, where: Product):
     return a[batch * where.a[0] + i * where.a[1] + q * where.a[2]]
 
 
 @device_function
-def element_of_b(b, batch, q, j, where):
+def element_of_b(b: Elements, batch: int, q: int, j: int, where: Product):
     return b[batch * where.b[0] + q * where.b[1] + j * where.b[2]]
 
 
 @device_function
-def column(j, where):
+def column(j: int, where: tuple[int, ...]):
     """All that `store` has to know of column j."""
     return j
 
 
 @device_function
-def store(c, addend, batch, i, j, total, where, alpha, beta):
+def store(
+    c: Elements,
+    addend: Elements,
+    batch: int,
+    i: int,
+    j: int,
+    total: Element,
+    where: Product,
+    alpha: Element,
+    beta: Element,
+):
     """c[batch, i, j] = alpha * total + beta * addend[batch, i, j]. With beta 0 the addend is not
     looked at, it may be NaN.
     """
@@ -74,7 +87,18 @@ def store(c, addend, batch, i, j, total, where, alpha, beta):
 
 
 @kernel
-def naive(c, a, b, addend, m, n, k, where, alpha, beta):
+def naive(
+    c: Elements,
+    a: Elements,
+    b: Elements,
+    addend: Elements,
+    m: int,
+    n: int,
+    k: int,
+    where: Product,
+    alpha: Element,
+    beta: Element,
+):
     """One thread, one element. Neighbours in x have neighbouring columns: they read one element of
     a and a run of b.
     """
@@ -90,7 +114,18 @@ def naive(c, a, b, addend, m, n, k, where, alpha, beta):
 
 
 @kernel
-def tiled(c, a, b, addend, m, n, k, where, alpha, beta):
+def tiled(
+    c: Elements,
+    a: Elements,
+    b: Elements,
+    addend: Elements,
+    m: int,
+    n: int,
+    k: int,
+    where: Product,
+    alpha: Element,
+    beta: Element,
+):
     """One thread, one element, out of squares that the block's TILE x TILE threads load together.
 
     Nothing is padded here. Shared memory has 32 banks, and element number e is in bank e % 32: a

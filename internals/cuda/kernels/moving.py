@@ -9,14 +9,27 @@ How the real one differs: `flip` is a copy by negative strides, inside TensorIte
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, kernel, template
 from .copy import offset_of, split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")
 
 
 @kernel
-def copy_from(target, source, n, sizes, target_strides, source_strides, start):
+def copy_from(
+    target: Elements,
+    source: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    target_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    start: int,
+):
     """A copy that begins at element `start` of the source: its strides may be negative, so that it
     reads backwards.
     """
@@ -29,7 +42,14 @@ def copy_from(target, source, n, sizes, target_strides, source_strides, start):
 
 
 @kernel
-def roll(out, source, n, sizes, source_strides, shifts):
+def roll(
+    out: Elements,
+    source: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    shifts: Elements,
+):
     """What stands at index k of a dimension comes from index k - shift, counted round in a
     circle.
     """
@@ -49,7 +69,16 @@ def roll(out, source, n, sizes, source_strides, shifts):
 
 
 @kernel
-def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower):
+def triangle(
+    out: Elements,
+    source: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    diagonal: int,
+    lower: int,
+):
     """One side of the diagonal of each matrix, zeros on the other."""
     columns = sizes[len(sizes) - 1]
     rows = sizes[len(sizes) - 2]
@@ -68,7 +97,19 @@ def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower
 
 
 @kernel
-def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, step, along, within):
+def unfold_backward(
+    result: Elements,
+    grad: Elements,
+    n: int,
+    sizes: tuple[int, ...],
+    grad_strides: tuple[int, ...],
+    dim: int,
+    windows: Element,
+    size: int,
+    step: int,
+    along: int,
+    within: int,
+):
     """Each element of the input adds up the gradients of the windows that showed it, `size` wide
     and `step` apart.
 

@@ -10,9 +10,14 @@ How the real one differs: matrices are reduced by one block, images with atomic 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -22,7 +27,7 @@ divisor = template("divisor")  # divisor(total)
 
 
 @device_function
-def place_of(i, t, classes, inner):
+def place_of(i: int, t: int, classes: int, inner: int):
     """Where in (N, classes, inner) class `t` of the i-th target lies."""
     check(0 <= t < classes)
     image, at = split(i, inner)
@@ -30,7 +35,16 @@ def place_of(i, t, classes, inner):
 
 
 @kernel
-def pick(out, source, target, weight, n, ignored, classes, inner):
+def pick(
+    out: Elements,
+    source: Elements,
+    target: Elements,
+    weight: Elements,
+    n: int,
+    ignored: int,
+    classes: int,
+    inner: int,
+):
     """The loss of each target."""
     i = cuda.grid(1)
     while i < n:
@@ -43,7 +57,15 @@ def pick(out, source, target, weight, n, ignored, classes, inner):
 
 
 @device_function
-def absorb_target(acc, source, target, weight, at, i, numbers):
+def absorb_target(
+    acc: Elements,
+    source: Elements,
+    target: Elements,
+    weight: Elements,
+    at: int,
+    i: int,
+    numbers: tuple[Element, ...],
+):
     """(losses, weights), with those of target number i. `numbers` are the class to ignore, the
     classes and `inner`.
     """
@@ -61,19 +83,43 @@ def nothing():
 
 
 @device_function
-def write_sum(out, total, third, at, acc, numbers):
+def write_sum(
+    out: Elements,
+    total: Elements,
+    third: Elements,
+    at: int,
+    acc: Elements,
+    numbers: tuple[Element, ...],
+):
     out[at] = OUT(acc[0])
     total[at] = OUT(acc[1])
 
 
 @device_function
-def write_mean(out, total, third, at, acc, numbers):
+def write_mean(
+    out: Elements,
+    total: Elements,
+    third: Elements,
+    at: int,
+    acc: Elements,
+    numbers: tuple[Element, ...],
+):
     out[at] = OUT(acc[0] / acc[1])
     total[at] = OUT(acc[1])
 
 
 @kernel
-def put(out, grad, target, weight, total, n, ignored, classes, inner):
+def put(
+    out: Elements,
+    grad: Elements,
+    target: Elements,
+    weight: Elements,
+    total: Element,
+    n: int,
+    ignored: int,
+    classes: int,
+    inner: int,
+):
     """The gradient of each loss, weighted, where it was picked; `out` is zero."""
     i = cuda.grid(1)
     while i < n:
@@ -85,25 +131,25 @@ def put(out, grad, target, weight, total, n, ignored, classes, inner):
 
 
 @device_function
-def its_own(array, i):
+def its_own(array: Elements, i: int):
     return T(array[i])
 
 
 @device_function
-def the_only_one(array, i):
+def the_only_one(array: Elements, i: int):
     return T(array[0])
 
 
 @device_function
-def no_weight(array, i):
+def no_weight(array: Elements, i: int):
     return T(1)
 
 
 @device_function
-def first_of(total):
+def first_of(total: Elements):
     return T(total[0])
 
 
 @device_function
-def undivided(total):
+def undivided(total: Element):
     return T(1)

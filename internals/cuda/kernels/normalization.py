@@ -17,10 +17,14 @@ reads 16 bytes at a time.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -32,7 +36,20 @@ weight_of, bias_of = template("weight_of"), template("bias_of")
 
 
 @kernel
-def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):
+def normalize_rows(
+    out: Elements,
+    mean: Elements,
+    rstd: Elements,
+    source: Elements,
+    weight: Elements,
+    bias: Elements,
+    rows: int,
+    n: int,
+    eps: float,
+    groups: int,
+    channels: int,
+    inner: int,
+):
     """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the
     gradient.
     """
@@ -64,7 +81,17 @@ def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, 
 
 
 @kernel
-def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner):
+def normalize_channels(
+    out: Elements,
+    source: Elements,
+    mean: Elements,
+    rstd: Elements,
+    weight: Elements,
+    bias: Elements,
+    n: int,
+    channels: int,
+    inner: int,
+):
     """Elementwise, with the statistics of each channel given; an element's channel follows from
     where it lies in memory.
     """
@@ -78,7 +105,7 @@ def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner
 
 
 @kernel
-def move_average(running, value, momentum, factor, n):
+def move_average(running: Elements, value: Elements, momentum: float, factor: float, n: int):
     """running = (1 - momentum) * running + momentum * factor * value."""
     i = cuda.grid(1)
     while i < n:
@@ -87,7 +114,9 @@ def move_average(running, value, momentum, factor, n):
 
 
 @device_function
-def write_statistics(out, second, third, at, acc, eps):
+def write_statistics(
+    out: Elements, second: Elements, third: Elements, at: int, acc: Elements, eps: float
+):
     """What a reduction by Welford writes for batch norm: mean, reciprocal deviation, variance."""
     variance = acc[1] / acc[2]
     out[at] = acc[0] + variance * T(0)  # NaN of no elements
@@ -96,13 +125,13 @@ def write_statistics(out, second, third, at, acc, eps):
 
 
 @device_function
-def by_element(row, i, groups, channels, inner):
+def by_element(row: int, i: int, groups: int, channels: int, inner: int):
     """Layer norm: every element of a row has a weight of its own."""
     return i
 
 
 @device_function
-def by_group(row, i, groups, channels, inner):
+def by_group(row: int, i: int, groups: int, channels: int, inner: int):
     """Group norm: a row has `channels` channels of `inner` elements each, and is one of the
     `groups` groups of a sample.
     """
@@ -112,16 +141,16 @@ def by_group(row, i, groups, channels, inner):
 
 
 @device_function
-def parameter(p, c):
+def parameter(p: Elements, c: int):
     return T(p[c])
 
 
 @device_function
-def one(p, c):
+def one(p: Elements, c: int):
     """The weight where there is none."""
     return T(1)
 
 
 @device_function
-def zero(p, c):
+def zero(p: Elements, c: int):
     return T(0)

@@ -13,9 +13,14 @@ transposed in shared memory.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
 from .copy import offset_of, split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -29,7 +34,19 @@ reach = template("reach")
 
 
 @kernel
-def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channels, inner):
+def rows_gradient(
+    out: Elements,
+    grad: Elements,
+    source: Elements,
+    mean: Elements,
+    rstd: Elements,
+    weight: Elements,
+    rows: int,
+    n: int,
+    groups: int,
+    channels: int,
+    inner: int,
+):
     """The gradient of the input of `normalize_rows`: twice over the row."""
     lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0
@@ -58,8 +75,10 @@ def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channe
 # fmt: off
 @kernel
 def parameter_gradients(
-    weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept,
-    kept_strides, gone, gone_strides
+    weight_grad: Elements, bias_grad: Elements, grad: Elements, source: Elements, mean: Elements,
+    rstd: Elements, rows: int, n: int, groups: int, channels: int, inner: int,
+    kept: tuple[int, ...], kept_strides: tuple[int, ...], gone: tuple[int, ...],
+    gone_strides: tuple[int, ...],
 ):
     """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part
     for each gridDim.y.
@@ -86,7 +105,18 @@ def parameter_gradients(
 
 @kernel
 def channels_gradient(
-    out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner
+    out: Elements,
+    grad: Elements,
+    source: Elements,
+    mean: Elements,
+    rstd: Elements,
+    weight: Elements,
+    weight_grad: Elements,
+    bias_grad: Elements,
+    count: int,
+    n: int,
+    channels: int,
+    inner: int,
 ):
     """The gradient of the input of `normalize_channels` by statistics that depend on it: averages
     over `count` elements.
@@ -102,7 +132,15 @@ def channels_gradient(
 
 
 @kernel
-def scaled_gradient(out, grad, rstd, weight, n, channels, inner):
+def scaled_gradient(
+    out: Elements,
+    grad: Elements,
+    rstd: Elements,
+    weight: Elements,
+    n: int,
+    channels: int,
+    inner: int,
+):
     """The same where mean and rstd are constants."""
     i = cuda.grid(1)
     while i < n:
@@ -113,24 +151,24 @@ def scaled_gradient(out, grad, rstd, weight, n, channels, inner):
 
 
 @device_function
-def add_pairs(a, b):
+def add_pairs(a: Elements, b: Elements):
     return a[0] + b[0], a[1] + b[1]
 
 
 @device_function
-def of_row(c, i, groups, channels, inner):
+def of_row(c: int, i: int, groups: int, channels: int, inner: int):
     """Layer norm: element i of a column lies in row i."""
     return i
 
 
 @device_function
-def of_group(c, i, groups, channels, inner):
+def of_group(c: int, i: int, groups: int, channels: int, inner: int):
     """Group norm: element i of a channel lies in sample i // inner."""
     sample, _ = split(i, inner)
     return sample * groups + c // channels
 
 
 @device_function
-def of_channel(c, i, groups, channels, inner):
+def of_channel(c: int, i: int, groups: int, channels: int, inner: int):
     """Batch norm."""
     return c

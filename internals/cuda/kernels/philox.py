@@ -18,9 +18,14 @@ them out one by one.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import device_function
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element
 
 MULTIPLIER_0, MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 # golden ratio, square root of 3 - 1
@@ -29,7 +34,7 @@ LOW, HALF_WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @device_function
-def philox(seed, subsequence, position):
+def philox(seed: int, subsequence: Element, position: int):
     """The four 32-bit words (uint32) that a thread gets at `position`; all three arguments are
     uint64.
     """

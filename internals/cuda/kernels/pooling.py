@@ -15,10 +15,13 @@ any order; there are second forms for channels-last, with a block's windows in s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..language import cuda, device_function, kernel, template
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums, or that in which elements are compared
@@ -48,7 +51,7 @@ class Pool(NamedTuple):
 
 
 @device_function
-def parts_of(e, channels, sizes):
+def parts_of(e: int, channels: int, sizes: tuple[int, ...]):
     """(image, channel, row, column) of element number e."""
     lines, column = split(e, sizes[1])
     plane, row = split(lines, sizes[0])
@@ -57,7 +60,7 @@ def parts_of(e, channels, sizes):
 
 
 @device_function
-def first_covering(i, reach, stride):
+def first_covering(i: int, reach: int, stride: int):
     """The first window, from `stride` times its number on over `reach` positions, that has position
     `i`.
     """
@@ -66,7 +69,7 @@ def first_covering(i, reach, stride):
 
 
 @kernel
-def max_pool(y, indices, x, n, lowest, how):
+def max_pool(y: Elements, indices: Elements, x: Elements, n: int, lowest: Element, how: Pool):
     """The largest element of each window, and where in the plane it is. The first of equal ones
     wins, and NaN over all.
     """
@@ -96,7 +99,15 @@ def max_pool(y, indices, x, n, lowest, how):
 
 
 @kernel
-def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strides):
+def max_pool_backward(
+    grad_x: Elements,
+    grad_y: Elements,
+    indices: Elements,
+    n: int,
+    how: Pool,
+    grad_strides: tuple[int, ...],
+    index_strides: tuple[int, ...],
+):
     """Each element of the input takes the gradients of those windows whose maximum it was."""
     e = cuda.grid(1)
     while e < n:
@@ -133,7 +144,9 @@ def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strid
 
 
 @device_function
-def fixed_window(i, size, places, kernel, stride, padding, padded):
+def fixed_window(
+    i: int, size: int, places: int, kernel: int, stride: int, padding: int, padded: int
+):
     """Window i along a dimension: its first position, the one behind its last, and how many
     positions count.
     """
@@ -145,7 +158,9 @@ def fixed_window(i, size, places, kernel, stride, padding, padded):
 
 
 @device_function
-def adaptive_window(i, size, places, kernel, stride, padding, padded):
+def adaptive_window(
+    i: int, size: int, places: int, kernel: int, stride: int, padding: int, padded: int
+):
     """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1)
     * n / m), in 64 bits.
     """
@@ -155,7 +170,7 @@ def adaptive_window(i, size, places, kernel, stride, padding, padded):
 
 
 @kernel
-def avg_pool(y, x, n, how):
+def avg_pool(y: Elements, x: Elements, n: int, how: Pool):
     """The sum over each window, divided by how many elements count."""
     e = cuda.grid(1)
     while e < n:
@@ -179,7 +194,7 @@ def avg_pool(y, x, n, how):
 
 
 @device_function
-def fixed_covering(i, size, places, kernel, stride, padding):
+def fixed_covering(i: int, size: int, places: int, kernel: int, stride: int, padding: int):
     """The windows that cover position i along a dimension: the first, and the one behind the
     last.
     """
@@ -189,13 +204,13 @@ def fixed_covering(i, size, places, kernel, stride, padding):
 
 
 @device_function
-def adaptive_covering(i, size, places, kernel, stride, padding):
+def adaptive_covering(i: int, size: int, places: int, kernel: int, stride: int, padding: int):
     """The same for windows that cover the image evenly."""
     return i * places // size, ((i + 1) * places + size - 1) // size
 
 
 @kernel
-def avg_pool_backward(grad_x, grad_y, n, how):
+def avg_pool_backward(grad_x: Elements, grad_y: Elements, n: int, how: Pool):
     """Each element of the input takes its share from all windows that cover it."""
     e = cuda.grid(1)
     while e < n:

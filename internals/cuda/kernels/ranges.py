@@ -6,14 +6,19 @@ How the real one differs: it is the same there (`gpu_kernel_with_index`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, kernel, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Elements
 
 T = template("T")  # the dtype of the elements
 C = template("C")  # the dtype to compute in
 
 
 @kernel
-def arange(out, n, start, step):
+def arange(out: Elements, n: int, start: int, step: int):
     i = cuda.grid(1)
     while i < n:
         out[i] = T(C(start + C(step * C(i))))
@@ -21,7 +26,7 @@ def arange(out, n, start, step):
 
 
 @kernel
-def linspace(out, n, start, end, step):
+def linspace(out: Elements, n: int, start: int, end: int, step: int):
     """The first half counts up from `start`, the second down from `end`, so that both are met
     exactly.
     """

@@ -15,9 +15,14 @@ that is last to write its part goes on to reduce the parts, which saves the seco
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
 from .copy import offset_of
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 identity = template("identity")  # identity(): the accumulator of no elements
 # absorb(acc, source, second, third, at, i, parameter): one element, or one part, more
@@ -33,19 +38,19 @@ get, put = template("get"), template("put")
 
 @kernel
 def reduce(
-    out,
-    out2,
-    out3,
-    source,
-    source2,
-    source3,
-    rows,
-    n,
-    parameter,
-    kept,
-    kept_strides,
-    gone,
-    gone_strides,
+    out: Elements,
+    out2: Elements,
+    out3: Elements,
+    source: Elements,
+    source2: Elements,
+    source3: Elements,
+    rows: int,
+    n: int,
+    parameter: Elements,
+    kept: tuple[int, ...],
+    kept_strides: tuple[int, ...],
+    gone: tuple[int, ...],
+    gone_strides: tuple[int, ...],
 ):
     """out[row] = all elements of the row, reduced. `kept` are the sizes that number the rows,
     `gone` those within a row.
@@ -85,23 +90,41 @@ def reduce(
 
 
 @device_function
-def absorb_element(acc, source, second, third, at, i, parameter):
+def absorb_element(
+    acc: Element,
+    source: Elements,
+    second: Elements,
+    third: Elements,
+    at: int,
+    i: int,
+    parameter: Element,
+):
     return fold(acc, source[at], i, parameter)
 
 
 @device_function
-def absorb_part(acc, source, second, third, at, i, parameter):
+def absorb_part(
+    acc: Element,
+    source: Elements,
+    second: Elements,
+    third: Elements,
+    at: int,
+    i: int,
+    parameter: Element,
+):
     """What another block has accumulated."""
     return combine(acc, get(source, second, third, at))
 
 
 @device_function
-def write_part(out, second, third, at, acc, parameter):
+def write_part(
+    out: Elements, second: Elements, third: Elements, at: int, acc: Element, parameter: Element
+):
     """Leave the accumulator for the second launch."""
     put(out, second, third, at, acc)
 
 
 @device_function
-def evenly(i, sizes, strides):
+def evenly(i: int, sizes: int, strides: tuple[int, ...]):
     """`offset_of` for a single dimension."""
     return i * strides[0]

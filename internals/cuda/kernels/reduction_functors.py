@@ -19,8 +19,12 @@ is int32; logsumexp is a maximum, an exponential and a sum, one kernel after the
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ..language import device_function, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to accumulate in
 R = template("R")  # the type that elements are converted to first
@@ -38,59 +42,59 @@ def neutral():
 
 
 @device_function
-def fold_number(acc, x, i, p):
+def fold_number(acc: Element, x: Elements, i: int, p: Elements):
     return combine(acc, take(x, p))
 
 
 @device_function
-def write_number(out, second, third, at, acc, p):
+def write_number(out: Elements, second: Element, third: Element, at: int, acc: Element, p: int):
     out[at] = finish(acc, p)
 
 
 @device_function
-def itself(x, p):
+def itself(x: Element, p: Element):
     return T(R(x))
 
 
 @device_function
-def truth(x, p):
+def truth(x: Element, p: Element):
     """1 for what is not zero; NaN is not."""
     return T(1) if R(x) != R(0) else T(0)
 
 
 @device_function
-def magnitude(x, p):
+def magnitude(x: Element, p: Element):
     return abs(T(R(x)))
 
 
 @device_function
-def square(x, p):
+def square(x: Element, p: Element):
     y = T(R(x))
     return y * y
 
 
 @device_function
-def power(x, p):
+def power(x: Element, p: Element):
     return math.pow(abs(T(R(x))), p)
 
 
 @device_function
-def as_it_is(acc, p):
+def as_it_is(acc: Element, p: Element):
     return OUT(acc)
 
 
 @device_function
-def divided(acc, p):
+def divided(acc: Element, p: Element):
     return OUT(acc / p)
 
 
 @device_function
-def root(acc, p):
+def root(acc: Element, p: Element):
     return OUT(math.sqrt(acc))
 
 
 @device_function
-def root_p(acc, p):
+def root_p(acc: Element, p: Element):
     return OUT(math.pow(acc, T(1) / p))
 
 
@@ -101,12 +105,12 @@ def nowhere():
 
 
 @device_function
-def fold_place(acc, x, i, p):
+def fold_place(acc: Element, x: Element, i: int, p: int):
     return combine(acc, (T(R(x)), S(i)))
 
 
 @device_function
-def first_largest(a, b):
+def first_largest(a: Elements, b: Elements):
     """The larger value with its position: NaN before all numbers, and the earlier one of equals."""
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] > b[0] or (a_is_nan and not b_is_nan):
@@ -117,7 +121,7 @@ def first_largest(a, b):
 
 
 @device_function
-def first_smallest(a, b):
+def first_smallest(a: Elements, b: Elements):
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] < b[0] or (a_is_nan and not b_is_nan):
         return a
@@ -127,13 +131,15 @@ def first_smallest(a, b):
 
 
 @device_function
-def write_value_and_place(out, second, third, at, acc, p):
+def write_value_and_place(
+    out: Elements, second: Elements, third: Element, at: int, acc: Elements, p: int
+):
     out[at] = OUT(acc[0])
     second[at] = acc[1]
 
 
 @device_function
-def write_place(out, second, third, at, acc, p):
+def write_place(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
     out[at] = acc[1]
 
 
@@ -143,12 +149,12 @@ def no_exponentials():
 
 
 @device_function
-def fold_exponential(acc, x, i, p):
+def fold_exponential(acc: Element, x: Element, i: int, p: int):
     return combine(acc, (T(R(x)), T(1)))
 
 
 @device_function
-def add_exponentials(a, b):
+def add_exponentials(a: Elements, b: Elements):
     """(largest, sum of exp(x - largest)) of both. Where `largest` stays as it was, also at
     infinity, nothing is rescaled.
     """
@@ -159,7 +165,7 @@ def add_exponentials(a, b):
 
 
 @device_function
-def write_logarithm(out, second, third, at, acc, p):
+def write_logarithm(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
     out[at] = OUT(math.log(acc[1]) + acc[0])
 
 
@@ -169,7 +175,7 @@ def no_moments():
 
 
 @device_function
-def fold_moments(acc, x, i, p):
+def fold_moments(acc: Elements, x: Element, i: int, p: int):
     """(mean, sum of squared distances from it, count) with one element more."""
     y = T(R(x))
     count = acc[2] + T(1)
@@ -179,7 +185,7 @@ def fold_moments(acc, x, i, p):
 
 
 @device_function
-def merge_moments(a, b):
+def merge_moments(a: Elements, b: Elements):
     """The moments of the union of two sets."""
     if a[2] == T(0):
         return b
@@ -192,21 +198,25 @@ def merge_moments(a, b):
 
 
 @device_function
-def variance(squares, freedom):
+def variance(squares: Element, freedom: Element):
     return squares / freedom
 
 
 @device_function
-def deviation(squares, freedom):
+def deviation(squares: Element, freedom: Element):
     return math.sqrt(squares / freedom)
 
 
 @device_function
-def write_moment(out, second, third, at, acc, freedom):
+def write_moment(
+    out: Elements, second: Element, third: Element, at: int, acc: Elements, freedom: Element
+):
     out[at] = OUT(finish(acc[1], freedom))
 
 
 @device_function
-def write_moment_and_mean(out, second, third, at, acc, freedom):
+def write_moment_and_mean(
+    out: Elements, second: Elements, third: Element, at: int, acc: Elements, freedom: Element
+):
     out[at] = OUT(finish(acc[1], freedom))
     second[at] = MEAN(acc[0] if acc[2] > T(0) else T(math.nan))

@@ -11,8 +11,14 @@ suggest.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, kernel, template
 from .matmul import element_of_a, element_of_b
+
+if TYPE_CHECKING:
+    from internals.cuda.kernels.matmul import Product
+    from internals.machine_code.records import Element, Elements
 
 ACC = template("ACC")
 block_sum = template("block_sum")  # the sum over the threads of the block, for all of them
@@ -20,7 +26,17 @@ STORE = template("STORE")
 
 
 @kernel
-def row_products(c, a, b, addend, k, share, where, alpha, beta):
+def row_products(
+    c: int,
+    a: Elements,
+    b: Elements,
+    addend: Elements,
+    k: int,
+    share: int,
+    where: Product,
+    alpha: Element,
+    beta: Element,
+):
     """c[i, part] = alpha * sum over q of a[i, q] * b[q] + beta * addend[i]; a part is `share`
     elements of the row.
     """

@@ -6,11 +6,16 @@ How the real one differs: it is the same there.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, device_function, kernel, template
 from .distributions import uniform1
 from .philox import philox
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the weights
 C = template("C")  # the dtype to compare in
@@ -18,7 +23,7 @@ FOUR = np.uint64(4)
 
 
 @kernel
-def shuffle_islands(keys, order, n, seed, offset):
+def shuffle_islands(keys: Elements, order: Elements, n: int, seed: int, offset: int):
     """Elements with the same key stand side by side in `order`, unshuffled: the thread of the first
     shuffles them.
 
@@ -38,7 +43,7 @@ def shuffle_islands(keys, order, n, seed, offset):
 
 
 @device_function
-def word(seed, thread, offset, number):
+def word(seed: int, thread: Element, offset: int, number: int):
     """Word `number` of the thread's subsequence, from `offset` on: they come in fours."""
     four = np.uint64(offset + np.uint64(number) // FOUR)
     w0, w1, w2, w3 = philox(seed, np.uint64(thread), four)
@@ -53,7 +58,16 @@ def word(seed, thread, offset, number):
 
 
 @kernel
-def sample(out, cumulative, weights, samples, categories, row_threads, seed, offset):
+def sample(
+    out: Elements,
+    cumulative: Elements,
+    weights: Elements,
+    samples: Element,
+    categories: Element,
+    row_threads: Element,
+    seed: int,
+    offset: int,
+):
     """One number from 0 to 1 for each sample; the category in whose part of the row it falls is
     found by halving.
 

@@ -14,8 +14,13 @@ predecessors inside one launch.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import by_executor, cuda, device_function, kernel, template
 from .accumulators import THREADS, WARP, WARPS
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 ITEMS = 4  # neighbours that a thread adds up by itself
 
@@ -28,7 +33,7 @@ sum_of_lanes = template("sum_of_lanes")
 
 
 @device_function
-def before_in_shared_memory(x):
+def before_in_shared_memory(x: Element):
     """(what the threads before this one hold, combined; what all of them hold). Every thread of the
     block has to call it.
     """
@@ -51,7 +56,7 @@ def before_in_shared_memory(x):
 
 
 @device_function
-def before_by_shuffles(x):
+def before_by_shuffles(x: Element):
     """The same: within a warp each lane reads the registers of a lower one; the warps' totals go
     through shared memory.
     """
@@ -83,7 +88,7 @@ before_in_block = by_executor(gpu=before_by_shuffles, elsewhere=before_in_shared
 
 
 @kernel
-def scan_rows(out, source, totals, n, chunk, chunks):
+def scan_rows(out: Elements, source: Elements, totals: Elements, n: int, chunk: int, chunks: int):
     """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to
     the i-th.
     """
@@ -105,7 +110,7 @@ def scan_rows(out, source, totals, n, chunk, chunks):
 
 
 @kernel
-def chunk_totals(totals, source, n, chunk, chunks):
+def chunk_totals(totals: Elements, source: Elements, n: int, chunk: int, chunks: int):
     """totals[i] = the sum of the i-th chunk, chunks counted through all rows; one block each."""
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     end = row * n + min(n, (c + 1) * chunk)
@@ -120,7 +125,7 @@ def chunk_totals(totals, source, n, chunk, chunks):
 
 
 @kernel
-def scan_columns(out, source, columns, n, inner):
+def scan_columns(out: Elements, source: Elements, columns: int, n: int, inner: int):
     """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have
     neighbouring columns.
     """

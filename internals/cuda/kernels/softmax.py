@@ -14,10 +14,14 @@ ones in shared memory, so that each element is read once; it reads 16 bytes at a
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ..language import device_function, kernel, template
 from .block_reduction import lane_and_row
 from .functors import maximum
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
@@ -29,7 +33,7 @@ gradient = template("gradient")  # gradient(g, y, total)
 
 
 @kernel
-def softmax(out, source, rows, n, inner):
+def softmax(out: Elements, source: Elements, rows: int, n: int, inner: int):
     """One row of `n` elements for each `row` of the grid."""
     lane, lanes, row = lane_and_row()
     # beyond the last row: only part of the barriers
@@ -53,19 +57,21 @@ def softmax(out, source, rows, n, inner):
 
 
 @device_function
-def share(x, largest, total):
+def share(x: Element, largest: Element, total: Element):
     """softmax."""
     return math.exp(x - largest) / total
 
 
 @device_function
-def log_share(x, largest, total):
+def log_share(x: Element, largest: Element, total: Element):
     """log_softmax: the logarithm of the sum, not of the quotient."""
     return x - largest - math.log(total)
 
 
 @kernel
-def softmax_backward(out, grad, result, rows, n, inner):
+def softmax_backward(
+    out: Elements, grad: Elements, result: Elements, rows: int, n: int, inner: int
+):
     """The gradient of a row from that of its result, and the result."""
     lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0
@@ -84,20 +90,20 @@ def softmax_backward(out, grad, result, rows, n, inner):
 
 
 @device_function
-def product(g, y):
+def product(g: Element, y: Element):
     return g * y
 
 
 @device_function
-def softmax_gradient(g, y, total):
+def softmax_gradient(g: Element, y: Element, total: Element):
     return y * (g - total)
 
 
 @device_function
-def grad_alone(g, y):
+def grad_alone(g: Element, y: Element):
     return g
 
 
 @device_function
-def log_softmax_gradient(g, y, total):
+def log_softmax_gradient(g: Element, y: Element, total: Element):
     return g - math.exp(y) * total

@@ -17,9 +17,14 @@ block radix sort; longer ones by a segmented radix sort.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..language import cuda, device_function, kernel, template
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 LONGEST = 1024  # elements of a row, as positions and values in shared memory
 
@@ -29,7 +34,9 @@ precedes = template("precedes")  # precedes(a, b): whether value a has to come b
 
 
 @kernel
-def sort_rows(values, indices, source, n, size, k, inner):
+def sort_rows(
+    values: Elements, indices: Elements, source: Elements, n: int, size: int, k: int, inner: int
+):
     """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the
     first `k` are written.
     """
@@ -70,7 +77,7 @@ def sort_rows(values, indices, source, n, size, k, inner):
 
 
 @device_function
-def comes_before(a, i, b, j, n):
+def comes_before(a: Element, i: int, b: Element, j: int, n: int):
     """Whether value a, which was at i, comes before value b, which was at j. Positions from n on
     are not of the row.
     """
@@ -83,10 +90,10 @@ def comes_before(a, i, b, j, n):
 
 
 @device_function
-def smaller_first(a, b):
+def smaller_first(a: Element, b: Element):
     return a < b or (b != b and a == a)
 
 
 @device_function
-def larger_first(a, b):
+def larger_first(a: Element, b: Element):
     return a > b or (a != a and b == b)

@@ -15,10 +15,13 @@ the scale factor; here its rows stay, as on the CPU.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..language import cuda, device_function, kernel, template
 from .pooling import Strides, parts_of
+
+if TYPE_CHECKING:
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template(
@@ -43,7 +46,7 @@ class Resize(NamedTuple):
 
 
 @device_function
-def nearest(i, n, m, step, aligned):
+def nearest(i: int, n: int, m: int, step: int, aligned: Element):
     """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of
     the latter).
     """
@@ -56,7 +59,7 @@ def nearest(i, n, m, step, aligned):
 
 
 @device_function
-def linear(i, n, m, step, aligned):
+def linear(i: int, n: int, m: int, step: int, aligned: Element):
     """The two pixels that element i mixes, and the share of the second."""
     source = ACC(i) * step
     if aligned == 0:
@@ -68,7 +71,9 @@ def linear(i, n, m, step, aligned):
 
 
 @kernel
-def upsample(y, x, n, step_down, step_right, how):
+def upsample(
+    y: Elements, x: Elements, n: int, step_down: Element, step_right: Element, how: Resize
+):
     """Each element of the result is one pixel, or a mixture of four: one that has no share counts
     too, for it may be infinite.
     """
@@ -90,7 +95,7 @@ def upsample(y, x, n, step_down, step_right, how):
 
 
 @device_function
-def readers(pixel, n, m, step):
+def readers(pixel: Element, n: int, m: int, step: int):
     """The elements of the result that may read `pixel`: from the first to before the last. At the
     edges, all the rest may.
     """
@@ -104,7 +109,7 @@ def readers(pixel, n, m, step):
 
 
 @device_function
-def share(low, high, part, pixel):
+def share(low: Element, high: int, part: int, pixel: Element):
     """How much of an element that mixes `low` and `high` is `pixel`."""
     found = ACC(0)
     if low == pixel:
@@ -115,7 +120,9 @@ def share(low, high, part, pixel):
 
 
 @kernel
-def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):
+def upsample_backward(
+    grad_x: Elements, grad_y: Elements, n: int, step_down: Element, step_right: Element, how: Resize
+):
     """Each pixel takes its share of the gradient of every element that read it."""
     e = cuda.grid(1)
     while e < n:

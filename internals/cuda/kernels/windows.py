@@ -8,9 +8,15 @@ How the real one differs: a thread makes all elements of one window in one chann
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..language import cuda, kernel, template
 from .convolution import covering_place
 from .copy import split
+
+if TYPE_CHECKING:
+    from internals.cuda.kernels.convolution import Windows
+    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums
@@ -18,7 +24,7 @@ WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `convolution.window_element`, wit
 
 
 @kernel
-def im2col(columns, x, n, elements, windows, how):
+def im2col(columns: Elements, x: Element, n: int, elements: int, windows: Element, how: Element):
     """columns[image, q, p] = element q of window p."""
     e = cuda.grid(1)
     while e < n:
@@ -29,7 +35,7 @@ def im2col(columns, x, n, elements, windows, how):
 
 
 @kernel
-def col2im(x, columns, n, windows, how):
+def col2im(x: Elements, columns: Elements, n: int, windows: Element, how: Windows):
     """Pixel number e, of all images and channels, is the sum over the elements of the kernel that
     meet it.
     """

@@ -11,17 +11,20 @@ until nobody got in between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 ATOMIC = (dt.int32, dt.int64, dt.float32, dt.float64)
 
 
-def add_atomically(target: Any, add: Callable[[Any, Any], None]) -> None:
+def add_atomically(target: Tensor, add: Callable[[Any, Any], None]) -> None:
     """Call `add(target, T)`, which adds numbers of the numpy scalar type T; or with a wide copy,
     which is copied back.
     """

@@ -10,7 +10,7 @@ wait then; here the first can.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.indexing import check_masked_select, check_nonzero_out, nonzero_output
@@ -19,14 +19,17 @@ from internals.aten.native.views import expand
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
 from ..kernels import compaction as kernels
 from ..launch import counted, launch_1d, threads_for
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def nonzero(self: TensorImpl, out: Any = None) -> Any:
+
+def nonzero(self: Tensor, out: Tensor | None = None) -> Any:
     """The positions of the elements that are not zero, one a row: shape (count, ndim), int64. Waits
     for the device.
     """
@@ -49,7 +52,7 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     return out
 
 
-def where(condition: TensorImpl) -> tuple[Any, ...]:
+def where(condition: Tensor) -> tuple[Any, ...]:
     """The indices of the elements that are not zero, one tensor a dimension. Waits for the
     device.
     """
@@ -58,7 +61,7 @@ def where(condition: TensorImpl) -> tuple[Any, ...]:
     )
 
 
-def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
+def masked_select(self: Tensor, mask: Tensor, out: Tensor | None = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Waits for the device."""
     shape = check_masked_select(self, mask, out)
     source = expand(self, shape)
@@ -71,7 +74,7 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     return out
 
 
-def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
+def repeat_interleave_Tensor(repeats: Tensor, output_size: int | None = None) -> Any:
     """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless
     `output_size` is given.
     """
@@ -86,7 +89,7 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
     return out
 
 
-def true_positions(mask: Any) -> Any:
+def true_positions(mask: Tensor) -> Any:
     """The numbers, in index order, of the elements of `mask` that are not zero: int64, 1-d. Waits
     for the device.
     """
@@ -106,7 +109,7 @@ def true_positions(mask: Any) -> Any:
     return positions
 
 
-def _scan(counts: Any, n: int) -> Any:
+def _scan(counts: Tensor, n: int) -> Any:
     """n + 1 numbers: the sums of the counts before each, and of all."""
     sums = empty_contiguous((n + 1,), dt.int64, counts.device)
     if not n:

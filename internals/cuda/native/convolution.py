@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
@@ -36,12 +36,21 @@ from ..launch import counted, launch_1d
 from .matmul import LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
 from .opmath import acc_type, dtype_of
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 How = tuple[Sequence[int], Sequence[int], Sequence[int]]  # stride, padding, dilation
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
 
 
 def convolution(
-    result: Any, input: Any, weight: Any, bias: Any, how: How, transposed: bool, groups: int
+    result: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    how: How,
+    transposed: bool,
+    groups: int,
 ) -> None:
     if not has_kernel(input.dtype):
         raise NoKernel
@@ -59,9 +68,9 @@ def convolution(
 
 def convolution_backward(
     results: tuple[Any, Any, Any],
-    grad_output: Any,
-    input: Any,
-    weight: Any,
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
     how: How,
     transposed: bool,
     groups: int,
@@ -88,9 +97,9 @@ def convolution_backward(
 
 
 def windows(
-    x: Any,
-    y: Any,
-    w: Any,
+    x: Tensor,
+    y: Tensor,
+    w: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -105,13 +114,17 @@ def windows(
     )  # fmt: skip
 
 
-def fill_output(y: Any, w: Any, x: Any, bias: Any, how: Windows, groups: int) -> None:
+def fill_output(
+    y: Tensor, w: Tensor, x: Tensor, bias: Tensor | None, how: Windows, groups: int
+) -> None:
     """y = the convolution of x with w, plus the bias of each channel."""
     m, n, k = how.outputs, y.shape[0] * prod(how.places), how.channels * how.taps
     _multiply(FORWARD, y, w.contiguous(), x, bias, groups, m, n, k, how)
 
 
-def fill_image(x: Any, w: Any, y: Any, bias: Any, how: Windows, groups: int) -> None:
+def fill_image(
+    x: Tensor, w: Tensor, y: Tensor, bias: Tensor | None, how: Windows, groups: int
+) -> None:
     """x = what the image gets back from y: the transposed convolution, plus the bias of each
     channel.
     """
@@ -204,7 +217,7 @@ def is_tiled(m: int) -> bool:
 
 
 @cache
-def functions(which: str, T: Any) -> dict[str, Any]:
+def functions(which: str, T: type) -> dict[str, Any]:
     """What the product `which` reads and writes."""
     acc = acc_type(dtype_of(T))
     element = kernels.window_element.bind(ACC=acc)
@@ -240,7 +253,7 @@ def functions(which: str, T: Any) -> dict[str, Any]:
 
 
 @cache
-def direct(which: str, T: Any) -> Kernel:
+def direct(which: str, T: type) -> Kernel:
     acc, parts = acc_type(dtype_of(T)), functions(which, T)
     return (
         kernels.gathered.bind(ACC=acc, STORE=parts["STORE"])
@@ -250,12 +263,12 @@ def direct(which: str, T: Any) -> Kernel:
 
 
 @cache
-def tiles(which: str, T: Any, cut: Blocking) -> Kernel:
+def tiles(which: str, T: type, cut: Blocking) -> Kernel:
     return cut.bind(acc_type(dtype_of(T)), True, which == WEIGHT, **functions(which, T))
 
 
 @cache
-def depthwise_gradient(T: Any) -> Kernel:
+def depthwise_gradient(T: type) -> Kernel:
     acc = acc_type(dtype_of(T))
     return depthwise.weight_gradient.bind(
         T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element,

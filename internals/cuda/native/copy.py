@@ -12,7 +12,7 @@ How the real one differs: copies between two GPUs may need peer access to be ena
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes, broadcast_strides, coalesce, memory_order
@@ -28,7 +28,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, backed_ptr, empty, make
+from internals.core.tensor_impl import backed_ptr, empty, make
 
 from .. import backend
 from ..device_array import flat
@@ -36,8 +36,12 @@ from ..kernels import copy as kernels
 from ..launch import launch_1d
 from ..sync_debug import about_to_wait
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.formats import memory_format
 
-def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """Write the elements of `src` into `self`; at least one of the two is on the device. Errors as
     on the CPU.
     """
@@ -62,7 +66,7 @@ def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
     return self
 
 
-def clone(self: TensorImpl, memory_format: Any = None) -> Any:
+def clone(self: Tensor, memory_format: memory_format | None = None) -> Any:
     """The same values in memory of their own."""
     g = self._geometry
     return copy_(
@@ -70,7 +74,7 @@ def clone(self: TensorImpl, memory_format: Any = None) -> Any:
     )
 
 
-def fill__Tensor(self: Any, value: TensorImpl) -> Any:
+def fill__Tensor(self: Tensor, value: Tensor) -> Any:
     """The one element of a 0-d tensor everywhere."""
     if value.dim():
         raise RuntimeError(
@@ -96,14 +100,14 @@ def zero_(self: Any) -> Any:
     return self
 
 
-def _local_scalar_dense(self: TensorImpl) -> Any:
+def _local_scalar_dense(self: Tensor) -> Any:
     """The only element as a Python number. The host waits for everything the stream has still to
     do.
     """
     return copying._local_scalar_dense(ops._to_copy(self, None, None, CPU, None, False, None))
 
 
-def equal(self: TensorImpl, other: TensorImpl) -> bool:
+def equal(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and equal elements."""
     if self.device is not other.device:
         raise RuntimeError(
@@ -114,7 +118,7 @@ def equal(self: TensorImpl, other: TensorImpl) -> bool:
     return copying.equal(*on_cpu)
 
 
-def _on_device(target: Any, source: Any) -> None:
+def _on_device(target: Any, source: Tensor) -> None:
     """Both sides on one device: a kernel converts and reorders as it goes."""
     if target.dtype is source.dtype and _same_order(target, source):
         index = target.device.index
@@ -135,7 +139,7 @@ def _on_device(target: Any, source: Any) -> None:
     launch_1d(kernel, n, flat(target), flat(source), n, sizes, target_strides, source_strides)
 
 
-def _between(target: Any, source: Any, non_blocking: bool) -> None:
+def _between(target: Tensor, source: Tensor, non_blocking: bool) -> None:
     """Across the bus go bytes: whatever else differs is settled on the side of the source before,
     or of the target after.
     """
@@ -158,7 +162,7 @@ def _between(target: Any, source: Any, non_blocking: bool) -> None:
     _copy_bytes(target, source, non_blocking)
 
 
-def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
+def _copy_bytes(target: Tensor, source: Tensor, non_blocking: bool) -> None:
     """The bytes of a dense tensor across the bus."""
     nbytes = target._geometry.nbytes
     copy_run(
@@ -205,7 +209,7 @@ def copy_run(
         driver.synchronize_stream(index, stream)
 
 
-def fill(target: Any, value: Any) -> None:
+def fill(target: Tensor, value: Any) -> None:
     """`value`, a number that the dtype holds, everywhere."""
     n = target.numel()
     if not n:
@@ -223,7 +227,7 @@ def fill(target: Any, value: Any) -> None:
         launch_1d(kernels.fill_strided, n, flat(target), number_, n, sizes, strides)
 
 
-def _complex_copy(target: Any, source: Any) -> None:
+def _complex_copy(target: Tensor, source: Tensor) -> None:
     """No kernel here knows complex numbers: they are pairs of real ones."""
     if target.dtype.is_complex and source.dtype.is_complex:
         _on_device(real_parts(target), real_parts(source.expand(target.shape)))
@@ -237,7 +241,7 @@ def _complex_copy(target: Any, source: Any) -> None:
         _on_device(target, real_parts(source).select(-1, 0))
 
 
-def real_parts(t: Any) -> Any:
+def real_parts(t: Tensor) -> Any:
     """A complex tensor as a real one, with a last dimension of real and imaginary part."""
     g = t._geometry
     strides = (*[2 * s for s in g.strides], 1)
@@ -246,7 +250,7 @@ def real_parts(t: Any) -> Any:
     )
 
 
-def walk(target: Any, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def walk(target: Tensor, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The fewest dimensions in which all can be walked together, and each operand's strides for
     them, in elements.
     """
@@ -256,7 +260,7 @@ def walk(target: Any, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, .
     return (sizes, strides) if sizes else ((1,), [(1,)] * len(rows))
 
 
-def _same_order(a: Any, b: Any) -> bool:
+def _same_order(a: Tensor, b: Tensor) -> bool:
     """Whether the two have one shape and lie in memory alike, without gaps: then a run of bytes is
     all there is to copy.
     """

@@ -10,12 +10,11 @@ numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
-from internals.core.tensor_impl import TensorImpl
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -26,10 +25,13 @@ from .copy import clone, copy_, fill
 from .opmath import opmath_type
 from .random import execution_blocks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 AT_ONCE = 4
 
 
-def dropout(results: tuple[Any, Any], input: Any, p: float, train: bool | None) -> None:
+def dropout(results: tuple[Any, Any], input: Tensor, p: float, train: bool | None) -> None:
     """`input` with each element zeroed with probability `p` and the others scaled up, and where it
     was kept.
     """
@@ -61,7 +63,7 @@ def together(n: int, step: int) -> tuple[int, int, int, int]:
     return (2, 1, 2 * step, 2 * step + 1) if n % 2 == 0 else (1, step, 2 * step, 3 * step)
 
 
-def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
     """`grad_output * mask * scale`."""
     if grad_output.dtype.category != dt.FLOATING or mask.shape != grad_output.shape:
         raise NoKernel
@@ -75,7 +77,7 @@ def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: fl
     return grad
 
 
-def _dense(t: Any) -> Any:
+def _dense(t: Tensor) -> Any:
     """`t`, or a copy of it, with its elements in the order of a new tensor that is like it."""
     g = t._geometry
     return t if is_non_overlapping_and_dense(g.sizes, g.strides) else clone(t)

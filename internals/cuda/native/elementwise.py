@@ -18,8 +18,9 @@ refused in the words of the CPU, "abs_cpu" where PyTorch says "abs_cuda".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,10 +41,15 @@ from ..launch import Repeated, blocks_for, counted, threads_for
 from .copy import walk
 from .opmath import opmath_dtype, opmath_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.aten.decisions import Decisions
+    from internals.core.scalar import Scalar
+
 KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 
 
-def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
+def run_loop(iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]) -> None:
     """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a
     loop without a kernel.
     """
@@ -73,20 +79,20 @@ class _Plan(NamedTuple):
     own: tuple[str, ...]
     compute: dtype
 
-    def launch(self, output: Any, inputs: Any, own: dict[str, Any]) -> None:
+    def launch(self, output: Tensor, inputs: Sequence[float | Tensor], own: dict[str, Any]) -> None:
         where = output._geometry.device
         tensors = [output, *[_on_device(inputs[i], d, where) for i, d in self.elements]]
         given = self._given(inputs, own) if self.numbers or self.own else (0,)
         backend.driver().launch_again(self.kernel, tensors, given)
 
-    def _given(self, inputs: Any, own: dict[str, Any]) -> tuple[Any, ...]:
+    def _given(self, inputs: Sequence[Scalar | Tensor], own: dict[str, Any]) -> tuple[Any, ...]:
         values = [(inputs[i], d) for i, d in self.numbers] + [
             (own[name], self.compute) for name in self.own
         ]
         return tuple([_single(number(_value(x), d)) for x, d in values])
 
 
-def _plan(iterator: TensorIterator, decisions: Any, op: DeviceFunction) -> _Plan:
+def _plan(iterator: TensorIterator, decisions: Decisions, op: DeviceFunction) -> _Plan:
     output, inputs, targets = iterator.output, iterator.inputs, decisions.targets
     code = op.function.__code__
     own = code.co_varnames[len(inputs) : code.co_argcount]
@@ -166,7 +172,7 @@ def _on_device(x: Any, d: dtype, where: device) -> Any:
     return ops.fill__Scalar(empty(geometry((), (), d, where)), _value(x))
 
 
-def _value(x: Any) -> Any:
+def _value(x: Scalar | Tensor) -> Any:
     """A number as Python has it, also from a 0-d tensor on the CPU."""
     return (
         array(x).item()
@@ -188,7 +194,7 @@ def _elements_under_way(*dtypes: dtype) -> int:
     return max(4, 16 // max(d.itemsize for d in dtypes))
 
 
-def _complex(iterator: TensorIterator, decisions: Any) -> bool:
+def _complex(iterator: TensorIterator, decisions: Decisions) -> bool:
     dtypes = (
         decisions.common_dtype,
         decisions.result_dtype,
@@ -198,7 +204,7 @@ def _complex(iterator: TensorIterator, decisions: Any) -> bool:
     return any(d.is_complex for d in dtypes)
 
 
-def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
+def _on_cpu(iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]) -> None:
     """The numpy loop, on copies of its operands; what it gives is copied to the device."""
     fallback.count_loop(f"{name_of(loop)} of {decisions.common_dtype.name}")
     output = iterator.output

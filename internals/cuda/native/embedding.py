@@ -8,7 +8,7 @@ How the real one differs: see `kernels/embedding.py`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
@@ -22,8 +22,11 @@ from .accumulating import add_atomically
 from .copy import clone, zero_
 from .opmath import opmath_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def embedding(out: Any, weight: Any, indices: Any) -> None:
+
+def embedding(out: Tensor, weight: Tensor, indices: Tensor) -> None:
     rows, width = weight.shape
     index = _in_a_row(indices)
     n, sizes = out.numel(), (indices.numel(), width)
@@ -35,14 +38,14 @@ def embedding(out: Any, weight: Any, indices: Any) -> None:
 
 
 def dense_backward(
-    result: Any, grad_output: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool
+    result: Tensor, grad_output: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
 ) -> None:
     """For each row of the table, the sum of the gradients of the places it was copied to."""
     (num_weights, width), count = result.shape, indices.numel()
     index, grad = _in_a_row(indices), _in_a_row(grad_output)
     zero_(result)
 
-    def add(table: Any, T: Any) -> None:
+    def add(table: Tensor, T: type) -> None:
         n = count * width
         arrays = (flat(table), flat(grad), flat(index))
         launch_1d(kernels.add_rows.bind(T=T), n, *arrays, n, width, num_weights, padding_idx)
@@ -55,7 +58,7 @@ def dense_backward(
     add_atomically(result, add)
 
 
-def renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+def renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shorten the rows of `self` that `indices` names."""
     if self.dtype.category != dt.FLOATING or not norm_type > 0:
         # what is no norm, the CPU may count
@@ -79,5 +82,5 @@ def renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     )
 
 
-def _in_a_row(t: Any) -> Any:
+def _in_a_row(t: Tensor) -> Any:
     return t if t.is_contiguous() else clone(t, contiguous_format)

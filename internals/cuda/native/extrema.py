@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,20 +24,23 @@ from ..kernels.functors import maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, number, reduce
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 # by: is it floating
 LARGEST = {True: Recipe(f.itself, maximum, -np.inf), False: Recipe(f.itself, maximum, -(2**63))}
 SMALLEST = {True: Recipe(f.itself, minimum, np.inf), False: Recipe(f.itself, minimum, 2**63 - 1)}
 
 
-def amax(result: Any, self: Any, dims: Sequence[int]) -> None:
+def amax(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
     reduce(_values(LARGEST, self.dtype), self, dims, (result,))
 
 
-def amin(result: Any, self: Any, dims: Sequence[int]) -> None:
+def amin(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
     reduce(_values(SMALLEST, self.dtype), self, dims, (result,))
 
 
-def _with_places(largest: bool, results: Any, self: Any, dims: Sequence[int]) -> None:
+def _with_places(largest: bool, results: Any, self: Tensor, dims: Sequence[int]) -> None:
     """Fill `results`: values and positions, or positions alone."""
     pair = isinstance(results, tuple)
     reduction = _places(largest, acc_type(self.dtype), scalar_type(self.dtype) if pair else None)
@@ -54,7 +57,7 @@ def _values(recipe: Any, d: dt.dtype) -> Reduction:
 
 
 @cache
-def _places(largest: bool, T: Any, OUT: Any) -> Reduction:
+def _places(largest: bool, T: type, OUT: type) -> Reduction:
     """The extreme with its position; without OUT only the latter is written."""
     worst = (
         (-np.inf if largest else np.inf)

@@ -14,7 +14,7 @@ one warp, so that the result is the same every time, and slower.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_strides, coalesce, memory_order
@@ -30,6 +30,10 @@ from ..kernels import indexing as kernels
 from ..launch import launch_1d
 from .accumulating import add_atomically
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.cuda.language import Kernel
+
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]]]
 
 
@@ -38,7 +42,7 @@ def index(out: Any, wanted: AdvancedIndex) -> None:
     _walked(kernels.read, wanted, wanted.source, out, reads=True)
 
 
-def put(self: Any, wanted: AdvancedIndex, values: Any, accumulate: bool) -> None:
+def put(self: Tensor, wanted: AdvancedIndex, values: Tensor, accumulate: bool) -> None:
     """`self[indices] = values`, or `+=`, which counts repeated indices as often as they occur."""
     if accumulate and self.is_complex():
         raise NoKernel
@@ -48,7 +52,7 @@ def put(self: Any, wanted: AdvancedIndex, values: Any, accumulate: bool) -> None
         _walked(kernels.write, wanted, self, values)
 
 
-def fill_masked(self: Any, first: int, mask: Any, value: Any) -> None:
+def fill_masked(self: Tensor, first: int, mask: Tensor, value: Tensor) -> None:
     """One value where a mask says so: an elementwise operation, for which nobody has to count."""
     mask = (
         ops._to_copy(mask, None, None, self.device, None, False, None)
@@ -64,7 +68,7 @@ def fill_masked(self: Any, first: int, mask: Any, value: Any) -> None:
 
 
 def _walked(
-    kernel: Any, wanted: AdvancedIndex, target: Any, other: Any, reads: bool = False
+    kernel: Kernel, wanted: AdvancedIndex, target: Tensor, other: Tensor, reads: bool = False
 ) -> None:
     """Run `kernel` over all that is `wanted` of `target`, and the elements of `other`."""
     n = prod(wanted.shape)
@@ -77,7 +81,7 @@ def _walked(
     launch_1d(kernel, n, *arrays, flat(offsets(wanted, target)), n, sizes, *steps, table_strides)
 
 
-def offsets(wanted: AdvancedIndex, target: Any) -> Any:
+def offsets(wanted: AdvancedIndex, target: Tensor) -> Any:
     """How far into `target`, which has the sizes of the source, each combination of indices leads:
     shape `index_shape`.
     """
@@ -90,7 +94,7 @@ def offsets(wanted: AdvancedIndex, target: Any) -> Any:
     return table
 
 
-def walk(wanted: AdvancedIndex, target: Any, other: Any) -> Walk:
+def walk(wanted: AdvancedIndex, target: Tensor, other: Tensor) -> Walk:
     """The fewest dimensions for walking the result: strides of `target`, which is indexed, of
     `other`, and of `offsets`.
     """

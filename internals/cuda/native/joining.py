@@ -10,14 +10,17 @@ together, and one launch copies all of them (`CatArrayBatchedCopy`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native import views
 
 from .copy import copy_
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def cat(out: Any, tensors: Sequence[Any], dim: int) -> None:
+
+def cat(out: Tensor, tensors: Sequence[Any], dim: int) -> None:
     start = 0
     for t in tensors:
         end = start + t.shape[dim]

@@ -10,26 +10,32 @@ half precision uses tensor cores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals._generated import ops
 
 from ..fallback import NoKernel
 from . import matmul
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def product(result: Any, a: Any, b: Any) -> None:
+
+def product(result: Tensor, a: Tensor, b: Tensor) -> None:
     """result = a @ b."""
     _fill(result, a, b, None, 1, 0)
 
 
-def dot(result: Any, self: Any, tensor: Any) -> None:
+def dot(result: Tensor, self: Tensor, tensor: Tensor) -> None:
     if self.dtype.is_complex:
         raise NoKernel
     matmul.dot(result, self, tensor)
 
 
-def scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: Any) -> None:
+def scale_and_add(
+    result: Tensor, addend: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar
+) -> None:
     """result = beta * addend + alpha * (a @ b), or its sum over batches. With alpha 0 the factors
     are not read, as in BLAS.
     """
@@ -41,7 +47,9 @@ def scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: An
     _fill(result, a, b, addend, alpha, beta)
 
 
-def _fill(result: Any, a: Any, b: Any, addend: Any, alpha: Any, beta: Any) -> None:
+def _fill(
+    result: Tensor, a: Tensor, b: Tensor, addend: Tensor | None, alpha: Scalar, beta: Scalar
+) -> None:
     """The same. `result` may be the addend; where it shares memory in any other way, a new tensor
     is filled first.
     """
@@ -57,7 +65,7 @@ def _fill(result: Any, a: Any, b: Any, addend: Any, alpha: Any, beta: Any) -> No
         multiply(result, a, b, addend, alpha, beta)
 
 
-def _overlaps(addend: Any, result: Any) -> bool:
+def _overlaps(addend: Tensor | None, result: Tensor) -> bool:
     """Whether they share memory without having each element at the same place."""
     if addend is None or addend._storage is not result._storage:
         return False

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,10 @@ from ..kernels.matmul import Product
 from ..language import Kernel
 from ..launch import threads_for
 from .opmath import acc_type, dtype_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 FORMS = ("naive", "tiled", "blocked")
 LARGE, MEDIUM, TINY = (
@@ -78,7 +82,7 @@ def using(form: str) -> Iterator[None]:
 
 
 def multiply(
-    result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0
+    result: Any, a: Any, b: Any, addend: Any = None, alpha: Scalar = 1, beta: Scalar = 0
 ) -> None:
     """result = alpha * (a @ b) + beta * addend, for three matrices or three batches of them.
 
@@ -123,7 +127,12 @@ def multiply(
 
 
 def multiply_vector(
-    result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0
+    result: Tensor,
+    a: Tensor,
+    x: Tensor,
+    addend: Tensor | None = None,
+    alpha: Scalar = 1,
+    beta: Scalar = 0,
 ) -> None:
     """result = alpha * (a @ x) + beta * addend, for a matrix and vectors."""
     m, k = a.shape
@@ -159,7 +168,7 @@ def launch_rows(
     )
 
 
-def dot(result: Any, a: Any, x: Any, longest: int = 1 << 14) -> None:
+def dot(result: Tensor, a: Tensor, x: Tensor, longest: int = 1 << 14) -> None:
     """result = the product of two vectors, in parts of about `longest` elements, whose sums are
     added in a second launch.
     """
@@ -197,17 +206,17 @@ def lanes_for(k: int) -> int:
 
 
 @cache
-def naive(T: Any) -> Kernel:
+def naive(T: type) -> Kernel:
     return kernels.naive.bind(**_types(T))
 
 
 @cache
-def tiled(T: Any, side: int) -> Kernel:
+def tiled(T: type, side: int) -> Kernel:
     return kernels.tiled.bind(**_types(T), TILE=side)
 
 
 @cache
-def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
+def blocked(T: type, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
     types = _types(T)
     return how.bind(
         types["ACC"], a_along_k, b_along_k, 2, LOAD_A=kernels.element_of_a,
@@ -216,12 +225,12 @@ def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
 
 
 @cache
-def row_products(T: Any, acc: Any) -> Kernel:
+def row_products(T: type, acc: Any) -> Kernel:
     total = block_total(accumulator("number", acc), add, True)
     return rows.row_products.bind(ACC=acc, block_sum=total, STORE=kernels.store.bind(T=T, ACC=acc))
 
 
-def _types(T: Any) -> dict[str, Any]:
+def _types(T: type) -> dict[str, Any]:
     acc = acc_type(dtype_of(T))
     return {"ACC": acc, "STORE": kernels.store.bind(T=T, ACC=acc)}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..fallback import NoKernel
 from ..kernels import reduction_functors as w
@@ -20,8 +20,11 @@ from ..kernels.block_reduction import accumulator
 from .opmath import acc_type, scalar_type
 from .reducing import Reduction, reduce
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def moments(results: Any, self: Any, dims: Sequence[int], freedom: float, rooted: bool) -> None:
+
+def moments(results: Any, self: Tensor, dims: Sequence[int], freedom: float, rooted: bool) -> None:
     """Fill `results`: variance, or its root, and mean, or the first alone."""
     if self.is_complex():
         raise NoKernel
@@ -31,7 +34,7 @@ def moments(results: Any, self: Any, dims: Sequence[int], freedom: float, rooted
 
 
 @cache
-def _welford(rooted: bool, with_mean: bool, T: Any, OUT: Any) -> Reduction:
+def _welford(rooted: bool, with_mean: bool, T: type, OUT: type) -> Reduction:
     finish = w.deviation if rooted else w.variance
     return Reduction(
         accumulator("triple", T),

@@ -8,7 +8,7 @@ zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.core.formats import contiguous_format
 from internals.core.geometry import contiguous_strides, wrap_dim
@@ -21,8 +21,11 @@ from ..launch import launch_1d
 from .copy import clone, copy_
 from .opmath import opmath_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def flip(out: Any, self: Any, dims: Sequence[int]) -> None:
+
+def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:
     g = self._geometry
     if not g.sizes:
         copy_(out, self)
@@ -42,7 +45,7 @@ def flip(out: Any, self: Any, dims: Sequence[int]) -> None:
     )
 
 
-def roll(out: Any, self: Any, shifts: Sequence[int], dims: Sequence[int]) -> None:
+def roll(out: Tensor, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> None:
     source, n = self, out.numel()
     sizes, strides = tuple(self.shape), tuple(self.stride())
     if not dims:  # the elements in index order, as one dimension
@@ -55,7 +58,7 @@ def roll(out: Any, self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Non
     launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, turned)
 
 
-def repeat(out: Any, self: Any, padded: Sequence[int], repeats: Sequence[int]) -> None:
+def repeat(out: Tensor, self: Tensor, padded: Sequence[int], repeats: Sequence[int]) -> None:
     """The result, seen with two dimensions for each, gets `self` expanded."""
     split = [x for n, r in zip(padded, repeats) for x in (r, n)]
     own = (0,) * (len(repeats) - self.dim()) + tuple(self.stride())
@@ -66,14 +69,14 @@ def repeat(out: Any, self: Any, padded: Sequence[int], repeats: Sequence[int]) -
     )
 
 
-def triangle(out: Any, self: Any, diagonal: int, lower: bool) -> None:
+def triangle(out: Tensor, self: Tensor, diagonal: int, lower: bool) -> None:
     n = out.numel()
     kernel = kernels.triangle.bind(T=self.dtype.np.type)
     strides = (tuple(out.stride()), tuple(self.stride()))
     launch_1d(kernel, n, flat(out), flat(self), n, tuple(self.shape), *strides, diagonal, lower)
 
 
-def unfold_backward(result: Any, grad_in: Any, dim: int, size: int, step: int) -> None:
+def unfold_backward(result: Tensor, grad_in: Tensor, dim: int, size: int, step: int) -> None:
     """The gradients of all windows, added at the places the windows showed."""
     if grad_in.is_complex():
         raise NoKernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.losses import MEAN, NONE
@@ -23,12 +23,15 @@ from ..launch import launch_1d
 from .opmath import acc_type, scalar_type
 from .reducing import Reduction, reduce
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def pick(
     results: tuple[Any, Any],
-    self: Any,
-    target: Any,
-    weight: Any,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignored: int,
     class_dim: int,
@@ -54,13 +57,13 @@ def pick(
 
 
 def put(
-    result: Any,
-    grad_output: Any,
-    target: Any,
+    result: Tensor,
+    grad_output: Tensor,
+    target: Tensor,
     weight: Any,
     reduction: int,
     ignored: int,
-    total: Any,
+    total: Tensor,
     class_dim: int,
 ) -> None:
     """0 but at the target of each sample: there -weight * grad_output, divided by `total` if a mean
@@ -79,12 +82,12 @@ def put(
 
 
 @cache
-def pick_kernel(T: Any, OUT: Any, weighted: bool) -> Any:
+def pick_kernel(T: type, OUT: type, weighted: bool) -> Any:
     return kernels.pick.bind(T=T, OUT=OUT, weight_of=_weight_of(T, weighted))
 
 
 @cache
-def loss_of(T: Any, OUT: Any, weighted: bool, mean: bool) -> Reduction:
+def loss_of(T: type, OUT: type, weighted: bool, mean: bool) -> Reduction:
     """The sum or the mean as a reduction of pairs."""
     write = kernels.write_mean if mean else kernels.write_sum
     absorb = kernels.absorb_target.bind(T=T, weight_of=_weight_of(T, weighted))
@@ -93,7 +96,7 @@ def loss_of(T: Any, OUT: Any, weighted: bool, mean: bool) -> Reduction:
 
 
 @cache
-def put_kernel(T: Any, OUT: Any, weighted: bool, reduction: int) -> Any:
+def put_kernel(T: type, OUT: type, weighted: bool, reduction: int) -> Any:
     return kernels.put.bind(
         T=T,
         OUT=OUT,
@@ -103,9 +106,9 @@ def put_kernel(T: Any, OUT: Any, weighted: bool, reduction: int) -> Any:
     )
 
 
-def _weight_of(T: Any, weighted: bool) -> Any:
+def _weight_of(T: type, weighted: bool) -> Any:
     return (kernels.its_own if weighted else kernels.no_weight).bind(T=T)
 
 
-def _array(t: Any) -> Any:
+def _array(t: Tensor | None) -> Any:
     return 0 if t is None else flat(t)

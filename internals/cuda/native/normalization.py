@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import nan, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.memory_format import suggests_channels_last
@@ -26,10 +26,15 @@ from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Reduction, contiguous_rows, plan_for, processors, reduce, write_back
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Results = tuple[Any, Any, Any]
 
 
-def layer_norm(results: Results, input: Any, weight: Any, bias: Any, eps: float) -> None:
+def layer_norm(
+    results: Results, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> None:
     output, mean, rstd = results
     if input.numel():
         _normalize_rows(
@@ -41,7 +46,12 @@ def layer_norm(results: Results, input: Any, weight: Any, bias: Any, eps: float)
 
 
 def group_norm(
-    results: Results, input: Any, weight: Any, bias: Any, eps: float, numbers: tuple[int, int, int]
+    results: Results,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    numbers: tuple[int, int, int],
 ) -> None:
     """`numbers`: groups, channels of a group, elements of a channel."""
     output, mean, rstd = results
@@ -57,8 +67,9 @@ def group_norm(
 
 
 def batch_norm(
-    results: Results, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
-    training: bool, momentum: float, eps: float,
+    results: Results, input: Tensor, weight: Tensor | None, bias: Tensor | None,
+    running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float,
+    eps: float,
 ) -> None:  # fmt: skip
     output, *saved = results
     channels, T, x = input.size(1), acc_type(input.dtype), dense(input)
@@ -83,7 +94,7 @@ def batch_norm(
     launch_1d(kernel, n, *arrays(tensors), n, channels, inner)
 
 
-def dense(input: Any, channels_last_order: bool | None = None) -> Any:
+def dense(input: Tensor, channels_last_order: bool | None = None) -> Any:
     """`input` without gaps, NHWC or row-major: in the order asked for, or else the one its strides
     suggest.
     """
@@ -92,7 +103,7 @@ def dense(input: Any, channels_last_order: bool | None = None) -> Any:
     return input.contiguous()
 
 
-def distance_of_channels(x: Any) -> int:
+def distance_of_channels(x: Tensor) -> int:
     """How many elements lie between two channels of a dense tensor (N, C, ...)."""
     return 1 if suggests_channels_last(x) else prod(x.shape[2:])
 
@@ -115,8 +126,8 @@ def reciprocal_deviation(variance: Any, eps: float, d: dt.dtype) -> Any:
 
 
 def _normalize_rows(
-    channel: str, output: Any, mean: Any, rstd: Any, input: Any, weight: Any, bias: Any, rows: int,
-    eps: float, numbers: tuple[int, int, int],
+    channel: str, output: Tensor, mean: Tensor, rstd: Tensor, input: Tensor, weight: Tensor | None,
+    bias: Tensor | None, rows: int, eps: float, numbers: tuple[int, int, int],
 ) -> None:  # fmt: skip
     n, T = input.numel() // rows, acc_type(input.dtype)
     plan = plan_for(contiguous_rows(rows, n, 1), processors(input.device.index), False)
@@ -135,7 +146,7 @@ def _normalize_rows(
 
 @cache
 def rows_kernel(
-    channel: str, along_x: bool, T: Any, OUT: Any, STATISTIC: Any, no_weight: bool, no_bias: bool
+    channel: str, along_x: bool, T: type, OUT: type, STATISTIC: Any, no_weight: bool, no_bias: bool
 ) -> Any:
     return kernels.normalize_rows.bind(
         T=T,
@@ -149,7 +160,7 @@ def rows_kernel(
     )
 
 
-def _bound(kernel: Any, weight: Any, bias: Any, **types: Any) -> Any:
+def _bound(kernel: Any, weight: Tensor | None, bias: Tensor | None, **types: Any) -> Any:
     T = types["T"]
     return kernel.bind(
         weight_of=(kernels.one if weight is None else kernels.parameter).bind(T=T),
@@ -158,7 +169,7 @@ def _bound(kernel: Any, weight: Any, bias: Any, **types: Any) -> Any:
     )
 
 
-def _move_average(running: Any, value: Any, momentum: float, factor: float, T: Any) -> None:
+def _move_average(running: Tensor, value: Tensor, momentum: float, factor: float, T: type) -> None:
     """`running` moves towards factor * value."""
     target = running if running.is_contiguous() else running.contiguous()
     n = running.numel()
@@ -169,7 +180,7 @@ def _move_average(running: Any, value: Any, momentum: float, factor: float, T: A
 
 
 @cache
-def _statistics(T: Any) -> Reduction:
+def _statistics(T: type) -> Reduction:
     """Mean, reciprocal deviation and variance in one pass."""
     return Reduction(
         accumulator("triple", T),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.memory_format import suggests_channels_last
@@ -24,6 +24,9 @@ from .normalization import arrays, contiguous, dense, distance_of_channels, reci
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Rows, as_rows, contiguous_rows, plan_for, processors, write_back
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Numbers = tuple[int, int, int]  # groups, channels of a group, elements of a channel
 
 
@@ -31,7 +34,12 @@ Results = tuple[Any, Any, Any]
 
 
 def layer_norm(
-    results: Results, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any
+    results: Results,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
 ) -> None:
     dx, dw, db = results
     g, x, rows = grad_out.contiguous(), input.contiguous(), mean.numel()
@@ -46,11 +54,11 @@ def layer_norm(
 
 def group_norm(
     results: Results,
-    grad_out: Any,
-    input: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
     sizes: Sequence[int],
     group: int,
 ) -> None:
@@ -67,11 +75,11 @@ def group_norm(
 
 def batch_norm(
     results: Results,
-    grad_out: Any,
-    input: Any,
-    weight: Any,
-    mean: Any,
-    scale: Any,
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    mean: Tensor,
+    scale: Tensor,
     train: bool,
     eps: float,
 ) -> None:
@@ -105,7 +113,14 @@ def batch_norm(
 
 
 def _rows_gradient(
-    dx: Any, channel: str, g: Any, x: Any, mean: Any, rstd: Any, weight: Any, numbers: Numbers
+    dx: Tensor,
+    channel: str,
+    g: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    numbers: Numbers,
 ) -> None:
     """The gradient of the input of a layer or group norm."""
     T, rows = acc_type(x.dtype), mean.numel()
@@ -126,7 +141,7 @@ def _write(results: Sequence[Any], sums: Sequence[Any]) -> None:
 
 
 def _parameter_gradients(
-    statistic: str, g: Any, x: Any, mean: Any, rstd: Any, layout: Rows, numbers: Numbers
+    statistic: str, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, layout: Rows, numbers: Numbers
 ) -> tuple[Any, Any]:
     """The sums of g * x̂ and of g for each row of `layout`, in the type that sums are taken in."""
     T = acc_type(x.dtype)
@@ -145,7 +160,7 @@ def _parameter_gradients(
 
 
 @cache
-def rows_kernel(channel: str, along_x: bool, T: Any, OUT: Any, no_weight: bool) -> Any:
+def rows_kernel(channel: str, along_x: bool, T: type, OUT: type, no_weight: bool) -> Any:
     return kernels.rows_gradient.bind(
         T=T,
         OUT=OUT,
@@ -157,7 +172,7 @@ def rows_kernel(channel: str, along_x: bool, T: Any, OUT: Any, no_weight: bool) 
 
 
 @cache
-def sums_kernel(statistic: str, along_x: bool, is_even: bool, T: Any) -> Any:
+def sums_kernel(statistic: str, along_x: bool, is_even: bool, T: type) -> Any:
     return kernels.parameter_gradients.bind(
         T=T,
         ALONG_X=along_x,
@@ -167,5 +182,5 @@ def sums_kernel(statistic: str, along_x: bool, is_even: bool, T: Any) -> Any:
     )
 
 
-def _weight_of(weight: Any, T: Any) -> Any:
+def _weight_of(weight: int | Tensor | None, T: type) -> Any:
     return (forward_kernels.one if weight is None else forward_kernels.parameter).bind(T=T)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..fallback import NoKernel
 from ..kernels import reduction_functors as f, reduction_functors as w
@@ -18,6 +18,9 @@ from ..kernels.block_reduction import accumulator
 from ..kernels.functors import add, maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, converted, number, reduce
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 BY_ORDER = {
     0.0: Recipe(f.truth, add, 0),
@@ -29,7 +32,7 @@ BY_ORDER = {
 ANY_ORDER = Recipe(f.power, add, 0, f.root_p)
 
 
-def norm(result: Any, self: Any, dims: Sequence[int], p: float) -> None:
+def norm(result: Tensor, self: Tensor, dims: Sequence[int], p: float) -> None:
     """The norm of order `p`."""
     if self.is_complex():
         raise NoKernel
@@ -40,7 +43,7 @@ def norm(result: Any, self: Any, dims: Sequence[int], p: float) -> None:
     reduce(reduction, self, dims, (result,), T(p))
 
 
-def logsumexp(result: Any, self: Any, dims: Sequence[int]) -> None:
+def logsumexp(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
     """log Σ exp(x), without overflow."""
     d = result.dtype
     if self.is_complex() or d.is_complex:
@@ -49,7 +52,7 @@ def logsumexp(result: Any, self: Any, dims: Sequence[int]) -> None:
 
 
 @cache
-def _logsumexp(T: Any, OUT: Any) -> Reduction:
+def _logsumexp(T: type, OUT: type) -> Reduction:
     combine = w.add_exponentials
     return Reduction(
         accumulator("pair", T, T),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.pooling import lowest_of
 from internals.core import dtype as dt
@@ -24,6 +24,9 @@ from ..kernels.pooling import Pool, Strides
 from ..language import Kernel
 from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def max_pool2d(results: tuple[Any, Any], self: Any, *how: Any) -> None:
@@ -70,8 +73,8 @@ def avg_pool2d_backward(result: Any, grad_output: Any, *how: Any) -> None:
 
 
 def geometry_of(
-    x: Any,
-    y: Any,
+    x: Tensor,
+    y: Tensor,
     kernel: Sequence[int] = (0, 0),
     stride: Sequence[int] = (1, 1),
     padding: Sequence[int] = (0, 0),
@@ -99,7 +102,7 @@ def geometry_of(
     )
 
 
-def four(t: Any) -> Strides:
+def four(t: Tensor) -> Strides:
     """The strides of (N, C, H, W), or of (C, H, W) with a batch of one before it."""
     n, c, h, w = t.stride() if t.dim() == 4 else (0, *t.stride())
     return n, c, h, w
@@ -111,23 +114,23 @@ def _reaching(kernel: Kernel, how: Pool) -> Kernel:
 
 
 @cache
-def max_pool(T: Any) -> Kernel:
+def max_pool(T: type) -> Kernel:
     return kernels.max_pool.bind(T=T, ACC=acc_type(dtype_of(T)))
 
 
 @cache
-def max_pool_backward(T: Any) -> Kernel:
+def max_pool_backward(T: type) -> Kernel:
     return kernels.max_pool_backward.bind(T=T, ACC=acc_type(dtype_of(T)))
 
 
 @cache
-def avg_pool(T: Any, adaptive: bool) -> Kernel:
+def avg_pool(T: type, adaptive: bool) -> Kernel:
     window = kernels.adaptive_window if adaptive else kernels.fixed_window
     return kernels.avg_pool.bind(T=T, ACC=acc_type(dtype_of(T)), WINDOW=window)
 
 
 @cache
-def avg_pool_backward(T: Any, adaptive: bool) -> Kernel:
+def avg_pool_backward(T: type, adaptive: bool) -> Kernel:
     window = kernels.adaptive_window if adaptive else kernels.fixed_window
     covering = kernels.adaptive_covering if adaptive else kernels.fixed_covering
     return kernels.avg_pool_backward.bind(

@@ -14,7 +14,7 @@ How the real one differs: tensors of more than 2**31 elements are filled in seve
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +30,14 @@ from ..launch import THREADS, threads_for
 from ..random import generator_for
 from .copy import real_parts, walk
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.machine_code.templates import DeviceFunction
+
 WORDS_AT_ONCE = 4  # that a thread takes from its subsequence
 
 
-def uniform(self: Any, generator: Generator | None, from_: float, to: float) -> None:
+def uniform(self: Tensor, generator: Generator | None, from_: float, to: float) -> None:
     kind = self.dtype
     if kind.is_complex:
         self, kind = real_parts(self), kind.to_real()
@@ -42,7 +46,7 @@ def uniform(self: Any, generator: Generator | None, from_: float, to: float) -> 
     _draw(self, generator, "uniform", kernels.between.bind(T=number, C=compute), low, high)
 
 
-def normal(self: Any, generator: Generator | None, mean: float, std: float) -> None:
+def normal(self: Tensor, generator: Generator | None, mean: float, std: float) -> None:
     """A complex number gets `mean` in its real part."""
     kind = self.dtype
     if kind.is_complex:
@@ -56,7 +60,7 @@ def normal(self: Any, generator: Generator | None, mean: float, std: float) -> N
     )
 
 
-def exponential(self: Any, generator: Generator | None, rate: float) -> None:
+def exponential(self: Tensor, generator: Generator | None, rate: float) -> None:
     """None of the numbers is 0."""
     kind = self.dtype
     compute = _compute_type(kind)
@@ -64,13 +68,13 @@ def exponential(self: Any, generator: Generator | None, rate: float) -> None:
     _draw(self, generator, "uniform", transform, compute(rate), compute(np.finfo(compute).eps / 2))
 
 
-def bernoulli(self: Any, generator: Generator | None, p: float) -> None:
+def bernoulli(self: Tensor, generator: Generator | None, p: float) -> None:
     compute = _compute_type(self.dtype)
     transform = kernels.below.bind(T=self.dtype.np.type)
     _draw(self, generator, "uniform", transform, compute(p), compute(0))
 
 
-def bernoulli_by_element(self: Any, generator: Generator | None, p: Any) -> None:
+def bernoulli_by_element(self: Tensor, generator: Generator | None, p: Tensor) -> None:
     """A value of `p` that is no probability fails an assertion on the device."""
     if p.device is not self.device:
         p = ops._to_copy(p, None, None, self.device, None, False, None)
@@ -90,7 +94,7 @@ def bernoulli_by_element(self: Any, generator: Generator | None, p: Any) -> None
     )
 
 
-def integers(self: Any, generator: Generator | None, low: int, span: int, wide: bool) -> None:
+def integers(self: Tensor, generator: Generator | None, low: int, span: int, wide: bool) -> None:
     """`span` of them from `low` on; `wide`: from 64 bits each."""
     kind = self.dtype
     if span > (1 << 64) - 1:
@@ -101,12 +105,12 @@ def integers(self: Any, generator: Generator | None, low: int, span: int, wide: 
 
 
 def _draw(
-    self: Any,
+    self: Tensor,
     generator: Generator | None,
     draw: str,
-    transform: Any,
-    a: Any,
-    b: Any,
+    transform: DeviceFunction,
+    a: object,
+    b: object,
     wide: bool | None = None,
 ) -> None:
     """Fill `self`: `draw` names what the words become, `transform` what the numbers become. `wide`:
@@ -137,7 +141,7 @@ def execution_blocks(n: int, device: Any) -> int:
     return min((n + THREADS - 1) // THREADS, at_once)
 
 
-def _instance(draw: str, transform: Any, two: bool) -> Any:
+def _instance(draw: str, transform: DeviceFunction, two: bool) -> Any:
     """The kernel that draws four numbers at once, or two of 64 bits."""
     kernel, numbers = (kernels.distribution2, 2) if two else (kernels.distribution4, 4)
     return kernel.bind(
@@ -149,7 +153,7 @@ def _toss(kind: dt.dtype) -> Any:
     return kernels.toss.bind(T=kind.np.type, C=_compute_type(kind))
 
 
-def _by_index(t: Any) -> tuple[int, ...]:
+def _by_index(t: Tensor) -> tuple[int, ...]:
     """The sizes, of at least one dimension: elements are counted in index order."""
     return tuple(t.shape) or (1,)
 

@@ -8,7 +8,7 @@ How the real one differs: it is the same there.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from ..kernels import ranges as kernels
 from ..launch import launch_1d
 from .opmath import opmath_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def arange(out: Any, start: Any, step: Any) -> None:
+
+def arange(out: Tensor, start: int, step: float) -> None:
     """start, start + step, ... in a contiguous tensor of integers or floats."""
     kind, n = out.dtype, out.numel()
     C = np.int64 if kind.category == dt.INTEGRAL else opmath_type(kind)

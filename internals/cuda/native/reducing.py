@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,11 @@ from ..kernels.block_reduction import Accumulator, accumulator, block_total
 from ..kernels.copy import offset_of
 from ..launch import counted
 from .opmath import dtype_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.machine_code.templates import DeviceFunction
 
 UNROLL = 4  # elements that a thread has on their way at once
 LEAST = 4 * UNROLL  # elements for which it is worth to have one more lane's block
@@ -68,7 +73,7 @@ class Recipe:
 
 
 @cache
-def number(recipe: Recipe, T: Any, R: Any, OUT: Any) -> Reduction:
+def number(recipe: Recipe, T: type, R: type, OUT: type) -> Reduction:
     """`recipe` for elements read as `R`, accumulated in `T`, with results of type `OUT`."""
     f = functors
     fold = f.fold_number.bind(take=_typed(recipe.take, T=T, R=R), combine=recipe.combine)
@@ -121,7 +126,7 @@ class Rows(NamedTuple):
 
 def reduce(
     reduction: Reduction,
-    self: Any,
+    self: Tensor,
     dims: Sequence[int],
     results: Sequence[Any],
     parameter: Any = 0,
@@ -204,7 +209,7 @@ def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
 
 def _launch(
     reduction: Reduction, plan: Plan, rows: Rows, sources: list[Any], outs: list[Any],
-    parameter: Any, first: bool, last: bool = True,
+    parameter: Scalar, first: bool, last: bool = True,
 ) -> None:  # fmt: skip
     kernel = instance(reduction, plan.along_x, len(rows.gone) == 1, first, last)
     kernel = counted(kernel, max(rows.height, rows.length))
@@ -242,7 +247,7 @@ def write_back(targets: Sequence[Any], results: Sequence[Any]) -> None:
             ops.copy_(result, target, False)
 
 
-def converted(self: Any, d: dtype) -> Any:
+def converted(self: Tensor, d: dtype) -> Any:
     """`self`, or a copy of dtype `d` where a kernel should not convert as it reads: from floating
     point to integers.
     """
@@ -270,7 +275,7 @@ def examples(
     ]
 
 
-def _typed(function: Any, **types: Any) -> Any:
+def _typed(function: DeviceFunction, **types: Any) -> Any:
     """`function` with those of `types` that are template parameters of its own."""
     return function.bind(
         **{name: value for name, value in types.items() if name in function.names()}

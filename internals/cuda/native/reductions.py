@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..kernels.functors import add, maximum, minimum, mul
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, converted, number, reduce
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 SUM = Recipe(f.itself, add, 0)
 MEAN = Recipe(f.itself, add, 0, f.divided)
 PRODUCT = Recipe(f.itself, mul, 1)
@@ -29,7 +32,9 @@ ANY = Recipe(f.truth, maximum, 0)
 ALL = Recipe(f.truth, minimum, 1)
 
 
-def _reduced(recipe: Recipe, result: Any, self: Any, dims: Sequence[int], count: int = 0) -> None:
+def _reduced(
+    recipe: Recipe, result: Tensor, self: Tensor, dims: Sequence[int], count: int = 0
+) -> None:
     """Fill `result`; `count` is what a mean is divided by."""
     d = result.dtype
     truth = recipe in (ANY, ALL)

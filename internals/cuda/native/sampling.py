@@ -14,7 +14,7 @@ How the real one differs: the radix sort looks at as many bits as a key has.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from internals.aten.native.random.checks import check_weights
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.generator import Generator
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import sampling as kernels
@@ -32,10 +32,13 @@ from ..random import generator_for
 from .opmath import opmath_type
 from .random import exponential, integers
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 SAMPLE_THREADS = 128
 
 
-def permutation(out: Any, generator: Generator | None) -> None:
+def permutation(out: Tensor, generator: Generator | None) -> None:
     """0 to n - 1 in random order."""
     n, where = out.numel(), out.device
     bits = key_bits(n)
@@ -57,7 +60,7 @@ def key_bits(n: int) -> int:
 
 
 def multinomial(
-    self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None
+    self: Tensor, num_samples: int, replacement: bool, generator: Generator | None
 ) -> Any:
     """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
     The host waits, to check them.

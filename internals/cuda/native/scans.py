@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
@@ -22,10 +22,14 @@ from ..launch import launch_1d, threads_for
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import BLOCKS_PER_PROCESSOR, converted, processors, write_back
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.machine_code.templates import DeviceFunction
+
 TILE = THREADS * kernels.ITEMS
 
 
-def _scan(combine: Any, target: Any, self: Any, d: int) -> None:
+def _scan(combine: DeviceFunction, target: Tensor, self: Tensor, d: int) -> None:
     if self.is_complex() or target.is_complex():
         raise NoKernel
     source = converted(self, target.dtype).contiguous()
@@ -43,7 +47,7 @@ def _scan(combine: Any, target: Any, self: Any, d: int) -> None:
 cumsum, cumprod = partial(_scan, add), partial(_scan, mul)
 
 
-def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
+def _launch(combine: DeviceFunction, result: Tensor, source: Tensor, n: int, inner: int) -> None:
     """Scan contiguous `source`, rows of `n` elements that lie `inner` apart, into `result`."""
     T, R, OUT = (
         acc_type(result.dtype),
@@ -83,21 +87,21 @@ def _read_as(source: dtype, result: dtype) -> Any:
     return acc_type(source) if source is result else scalar_type(result)
 
 
-def _types(combine: Any, T: Any, R: Any) -> dict[str, Any]:
+def _types(combine: DeviceFunction, T: type, R: type) -> dict[str, Any]:
     return {"T": T, "R": R, "FIRST": 0 if combine is add else 1, "combine": combine}
 
 
 @cache
-def row_kernel(combine: Any, T: Any, R: Any, OUT: Any) -> Any:
+def row_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
     return kernels.scan_rows.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
-def column_kernel(combine: Any, T: Any, R: Any, OUT: Any) -> Any:
+def column_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
     return kernels.scan_columns.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
-def total_kernel(combine: Any, T: Any, R: Any) -> Any:
+def total_kernel(combine: DeviceFunction, T: type, R: type) -> Any:
     sum_of_lanes = block_total(accumulator("number", T), combine, True)
     return kernels.chunk_totals.bind(**_types(combine, T, R), sum_of_lanes=sum_of_lanes)

@@ -15,7 +15,7 @@ deterministic results are asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,24 +30,28 @@ from ..kernels import gather as kernels
 from ..launch import launch_1d
 from .accumulating import add_atomically, compute_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
-def gather(out: Any, self: Any, d: int, index: Any) -> None:
+
+def gather(out: Tensor, self: Tensor, d: int, index: Tensor) -> None:
     _gather(out, self, d, index, sizes_of(index), _strides(index))
 
 
-def index_select(out: Any, self: Any, d: int, index: Any) -> None:
+def index_select(out: Tensor, self: Tensor, d: int, index: Tensor) -> None:
     sizes = sizes_of(out)
     _gather(out, self, d, index, sizes, _only_along(d, sizes, _strides(index)[0]))
 
 
-def index_add(target: Any, d: int, index: Any, source: Any, factor: Any) -> None:
+def index_add(target: Tensor, d: int, index: Tensor, source: Tensor, factor: Scalar) -> None:
     if target.is_complex():
         raise NoKernel
     sizes = sizes_of(source)
     _add(target, d, index, sizes, _only_along(d, sizes, _strides(index)[0]), source, factor)
 
 
-def scatter(target: Any, d: int, index: Any, src: Any, reduce: str) -> None:
+def scatter(target: Tensor, d: int, index: Tensor, src: Scalar | Tensor, reduce: str) -> None:
     """`src` is a tensor or a number; `reduce` "add", "multiply", or nothing."""
     if reduce and target.is_complex():
         raise NoKernel
@@ -72,7 +76,12 @@ def scatter(target: Any, d: int, index: Any, src: Any, reduce: str) -> None:
 
 
 def _gather(
-    out: Any, source: Any, d: int, index: Any, sizes: Sequence[int], index_strides: tuple[int, ...]
+    out: Tensor,
+    source: Tensor,
+    d: int,
+    index: Tensor,
+    sizes: Sequence[int],
+    index_strides: tuple[int, ...],
 ) -> None:
     n = out.numel()
     along = (
@@ -86,19 +95,19 @@ def _gather(
 
 
 def _add(
-    target: Any,
+    target: Tensor,
     d: int,
-    index: Any,
+    index: Tensor,
     sizes: Sequence[int],
     index_strides: tuple[int, ...],
     source: Any,
-    factor: Any,
+    factor: Scalar,
 ) -> None:
     n = int(np.prod(sizes))
     if not n:
         return
 
-    def add(wide: Any, T: Any) -> None:
+    def add(wide: Tensor, T: type) -> None:
         along = (
             _without(d, wide),
             _strides(source),
@@ -114,7 +123,7 @@ def _add(
     add_atomically(target, add)
 
 
-def _multiply(target: Any, d: int, index: Any, source: Any) -> None:
+def _multiply(target: Tensor, d: int, index: Tensor, source: Any) -> None:
     sizes = list(sizes_of(index))
     length, sizes[d] = sizes[d], 1
     n = int(np.prod(sizes))
@@ -131,7 +140,7 @@ def _strides(t: Any) -> tuple[int, ...]:
     return tuple(t.stride()) or (1,)
 
 
-def _without(d: int, t: Any) -> tuple[int, ...]:
+def _without(d: int, t: Tensor) -> tuple[int, ...]:
     """The strides of `t`, and 0 for dimension `d`, which the index goes along."""
     return tuple(0 if k == d else s for k, s in enumerate(_strides(t)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.tensor_impl import empty_contiguous
 
@@ -19,8 +19,11 @@ from ..kernels.functors import add, maximum
 from .opmath import acc_type, scalar_type
 from .reducing import Plan, contiguous_rows, plan_for, processors, write_back
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def _forward(name: str, result: Any, self: Any, d: int) -> None:
+
+def _forward(name: str, result: Tensor, self: Tensor, d: int) -> None:
     target = (
         result
         if result.is_contiguous() and result is not self
@@ -33,7 +36,7 @@ def _forward(name: str, result: Any, self: Any, d: int) -> None:
     write_back((target,), (result,))
 
 
-def _backward(name: str, result: Any, grad_output: Any, output: Any, d: int) -> None:
+def _backward(name: str, result: Tensor, grad_output: Tensor, output: Tensor, d: int) -> None:
     rows, n, inner, plan = _layout(result, d)
     kernel = backward_kernel(name, plan.along_x, acc_type(output.dtype), scalar_type(output.dtype))
     grad, y = grad_output.contiguous(), output.contiguous()
@@ -47,7 +50,7 @@ softmax_backward, log_softmax_backward = (
 )
 
 
-def _layout(t: Any, d: int) -> tuple[int, int, int, Plan]:
+def _layout(t: Tensor, d: int) -> tuple[int, int, int, Plan]:
     """(rows, their length, the distance of their elements, the launch) for dimension `d`; a 0-d
     tensor is a row of one.
     """
@@ -62,7 +65,7 @@ def _layout(t: Any, d: int) -> tuple[int, int, int, Plan]:
 
 
 @cache
-def forward_kernel(name: str, along_x: bool, T: Any, OUT: Any) -> Any:
+def forward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
     number = accumulator("number", T)
     return kernels.softmax.bind(
         T=T,
@@ -75,7 +78,7 @@ def forward_kernel(name: str, along_x: bool, T: Any, OUT: Any) -> Any:
 
 
 @cache
-def backward_kernel(name: str, along_x: bool, T: Any, OUT: Any) -> Any:
+def backward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
     return kernels.softmax_backward.bind(
         T=T,
         OUT=OUT,

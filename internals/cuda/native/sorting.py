@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.tensor_impl import empty_contiguous
 
@@ -24,8 +24,11 @@ from ..kernels.sort import LONGEST
 from .opmath import acc_type, scalar_type
 from .reducing import write_back
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def first(targets: Sequence[Any], self: Any, k: int, d: int, descending: bool) -> None:
+
+def first(targets: Sequence[Any], self: Tensor, k: int, d: int, descending: bool) -> None:
     """The first `k` of each row of `self` along dimension `d`, sorted: values and positions."""
     n, inner = (self.shape[d], prod(self.shape[d + 1 :])) if self.dim() else (1, 1)
     if n > LONGEST:
@@ -39,6 +42,6 @@ def first(targets: Sequence[Any], self: Any, k: int, d: int, descending: bool) -
 
 
 @cache
-def sort_kernel(descending: bool, T: Any, OUT: Any) -> Any:
+def sort_kernel(descending: bool, T: type, OUT: type) -> Any:
     precedes = kernels.larger_first if descending else kernels.smaller_first
     return kernels.sort_rows.bind(T=T, OUT=OUT, precedes=precedes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..kernels.upsampling import Resize
 from ..language import Kernel
 from ..launch import launch_1d
 from .pooling import four
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 NEAREST, LINEAR = "nearest", "linear"
 
@@ -55,7 +58,7 @@ nearest_backward, linear_backward = partial(_backward, NEAREST), partial(_backwa
 
 
 def _steps(
-    how: str, T: Any, x: Any, y: Any, aligned: bool, scales: Sequence[float | None]
+    how: str, T: type, x: Tensor, y: Tensor, aligned: bool, scales: Sequence[float | None]
 ) -> list[Any]:
     """How far it is in the image from one position of the result to the next, down and to the
     right.
@@ -71,18 +74,18 @@ def _steps(
     return steps
 
 
-def _resize(x: Any, y: Any, aligned: bool) -> Resize:
+def _resize(x: Tensor, y: Tensor, aligned: bool) -> Resize:
     (h, w), (oh, ow) = x.shape[2:], y.shape[2:]
     return Resize(x.shape[1], (h, w), (oh, ow), four(x), four(y), int(aligned))
 
 
-def _acc(how: str, T: Any) -> Any:
+def _acc(how: str, T: type) -> Any:
     """Positions of nearest are worked out in single precision, whatever the pixels are."""
     return np.float64 if T is np.float64 and how == LINEAR else np.float32
 
 
 @cache
-def _kernel(name: str, how: str, T: Any) -> Kernel:
+def _kernel(name: str, how: str, T: type) -> Kernel:
     acc = _acc(how, T)
     source = getattr(kernels, how).bind(ACC=acc)
     if name == "upsample":

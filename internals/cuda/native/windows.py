@@ -80,10 +80,10 @@ def _geometry(
 
 
 @cache
-def _im2col(T: Any) -> Kernel:
+def _im2col(T: type) -> Kernel:
     return kernels.im2col.bind(T=T, WINDOW_ELEMENT=window_element.bind(ACC=T))
 
 
 @cache
-def _col2im(T: Any) -> Kernel:
+def _col2im(T: type) -> Kernel:
     return kernels.col2im.bind(T=T, ACC=acc_type(dtype_of(T)))

@@ -24,7 +24,7 @@ import os
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..activity import Activity
 from ..backend import explain
@@ -42,6 +42,9 @@ from .execution import Runner, as_cuda_error, runner
 from .memory import AddressSpace, PinnedMemory
 from .model import Model
 from .schedule import Engine, Queue, Schedule, Task
+
+if TYPE_CHECKING:
+    from internals.cuda.language import Kernel
 
 STREAM_HANDLES = 0x5000_0000  # created streams get handles from here on, events from EVENT_HANDLES
 EVENT_HANDLES = 0x6000_0000
@@ -173,7 +176,13 @@ class SimulatedDriver(Driver):
                 del self.schedule.queues[device, stream]
 
     def launch(
-        self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]
+        self,
+        device: int,
+        stream: int,
+        kernel: Kernel,
+        grid: Dim3,
+        block: Dim3,
+        args: tuple[Any, ...],
     ) -> None:
         name = str(getattr(kernel, "name", None) or getattr(kernel, "__name__", kernel))
         blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

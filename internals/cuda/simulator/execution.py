@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ..backend import explain
 from ..device_array import DeviceArray
 from ..driver import CudaError, Dim3, IllegalMemoryAccess
 from .memory import AddressSpace
+
+if TYPE_CHECKING:
+    from internals.cuda.language import Kernel
 
 Runner = Callable[[Any, Dim3, Dim3, tuple[Any, ...], AddressSpace], None]
 CUDASIM = "NUMBA_ENABLE_CUDASIM"
@@ -43,7 +46,7 @@ def runner(numba: bool) -> Runner:
 
 
 def interpret(
-    kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
+    kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
 ) -> None:
     from ..interpreter import run
 

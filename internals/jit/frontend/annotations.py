@@ -89,7 +89,7 @@ BARE = {
 
 
 def type_of_annotation(
-    annotation: Any, where: SourceRange, resolver: Resolver | None = None
+    annotation: object, where: SourceRange, resolver: Resolver | None = None
 ) -> Type:
     """The type an annotation object means. Raises ValueError if it means none."""
     found = try_type_of_annotation(annotation, where, resolver)
@@ -99,7 +99,7 @@ def type_of_annotation(
 
 
 def try_type_of_annotation(
-    annotation: Any, where: SourceRange, resolver: Resolver | None = None
+    annotation: object, where: SourceRange, resolver: Resolver | None = None
 ) -> Type | None:
     """The same; None for what is no type of TorchScript. Raises RuntimeError for `List` without an
     element type.
@@ -201,7 +201,7 @@ def dict_type(key: Type, value: Type) -> DictType:
 
 
 def _of_generic(
-    annotation: Any,
+    annotation: object,
     origin: Any,
     args: tuple[Any, ...],
     where: SourceRange,

@@ -32,6 +32,9 @@ from .schema_matching import Matched, NamedValue, match_schemas
 from .source import SourceContext, parse_module
 
 if TYPE_CHECKING:
+    from internals.jit.ir.graph import Graph
+    from internals.jit.schema import FunctionSchema
+
     from .compiler import Compiler
 
 SCALAR_ON_THE_LEFT = """
@@ -184,7 +187,7 @@ def _distance(a: str, b: str, limit: int) -> int:
 class WrittenFunction:
     """One of them: its schema and its graph."""
 
-    def __init__(self, schema: Any, graph: Any) -> None:
+    def __init__(self, schema: FunctionSchema, graph: Graph) -> None:
         self.schema, self.graph = schema, graph
 
 

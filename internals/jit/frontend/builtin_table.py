@@ -53,7 +53,7 @@ CMATH = (
 )  # fmt: skip
 
 
-def find_builtin(thing: Any) -> str | None:
+def find_builtin(thing: object) -> str | None:
     """The operator that a Python callable stands for, or None."""
     try:
         return _table().get(thing)
@@ -88,5 +88,5 @@ def _table() -> dict[Any, str]:
     return table
 
 
-def _is_function(value: Any) -> bool:
+def _is_function(value: object) -> bool:
     return callable(value) and getattr(value, "__module__", "").startswith("internals")

@@ -65,6 +65,8 @@ from .signatures import schema_of_def, type_of_annotation
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+
     from .refinement import Condition
 
 Resolver = Callable[[str], Any]  # may also have what `archive_names.Namespace` has
@@ -237,7 +239,7 @@ class Compiler:
         return node
 
     def constant(
-        self, value: Any, where: SourceRange | None = None, type: Type | None = None
+        self, value: object, where: SourceRange | None = None, type: Type | None = None
     ) -> Value:
         """A `prim::Constant` here."""
         out = self.graph.insertConstant(value, type)
@@ -253,7 +255,7 @@ class Compiler:
                 self.literals[key] = self.constant(value, where)
         return self.literals[key]
 
-    def function_constant(self, function: Any) -> Value:
+    def function_constant(self, function: ScriptFunction) -> Value:
         """A compiled function as a value: the callee of `prim::CallFunction`."""
         node = self.add_node("prim::Constant").s_("name", function.name)
         return node.output().setType(FunctionType(function))

@@ -167,7 +167,13 @@ def _emit_branch(
     return frame
 
 
-def _assigned(c: Compiler, where: SourceRange, blocks: Any, frames: Any, left: Any) -> set[str]:
+def _assigned(
+    c: Compiler,
+    where: SourceRange,
+    blocks: Sequence[Block],
+    frames: Sequence[Environment],
+    left: Sequence[bool],
+) -> set[str]:
     """The names that mean something after the `if`: assigned in one branch, and known in the other
     or that one does not get here.
 
@@ -186,7 +192,14 @@ def _assigned(c: Compiler, where: SourceRange, blocks: Any, frames: Any, left: A
     return names
 
 
-def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any, left: Any) -> None:
+def _merge(
+    c: Compiler,
+    where: SourceRange,
+    name: str,
+    blocks: Sequence[Block],
+    frames: Sequence[Environment],
+    left: Sequence[bool],
+) -> None:
     """The type of a name after the `if`. A branch that does not get there is given an uninitialized
     value for it.
     """

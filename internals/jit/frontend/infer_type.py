@@ -59,7 +59,7 @@ class CannotInfer(Exception):
     """The text says why."""
 
 
-def infer_type(value: Any) -> Type:
+def infer_type(value: object) -> Type:
     """The type of `value`. Raises CannotInfer, and RuntimeError for a dict with keys that no dict
     here can have.
     """
@@ -86,7 +86,7 @@ def infer_type(value: Any) -> Type:
     )
 
 
-def to_ir_value(value: Any) -> Any:
+def to_ir_value(value: object) -> Any:
     """A constant as the IR has it: dtypes and layouts are ints, lists are tuples."""
     if (code := enum_code(value)) is not None:
         return code

@@ -174,7 +174,7 @@ class _Inspector:
                 continue
             self._add(name, found, "attribute")
 
-    def type_of(self, name: str, value: Any) -> Type:
+    def type_of(self, name: str, value: object) -> Type:
         try:
             if name in self.annotations and name != "forward":
                 annotation, resolver = self.annotations[name]
@@ -229,14 +229,14 @@ def names_in(cls: type) -> dict[str, Any]:
     )
 
 
-def is_final(annotation: Any) -> bool:
+def is_final(annotation: object) -> bool:
     """`Final` and `Final[int]`, as objects or as text."""
     if isinstance(annotation, str):
         return annotation.removeprefix("typing.").startswith("Final")
     return annotation is typing.Final or typing.get_origin(annotation) is typing.Final
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: object) -> bool:
     return isinstance(value, (types.FunctionType, ScriptFunction))
 
 
@@ -257,7 +257,7 @@ def properties_of(module: Module) -> dict[str, property]:
     }
 
 
-def valid_constant(name: str, value: Any, owner: str) -> Any:
+def valid_constant(name: str, value: object, owner: str) -> Any:
     """The constant as the IR has it, lists as tuples. Raises TypeError."""
     if isinstance(value, CONSTANTS):
         return to_ir_value(value)

@@ -44,7 +44,7 @@ def export(fn: F) -> F:
 def ignore(drop: Callable[..., Any]) -> Callable[..., Any]: ...
 @overload
 def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: ...
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: bool | Callable[..., Any] = False, **kwargs: Any) -> Any:
     """Leave this function in Python: a graph that calls it calls back. Its parameters are Tensors
     unless annotated.
 
@@ -79,7 +79,7 @@ def modifier(fn: Any) -> str:
     return getattr(fn, MARK, FunctionModifiers.DEFAULT)
 
 
-def is_ignored(fn: Any) -> bool:
+def is_ignored(fn: object) -> bool:
     """Whether the body is not to be compiled."""
     return modifier(fn) in (
         FunctionModifiers.UNUSED,
@@ -88,12 +88,12 @@ def is_ignored(fn: Any) -> bool:
     )
 
 
-def is_unused(fn: Any) -> bool:
+def is_unused(fn: object) -> bool:
     """Whether it is to be replaced by `raise`."""
     return modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers._DROP)
 
 
-def is_dropped(fn: Any) -> bool:
+def is_dropped(fn: object) -> bool:
     return modifier(fn) == FunctionModifiers._DROP
 
 

@@ -60,7 +60,7 @@ Args = Sequence[NamedValue]
 
 
 def to_sugared_value(
-    obj: Any, c: Compiler, where: SourceRange, is_constant: bool = False
+    obj: object, c: Compiler, where: SourceRange, is_constant: bool = False
 ) -> SugaredValue:
     """What `obj` is to the compiler. Raises RuntimeError for what it cannot be anything to."""
     if isinstance(obj, SugaredValue):
@@ -271,7 +271,7 @@ class PythonClassValue(SugaredValue):
         )
 
 
-def _constant(obj: Any, c: Compiler, where: SourceRange) -> SugaredValue | None:
+def _constant(obj: object, c: Compiler, where: SourceRange) -> SugaredValue | None:
     """A member of a module that is a constant of the graph. Enumerations of the library are ints
     there.
     """
@@ -292,7 +292,7 @@ def _special_forms() -> dict[Any, str]:
     return {annotate: "annotate", isinstance_: "isinstance", fork: "fork"}
 
 
-def _is_hashable(obj: Any) -> bool:
+def _is_hashable(obj: object) -> bool:
     try:
         hash(obj)
     except TypeError:

@@ -31,7 +31,7 @@ def closure_resolver(fn: Callable[..., Any]) -> Resolver:
     return mapping_resolver(closure_of(function))
 
 
-def closure_of(function: Any) -> dict[str, Any]:
+def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The globals of a function and what it closes over. A variable that is not assigned yet is
     left out.
     """

@@ -47,6 +47,8 @@ from internals.jit.type_variables import evaluate as substitute, match_type_vari
 from .error_report import error, spell
 
 if TYPE_CHECKING:
+    from internals.jit.schema import Argument, FunctionSchema
+
     from .compiler import Compiler
 
 
@@ -83,7 +85,7 @@ class _NoMatch(Exception):
 
 def match_schema(
     c: Compiler,
-    schema: Any,
+    schema: FunctionSchema,
     where: SourceRange,
     args: Sequence[NamedValue],
     kwargs: Sequence[NamedValue],
@@ -194,7 +196,7 @@ def unwrap_optional(t: Type) -> Type:
 
 def _try_match(
     c: Compiler,
-    schema: Any,
+    schema: FunctionSchema,
     where: SourceRange,
     args: Sequence[NamedValue],
     kwargs: Sequence[NamedValue],
@@ -317,7 +319,7 @@ def _match_argument(
     raise fail(reason)
 
 
-def _default(c: Compiler, formal: Any) -> Any:
+def _default(c: Compiler, formal: Argument) -> Any:
     """The default of an argument; a list, which may be empty, as a constant of the declared
     type.
     """
@@ -339,7 +341,7 @@ def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int 
     return None
 
 
-def _takes_the_rest_as_list(schema: Any, i: int) -> bool:
+def _takes_the_rest_as_list(schema: FunctionSchema, i: int) -> bool:
     """Whether argument `i` is the last positional one and a list of no fixed length: `zeros(int[]
     size)` takes `zeros(2, 3)`.
     """
@@ -359,7 +361,7 @@ def _is_no_list(value: Value, formal: Any) -> bool:
     )
 
 
-def _element_of(formal: Any) -> Type:
+def _element_of(formal: Argument) -> Type:
     wanted = unwrap_optional(formal.type)
     assert isinstance(wanted, ListType)
     return wanted.element

@@ -72,7 +72,7 @@ def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
     return type_of_expr(expr, c.resolver)
 
 
-def check_immutable(definition: tree.Def, param: tree.Param, value: Any) -> None:
+def check_immutable(definition: tree.Def, param: tree.Param, value: object) -> None:
     """Raises RuntimeError for a default that may be changed."""
     if is_mutable(value):
         raise error(
@@ -84,7 +84,7 @@ def check_immutable(definition: tree.Def, param: tree.Param, value: Any) -> None
         )
 
 
-def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
+def to_default(definition: tree.Def, param: tree.Param, t: Type, value: object) -> Any:
     """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
     converted = _as_ir_value(t, value)
     if converted is _DOES_NOT_FIT:
@@ -112,7 +112,7 @@ def fitting_defaults(
     return fitting
 
 
-def is_mutable(value: Any) -> bool:
+def is_mutable(value: object) -> bool:
     """A list or a dict, or a tuple that has one in it."""
     return isinstance(value, (list, dict)) or (
         isinstance(value, tuple) and any(map(is_mutable, value))
@@ -122,7 +122,7 @@ def is_mutable(value: Any) -> bool:
 _DOES_NOT_FIT = object()
 
 
-def _as_ir_value(t: Type, value: Any) -> Any:
+def _as_ir_value(t: Type, value: object) -> Any:
     if isinstance(t, OptionalType):
         return None if value is None else _as_ir_value(t.element, value)
     if isinstance(t, IntType) and (code := enum_code(value)) is not None:

@@ -41,6 +41,8 @@ from .error_report import error, spell
 from .schema_matching import NamedValue, match_schema
 
 if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+
     from .compiler import Compiler
 
 
@@ -487,7 +489,7 @@ class MethodValue(SugaredValue):
 
     kind_name = "method"
 
-    def __init__(self, owner: Value, method: Any) -> None:
+    def __init__(self, owner: Value, method: ScriptFunction) -> None:
         self.owner, self.method = owner, method
 
     def call(
@@ -520,7 +522,7 @@ def attribute_of_object(
     return None
 
 
-def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
+def constant_value(c: Compiler, value: object, where: SourceRange | None) -> Value:
     """A constant of a module: a tuple is put together from constants, so that taking it apart
     leaves nothing behind.
     """
@@ -542,7 +544,7 @@ class BeingCompiled:
         self.name, self.what = name, what
 
 
-def ensure_compiled(function: Any, where: SourceRange) -> None:
+def ensure_compiled(function: ScriptFunction, where: SourceRange) -> None:
     """Raises RuntimeError for a function that is being compiled: it is calling itself."""
     if isinstance(function, BeingCompiled):
         raise error(

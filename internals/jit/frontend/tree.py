@@ -462,7 +462,7 @@ def _outline(node: Tree, indent: str = "", part: str = "") -> str:
     return "\n".join(lines)
 
 
-def _is_atom(value: Any) -> bool:
+def _is_atom(value: object) -> bool:
     return isinstance(value, str | bool | Ident)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from .kernel_source import comment
 from .settings import fuser
 
 if TYPE_CHECKING:
+    from internals.jit.fuser.compiled_group import CompiledGroup
     from internals.jit.ir import Graph, Node
 
     from .launch import Part
@@ -247,7 +248,7 @@ def last_kernels() -> list[FusedKernel]:
     return list(_last)
 
 
-def kernels_of(what: Any, *args: Any) -> list[FusedKernel]:
+def kernels_of(what: Callable[..., Any] | CompiledGroup, *args: Any) -> list[FusedKernel]:
     """The kernels that run in `what(*args)`, a compiled function or module or a `Graph`, in the
     order in which they start.
 

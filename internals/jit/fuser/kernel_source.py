@@ -116,14 +116,14 @@ class Body:
             text = f"{cast(common)}({text})"
         return re.sub(r"\b([a-z_0-9]+)\(", lambda m: f"{self.function(m[1], common)}(", text)
 
-    def operand(self, x: Any, target: dtype) -> str:
+    def operand(self, x: Read | Step, target: dtype) -> str:
         return (
             self.converted(x, target)
             if isinstance(x, (Read, Step, Number))
             else self.constant(x, target)
         )
 
-    def converted(self, x: Any, target: dtype) -> str:
+    def converted(self, x: Read | Step, target: dtype) -> str:
         """A value in dtype `target`."""
         if isinstance(x, Number):
             return f"{x.name}" if number_word(x) == WORDS[target] else f"{cast(target)}({x.name})"
@@ -135,7 +135,7 @@ class Body:
             return f"{target.name}(int64({x.name}))"
         return f"{cast(target)}({x.name})"
 
-    def constant(self, value: Any, d: dtype) -> str:
+    def constant(self, value: object, d: dtype) -> str:
         """The name of a constant, which is made before the loop."""
         text = _number_text(value, d)
         found = self.constants.get((text, d))
@@ -237,7 +237,7 @@ class Lines:
     def __init__(self) -> None:
         self.lines: list[tuple[str, str, Any]] = []
 
-    def add(self, depth: int, line: str, note: str = "", step: Any = None) -> None:
+    def add(self, depth: int, line: str, note: str = "", step: Step | None = None) -> None:
         self.lines.append(("    " * depth + line, note, step))
 
     def text(self) -> str:

@@ -220,7 +220,7 @@ class Part:
         scratch memory, how many rows share a piece of it."""
         return (*self.walk.numbers(), self.grain) if self.scratch else self.walk.numbers()
 
-    def text(self, write: Any) -> KernelText:
+    def text(self, write: Callable[..., Any]) -> KernelText:
         """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
         values: list[Any] = [*self.steps, *self.reads, *self.numbers]
         inner = [*self.given, *self.wanted, *(v.name for v in values)]

@@ -15,6 +15,7 @@ import math
 import threading
 import types
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class MachineKernel:
         self.waiting: list[Any] = []
         self._lock = threading.Lock()
 
-    def prepare(self, when_ready: Any) -> None:
+    def prepare(self, when_ready: Callable[..., Any]) -> None:
         """See to it that there is machine code and call `when_ready()` then: now, if it is there,
         on disk, or may be waited for."""
         with self._lock:

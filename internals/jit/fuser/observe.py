@@ -22,9 +22,9 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.joining import prepare_cat
 from internals.aten.native.pointwise_ternary import where_self
@@ -44,6 +44,10 @@ from internals.jit.runtime.node_functions import function_of
 from .names import Names
 from .row_steps import add_row_steps
 from .steps import LateCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
+
+if TYPE_CHECKING:
+    from internals.aten.decisions import Decisions
+    from internals.aten.tensor_iterator import TensorIterator
 
 DTYPES = (dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_)
 
@@ -217,7 +221,9 @@ class Observer:
         else:
             raise NotFusable(f"{node.kind()} is no loop over elements")
 
-    def heard(self, iterator: Any, decisions: Any, loop: Any) -> None:
+    def heard(
+        self, iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]
+    ) -> None:
         """`TensorIterator` would have run `loop` now."""
         assert self.node is not None
         t = iterator.output

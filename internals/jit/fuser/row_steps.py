@@ -37,6 +37,7 @@ from .settings import GRAIN
 from .steps import NotFusable, Read, Rows, Step
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor
     from internals.jit.ir import Node
 
     from .observe import Observer
@@ -122,12 +123,12 @@ class _Given:
         shared = prod(found.outer) >= FEW_ROWS or g.numel < 2 * GRAIN
         return found if shared else None
 
-    def made(self, t: Any) -> Any:
+    def made(self, t: Tensor) -> Any:
         return self.observer.made[id(t)]
 
     def step(
         self, name: str, operands: Sequence[tuple[Any, dtype]], result: dtype, sizes: Sequence[int],
-        *, row: str = "", loop: Any = None, **numbers: Any,
+        *, row: str = "", loop: Callable[..., Any] | None = None, **numbers: Any,
     ) -> Step:  # fmt: skip
         """Add one. A function of rows computes in double precision, a loop in the dtype of the
         result.

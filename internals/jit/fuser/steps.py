@@ -6,6 +6,7 @@ How the real one differs: 1.0.1 writes C directly from the nodes of the group.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -64,7 +65,7 @@ class Step:
     is_short = False
 
     def __init__(
-        self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...],
+        self, name: str, loop: Callable[..., Any] | None, operands: tuple[tuple[Any, dtype], ...],
         numbers: dict[str, Any], common: dtype, result: dtype, sizes: tuple[int, ...], node: Node,
     ) -> None:  # fmt: skip
         self.name, self.loop, self.operands, self.numbers, self.common = (

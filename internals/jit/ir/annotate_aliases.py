@@ -22,12 +22,14 @@ instead.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .block import Block
 from .printer import graph_text
 
 if TYPE_CHECKING:
+    from internals.jit.operators.alias_analysis import AliasDb
+
     from .graph import Graph
     from .node import Node
     from .value import Value
@@ -59,7 +61,7 @@ def annotate_aliases(graph: Graph) -> str:
     return text + "".join(f"with {g.rstrip()}\n" for g in groups)
 
 
-def _remarks(db: Any, node: Node, earlier: Sequence[Value]) -> Iterator[str]:
+def _remarks(db: AliasDb, node: Node, earlier: Sequence[Value]) -> Iterator[str]:
     """What there is to say of a node. `earlier` are the values made before it."""
     written = written_inputs(node)
     around = _around(node)

@@ -26,7 +26,7 @@ class Attribute(NamedTuple):
     value: Any
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value
 
 
@@ -36,7 +36,7 @@ def _accessors(kind: str, convert: Callable[[Any], T]) -> tuple[Getter[T], Sette
     def get(self: HasAttributes, name: str) -> T:
         return self._get(name, kind)
 
-    def set_(self: HasAttributes, name: str, value: Any) -> Any:
+    def set_(self: HasAttributes, name: str, value: object) -> Any:
         return self.setAttribute(name, kind, convert(value))
 
     return get, set_
@@ -80,7 +80,7 @@ class HasAttributes:
         """The value, whatever its kind."""
         return self._find(name).value
 
-    def setAttribute(self, name: str, kind: str, value: Any) -> Any:
+    def setAttribute(self, name: str, kind: str, value: object) -> Any:
         """Set an attribute of any kind; the place of one that exists is kept."""
         if kind not in KINDS:
             raise ValueError(f"an attribute is one of {', '.join(KINDS)}, not {kind!r}")

@@ -11,9 +11,12 @@ and a slot is found by number, where ours are found by name in the module's own 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .types import Text, Type
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
 
 KINDS = ("parameter", "buffer", "module", "attribute")
 
@@ -91,7 +94,7 @@ class ClassType(Type):
     def kind_of(self, name: Text) -> Text:
         return self.attributes[name].kind
 
-    def addMethod(self, name: Text, function: Any) -> None:
+    def addMethod(self, name: Text, function: ScriptFunction) -> None:
         self.methods[name] = function
 
     def findMethod(self, name: Text) -> Any | None:

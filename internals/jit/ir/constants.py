@@ -75,7 +75,7 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
     return output.setType(type if type is not None else type_of(value))
 
 
-def is_constant_value(value: Any) -> bool:
+def is_constant_value(value: object) -> bool:
     """Whether a value can be written into a graph."""
     if isinstance(value, (list, tuple)):
         return all(is_constant_value(v) and not isinstance(v, TensorImpl) for v in value)
@@ -106,7 +106,7 @@ def constant_of(value: Value) -> Any:
     return list(stored) if isinstance(type, ListType) else stored
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: object) -> Type:
     """The TorchScript type of a Python value (`c10::IValue::type`). Raises TypeError when it has
     none.
     """

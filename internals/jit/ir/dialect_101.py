@@ -308,7 +308,7 @@ def attribute_text(kind: str, value: Any) -> str:
     return _value(value)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, (bool, int)):
         return str(int(value))
     if isinstance(value, float):

@@ -37,7 +37,7 @@ _CODES = {
 }
 
 
-def enum_code(value: Any) -> int | None:
+def enum_code(value: object) -> int | None:
     """The number of a dtype, layout or memory format; None for anything else."""
     if isinstance(value, dtype):
         return value.code

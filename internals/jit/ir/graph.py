@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .block import Block, ValueMap
 from .constants import insert_constant
@@ -26,6 +26,9 @@ from .node import Node
 from .printer import graph_text
 from .types import Type
 from .value import Value
+
+if TYPE_CHECKING:
+    from internals.core.source_range import SourceRange, StackRange
 
 
 class Graph:
@@ -145,7 +148,7 @@ class Graph:
             node.output().setType(schema.returns[0].type)
         return node.output()
 
-    def insertConstant(self, value: Any, type: Type | None = None) -> Value:
+    def insertConstant(self, value: object, type: Type | None = None) -> Value:
         """A `prim::Constant` at the insert point. Raises TypeError for what cannot be one."""
         return insert_constant(self, value, type)
 
@@ -186,7 +189,7 @@ class Graph:
             self._insert_before = outer
 
     @contextmanager
-    def source_range_guard(self, range: Any) -> Iterator[None]:
+    def source_range_guard(self, range: SourceRange | StackRange) -> Iterator[None]:
         outer, self.current_source_range = self.current_source_range, range
         try:
             yield

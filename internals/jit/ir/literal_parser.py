@@ -16,7 +16,7 @@ numbers nor tensors with their elements, and leaves the memory of a `<Tensor>` a
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import functions as fn
 from internals.construction.tensor_new import tensor
@@ -40,6 +40,9 @@ from .types import (
     TupleType,
     Type,
 )
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 WORDS: dict[str, Any] = {
     "True": True,
@@ -256,7 +259,7 @@ class LiteralParser:
             raise self.reader.error(f"{what} but `parse_tensor_constants` is set to false", place)
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ..."""
     kinds = (
         (int, "i"),
@@ -297,7 +300,7 @@ def _filled(number: Any, expected: Type | None) -> Any:
     return _with_strides(t, expected)
 
 
-def _with_strides(t: Any, expected: Type | None) -> Any:
+def _with_strides(t: Tensor, expected: Type | None) -> Any:
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t

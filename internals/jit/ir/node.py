@@ -22,6 +22,7 @@ from .printer import node_text
 from .value import Use, Value
 
 if TYPE_CHECKING:
+    from internals.core.source_range import SourceRange, StackRange
     from internals.jit.operators.registry import Operator
     from internals.jit.schema import FunctionSchema
 
@@ -413,7 +414,7 @@ class Node(HasAttributes):
         """The `SourceRange` or `StackRange` of the code that made it, or None."""
         return self._range
 
-    def setSourceRange(self, range: Any) -> Node:
+    def setSourceRange(self, range: SourceRange | StackRange | None) -> Node:
         self._range = range
         return self
 

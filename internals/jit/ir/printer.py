@@ -123,7 +123,7 @@ def attribute_text(node: Node, name: str) -> str:
     return value_text(value)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A constant as C++ prints an `IValue`."""
     if isinstance(value, bool):
         return str(int(value))
@@ -170,7 +170,7 @@ def quoted(text: str) -> str:
     return f'"{"".join(shown)}"'
 
 
-def _inside(value: Any) -> str:
+def _inside(value: object) -> str:
     """Inside a list or tuple booleans are words, and devices are told from strings."""
     if isinstance(value, Device):
         return f'torch.device("{value}")'

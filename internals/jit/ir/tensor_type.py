@@ -21,6 +21,7 @@ from .types import CONTAINERS, Text, Type
 
 if TYPE_CHECKING:
     from internals.core.device import device as Device
+    from internals.core.tensor_impl import TensorImpl
 
 Sizes = tuple["int | None", ...]
 
@@ -69,7 +70,7 @@ class TensorType(Type):
         return _INFERRED
 
     @classmethod
-    def create_from_tensor(cls, t: Any) -> TensorType:
+    def create_from_tensor(cls, t: TensorImpl) -> TensorType:
         """The complete type of an existing tensor."""
         return cls(t.dtype, t.device, tuple(t.size()), tuple(t.stride()), t.requires_grad)
 

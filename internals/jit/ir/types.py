@@ -335,7 +335,10 @@ class TupleType(Type):
     __slots__ = ("elements", "names", "qualified_name", "size", "depth")
 
     def __init__(
-        self, elements: Any, names: Any = None, qualified_name: Text | None = None
+        self,
+        elements: Sequence[Type],
+        names: Sequence[str] | None = None,
+        qualified_name: Text | None = None,
     ) -> None:
         self.elements: tuple[Type, ...] = tuple(elements)
         self.names: tuple[Text, ...] | None = tuple(names) if names is not None else None

@@ -17,9 +17,12 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 Function = Callable[..., Any]
@@ -50,7 +53,7 @@ def to_int(x: float) -> int:
 def integral(fn: Function) -> Function:
     """`floor` or `ceil` of a float. Raises RuntimeError for what no int can hold."""
 
-    def call(x: Any) -> int:
+    def call(x: float) -> int:
         if -(2.0**63) <= x < 2.0**63:
             return fn(x)
         raise RuntimeError(f"Cannot convert float {x:f} to integer")
@@ -84,7 +87,7 @@ def total_complex(fn: Function, otherwise: Function) -> Function:
     return call
 
 
-def single(x: Any) -> Any:
+def single(x: float) -> Any:
     """A float rounded to 32 bits."""
     if not isinstance(x, float):
         return x
@@ -92,7 +95,7 @@ def single(x: Any) -> Any:
         return float(np.float32(x))
 
 
-def floordiv(a: Any, b: Any) -> Any:
+def floordiv(a: float, b: float) -> Any:
     """`a // b`. Raises RuntimeError for the int 0; a float divided by 0 is infinite or nan."""
     if type(a) is int and type(b) is int:
         if b == 0:
@@ -101,7 +104,7 @@ def floordiv(a: Any, b: Any) -> Any:
     return float(np.floor(div(float(a), float(b))))
 
 
-def remainder(a: Any, b: Any) -> Any:
+def remainder(a: float, b: int) -> Any:
     """`a % b`, with the sign of `b`. Raises RuntimeError for two ints when `b` is 0."""
     if type(a) is int and type(b) is int:
         if b == 0:
@@ -118,21 +121,21 @@ def round_to_zero_floordiv(a: int, b: int) -> int:
     return wrap(quotient if (a < 0) == (b < 0) else -quotient)
 
 
-def round_half_even(x: Any) -> float:
+def round_half_even(x: float) -> float:
     return float(np.rint(x))
 
 
 power_unchecked = total(math.pow, np.power)
 
 
-def power(a: Any, b: Any) -> float:
+def power(a: float, b: float) -> float:
     """`a ** b`. Raises RuntimeError for 0 to a negative power."""
     if a == 0 and b < 0:
         raise RuntimeError("0.0 cannot be raised to a negative power")
     return power_unchecked(a, b)
 
 
-def power_complex(a: Any, b: Any) -> complex:
+def power_complex(a: Scalar, b: Scalar) -> complex:
     """`a ** b` of complex numbers: exp(b log a)."""
     if a == 0:
         real = complex(b).real

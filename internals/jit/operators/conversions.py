@@ -14,16 +14,19 @@ How the real one differs: numbers are read from strings by C's `strtod` and `str
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.construction.tensor_new import tensor
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl
 
 from .c_math import INT_MAX, INT_MIN, to_int
 from .registry import op, register_operator, register_operators
 from .value_text import value_text
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 _FLOAT = re.compile(
     r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)",
@@ -109,7 +112,7 @@ register_operator("aten::str(t elem) -> str", value_text)
 
 
 @op("aten::ScalarImplicit(Tensor a) -> Scalar")
-def scalar_implicit(a: Any) -> Any:
+def scalar_implicit(a: Tensor) -> Any:
     """The number in a tensor that nobody asked to convert. Raises RuntimeError unless it is 0-d and
     needs no gradient.
     """
@@ -131,7 +134,7 @@ register_operators(
 
 
 @op("aten::IntImplicit(Tensor a) -> int")
-def int_implicit(a: TensorImpl) -> int:
+def int_implicit(a: Tensor) -> int:
     """Raises RuntimeError for a tensor of floats or bools as well."""
     value = scalar_implicit(a)
     if type(value) is not int:
@@ -142,7 +145,7 @@ def int_implicit(a: TensorImpl) -> int:
 
 
 @op("prim::NumToTensor.Scalar(Scalar a) -> Tensor", "prim::NumToTensor.bool(bool a) -> Tensor")
-def number_to_tensor(a: Any) -> TensorImpl:
+def number_to_tensor(a: Scalar) -> Tensor:
     """A 0-d tensor: int64, float64, complex128 or bool."""
     return tensor(a, dtype=_DTYPES[type(a)])
 

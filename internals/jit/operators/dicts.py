@@ -9,10 +9,13 @@ How the real one differs: the same, with a hash map that keeps insertion order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .registry import register_operators
 from .value_text import value_text
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 KEYS = ("str", "int", "bool", "float", "complex", "Tensor")
 Dict = dict[Any, Any]
@@ -24,21 +27,21 @@ def for_each_key(functions: Mapping[str, Callable[..., Any]]) -> None:
         register_operators({schema.replace("K", key): fn for key in KEYS})
 
 
-def getitem(self: Dict, key: Any) -> Any:
+def getitem(self: Dict, key: float | str) -> Any:
     """Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
     return self[key]
 
 
-def delete(self: Dict, key: Any) -> None:
+def delete(self: Dict, key: int | Tensor) -> None:
     """Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
     del self[key]
 
 
-def pop(self: Dict, key: Any) -> Any:
+def pop(self: Dict, key: int | Tensor) -> Any:
     """Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
@@ -53,7 +56,7 @@ def popitem(self: Dict) -> tuple[Any, Any]:
     return key, self.pop(key)
 
 
-def set_item(l: Dict, idx: Any, v: Any) -> None:  # noqa: E741
+def set_item(l: Dict, idx: str, v: int) -> None:  # noqa: E741
     l[idx] = v
 
 

@@ -10,7 +10,6 @@ How the real one differs: the hash of a tensor comes from its address there; her
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import type_of
@@ -20,13 +19,13 @@ _MULTIPLIER = 0xC6A4A7935BD1E995  # Murmur's
 _SEED = 0xC70F6907
 
 
-def hash_of(value: Any) -> int:
+def hash_of(value: object) -> int:
     """A signed 64-bit int. Raises RuntimeError for lists, dicts and complex numbers."""
     found = _unsigned(value)
     return found - 2**64 if found >= 2**63 else found
 
 
-def _unsigned(value: Any) -> int:
+def _unsigned(value: object) -> int:
     if value is None:
         return 0
     if isinstance(value, int):

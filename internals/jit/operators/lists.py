@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import builtins
 from functools import cmp_to_key
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .c_math import wrap
 from .registry import op, register_operator, register_operators
 from .value_text import value_text
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 ELEMENTS = ("int", "float", "bool", "Tensor", "str")
 List = builtins.list
@@ -68,12 +71,12 @@ register_operators(
 )
 
 
-def position(self: List[Any], el: Any) -> int:
+def position(self: List[Any], el: float | Tensor | str) -> int:
     """Where the first element equal to `el` is, or -1."""
     return next((i for i, x in enumerate(self) if bool(x == el)), -1)
 
 
-def index(self: List[Any], el: Any) -> int:
+def index(self: List[Any], el: float | Tensor | str) -> int:
     """Raises RuntimeError when `el` is not in the list."""
     found = position(self, el)
     if found < 0:
@@ -81,7 +84,7 @@ def index(self: List[Any], el: Any) -> int:
     return found
 
 
-def count(self: List[Any], el: Any) -> int:
+def count(self: List[Any], el: int | Tensor | str) -> int:
     return sum(bool(x == el) for x in self)
 
 
@@ -100,13 +103,13 @@ for t in ("int", "str", "float"):
 
 
 @op("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
-def append(self: List[Any], el: Any) -> List[Any]:
+def append(self: List[Any], el: object) -> List[Any]:
     self.append(el)
     return self
 
 
 @op("aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()")
-def insert(self: List[Any], idx: int, el: Any) -> None:
+def insert(self: List[Any], idx: int, el: object) -> None:
     self.insert(idx, el)
 
 
@@ -130,7 +133,7 @@ def pop(self: List[Any], idx: int) -> Any:
     "aten::remove.Tensor(Tensor[](a!) self, Tensor el) -> ()",
     "aten::remove.str(str[](a!) self, str el) -> ()",
 )  # fmt: skip
-def remove(self: List[Any], el: Any) -> None:
+def remove(self: List[Any], el: float) -> None:
     """Raises RuntimeError when `el` is not in the list."""
     found = position(self, el)
     if found < 0:

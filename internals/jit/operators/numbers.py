@@ -16,11 +16,15 @@ from __future__ import annotations
 import cmath
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import c_math
 from .c_math import Function, wrap
 from .registry import op, register_operator, register_operators
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 PAIRS = {
     "int": "int a, int b", "float": "float a, float b", "complex": "complex a, complex b",
@@ -43,33 +47,33 @@ def binary(name: str, fn: Function, results: str) -> None:
         register_operator(f"{name}{dotted}({PAIRS[overload]}) -> {result}", fn)
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: float, b: Scalar) -> Any:
     c = a + b
     return wrap(c) if type(c) is int else c
 
 
-def sub(a: Any, b: Any) -> Any:
+def sub(a: Any, b: float) -> Any:
     c = a - b
     return wrap(c) if type(c) is int else c
 
 
-def mul(a: Any, b: Any) -> Any:
+def mul(a: float, b: float) -> Any:
     c = a * b
     return wrap(c) if type(c) is int else c
 
 
-def div(a: Any, b: Any) -> Any:
+def div(a: float, b: float) -> Any:
     is_complex = isinstance(a, complex) or isinstance(b, complex)
     return c_math.div_complex(a, b) if is_complex else c_math.div(a, b)
 
 
-def pow(a: Any, b: Any) -> Any:
+def pow(a: Any, b: Scalar) -> Any:
     if isinstance(a, complex) or isinstance(b, complex):
         return c_math.power_complex(a, b)
     return c_math.power(a, b)
 
 
-def log_base(a: Any, b: Any) -> Any:
+def log_base(a: float, b: int) -> Any:
     """The logarithm of `a` to the base `b`."""
     if isinstance(a, complex) or isinstance(b, complex):
         return div(
@@ -131,7 +135,7 @@ def unary(name: str, real: Function, complex_: Function | None) -> None:
     if complex_ is not None:
         register_operator(f"{name}.complex(complex a) -> complex", complex_)
 
-    def of_scalar(a: Any) -> Any:
+    def of_scalar(a: float) -> Any:
         return c_math.single(
             complex_(a) if complex_ is not None and isinstance(a, complex) else real(a)
         )
@@ -183,7 +187,7 @@ exact("aten::angle", lambda a: c_math.single(angle(a)), "Scalar:Scalar")
     "prim::abs.complex(complex a) -> float", "prim::abs.Scalar(Scalar a) -> Scalar",
     "prim::abs(Tensor x) -> Tensor",
 )  # fmt: skip
-def absolute(a: Any) -> Any:
+def absolute(a: int | Tensor) -> Any:
     result = abs(a)
     return wrap(result) if type(result) is int else result
 
@@ -192,7 +196,7 @@ def maximum(a: Any, b: Any) -> Any:
     return a if a > b else b
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: float, b: float) -> Any:
     return a if a < b else b
 
 
@@ -259,7 +263,7 @@ def factorial(a: int) -> int:
     "aten::divmod.int_float(int x, float y) -> (float, float)",
     "aten::divmod.float_int(float x, int y) -> (float, float)",
 )  # fmt: skip
-def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
+def divmod_(x: float, y: float) -> tuple[Any, Any]:
     """Raises RuntimeError when `y` is 0."""
     if y == 0:
         is_int = type(x) is int and type(y) is int

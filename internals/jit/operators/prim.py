@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import autograd, random
 from internals.autograd.formulas.views import sum_to
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
-from internals.core.tensor_impl import TensorImpl
 
 from .hashing import hash_of
 from .registry import op, register_operators
 from .value_text import value_text
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
 
 # Identity and optionals
 
@@ -42,7 +45,7 @@ register_operators(
 )
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: object) -> bool:
     """`a is b`. Numbers and strings are no objects: they are the same when they are equal."""
     if type(a) in (bool, int, float, complex, str):
         return type(a) is type(b) and bool(a == b)
@@ -50,7 +53,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 @op("aten::_unwrap_optional(t(a)? optional) -> t(a)")
-def unwrap_optional(optional: Any) -> Any:
+def unwrap_optional(optional: object) -> Any:
     """Raises RuntimeError for None."""
     if optional is None:
         raise RuntimeError("Unwrapping null optional")
@@ -107,13 +110,13 @@ register_operators(
 
 
 @op("prim::AutogradAdd(Any a, Any b) -> Any")
-def autograd_add(a: Any, b: Any) -> Any:
+def autograd_add(a: Tensor | None, b: Tensor | None) -> Any:
     """The sum of two gradients, either of which may be None."""
     return b if a is None else a if b is None else a + b
 
 
 @op("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
-def grad_sum_to_size(self: Any, size: Sequence[int] | None) -> Any:
+def grad_sum_to_size(self: Tensor, size: Sequence[int] | None) -> Any:
     """A gradient summed over what broadcasting had repeated; itself when `size` is None."""
     return self if self is None or size is None else sum_to(self, size)
 
@@ -184,7 +187,7 @@ register_operators(
 
 
 @op("aten::Generator(*, Device? device=None, int? seed=None) -> Generator")
-def generator(device: Any, seed: int | None) -> Any:
+def generator(device: device | None, seed: int | None) -> Any:
     made = random.Generator(*([] if device is None else [device]))
     return made if seed is None else made.manual_seed(seed)
 
@@ -192,7 +195,7 @@ def generator(device: Any, seed: int | None) -> Any:
 # In-place initialisation, without a gradient: what `nn.init` compiles to
 
 
-def _no_grad(method: str, tensor: TensorImpl, *args: Any, **kwargs: Any) -> Any:
+def _no_grad(method: str, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     was = set_grad_mode(False)
     try:
         return getattr(tensor, method)(*args, **kwargs)
@@ -222,5 +225,5 @@ register_operators(
 )
 
 
-def _nothing(_: Any) -> None:
+def _nothing(_: object) -> None:
     return None

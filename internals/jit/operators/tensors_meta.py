@@ -105,7 +105,9 @@ for layout in ("sparse", "sparse_csr", "mkldnn", "quantized", "nested"):
 # Out of Python values
 
 
-def tensor(data: Any, dtype: int | None, device: Any, requires_grad: bool = False) -> Any:
+def tensor(
+    data: object, dtype: int | None, device: device | None, requires_grad: bool = False
+) -> Any:
     """`torch.tensor`, with the dtype as a number."""
     return construction.tensor(
         data,
@@ -115,7 +117,7 @@ def tensor(data: Any, dtype: int | None, device: Any, requires_grad: bool = Fals
     )
 
 
-def as_tensor(data: Any, dtype: int | None, device: Any) -> Any:
+def as_tensor(data: object, dtype: int | None, device: device | None) -> Any:
     return construction.as_tensor(data, None if dtype is None else DTYPE[dtype], device)
 
 
@@ -147,7 +149,7 @@ register_operators(
 # Moving, and calls whose arguments the dispatcher's own overloads don't take
 
 
-def to(self: Any, device: Any, dtype: int | None, copy: bool) -> Any:
+def to(self: Any, device: device | None, dtype: int | None, copy: bool) -> Any:
     kind = self.dtype if dtype is None else DTYPE[dtype]
     return self.to(self.device if device is None else device, kind, copy=copy)
 

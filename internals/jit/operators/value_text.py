@@ -10,14 +10,12 @@ How the real one differs: it also knows streams, storages, futures and objects o
 
 from __future__ import annotations
 
-from typing import Any
-
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir.tensor_text import tensor_text
 from internals.jit.schema import show_number
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """The text of any run-time value."""
     if isinstance(value, str):
         return value

@@ -24,13 +24,16 @@ well, here it stays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.grad_mode import set_grad_mode
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import Graph, Node, Value
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 # the last is what traces have
 CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")
@@ -169,7 +172,7 @@ def _weights(layer: Node) -> tuple[Any, Any]:
     return constant(layer.inputsAt(1)), constant(layer.inputsAt(2))
 
 
-def _for_each_channel(other: Any, weight: Any) -> Any:
+def _for_each_channel(other: object, weight: Any) -> Any:
     """A number or a constant tensor as one entry for each output channel; None if it is something
     else.
     """
@@ -187,11 +190,11 @@ def _for_each_channel(other: Any, weight: Any) -> Any:
     return t.reshape(channels) if list(t.shape) in (wanted, [1, *wanted]) else None
 
 
-def _per_channel(scale: Any, weight: Any) -> Any:
+def _per_channel(scale: Tensor, weight: Tensor) -> Any:
     return scale.reshape([-1] + [1] * (weight.dim() - 1)).to(weight.dtype)
 
 
-def _replace(layer: Node, reader: Node, weight: Any, bias: Any, suffix: str) -> None:
+def _replace(layer: Node, reader: Node, weight: Tensor, bias: Any, suffix: str) -> None:
     """Give the layer other weights, and its result to the readers of `reader`, which is
     destroyed.
     """
@@ -213,7 +216,7 @@ def _replace(layer: Node, reader: Node, weight: Any, bias: Any, suffix: str) -> 
     reader.destroy()
 
 
-def _set_input(layer: Node, i: int, tensor: Any, name: str) -> None:
+def _set_input(layer: Node, i: int, tensor: Tensor, name: str) -> None:
     new = layer.owningGraph().insertConstant(tensor.detach())
     layer.replaceInput(i, new.setDebugName(name) if name else new)
 

@@ -61,14 +61,14 @@ def is_affordable(node: Node, inputs: Sequence[Any]) -> bool:
     )
 
 
-def fits(value: Any) -> bool:
+def fits(value: object) -> bool:
     """Whether a value may be a constant of a graph that was computed."""
     if isinstance(value, TensorImpl):
         return not value.requires_grad and nbytes(value) <= LARGEST
     return _length(value) <= LONGEST
 
 
-def nbytes(value: Any) -> int:
+def nbytes(value: object) -> int:
     return value.numel() * value.element_size() if isinstance(value, TensorImpl) else 0
 
 
@@ -106,7 +106,7 @@ def _work(node: Node, inputs: Sequence[Any]) -> float:
     return work
 
 
-def _length(value: Any) -> float:
+def _length(value: object) -> float:
     """Characters and elements; infinite for what can be no constant."""
     if isinstance(value, (list, tuple)):
         return len(value) + sum(_length(v) for v in value[: LONGEST + 1])

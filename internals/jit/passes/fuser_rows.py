@@ -14,7 +14,7 @@ How the real one differs: 1.0.1 fuses pointwise operations only.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from internals.jit.ir import Node
 from internals.jit.ir.tensor_type import TensorType
@@ -51,7 +51,7 @@ def is_of_rows(node: Node) -> bool:
     return name in SOFTMAX or goes_over_last(named_constant(node, "dim"), _rank(node))
 
 
-def goes_over_last(dim: Any, rank: int | None) -> bool:
+def goes_over_last(dim: Sequence[int], rank: int | None) -> bool:
     """Whether `dim` are the last dimensions; counted from the front, that can be told only where
     the rank is known.
     """

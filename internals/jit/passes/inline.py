@@ -29,10 +29,13 @@ passes of its own and is kept with the function. It has no limit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import Block, ClassType, FunctionType, Graph, Node, all_nodes
 from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
 
 MOST, SHARE = 1 << 13, 64
 
@@ -70,7 +73,7 @@ class _Inliner:
                 changed = True
         return changed
 
-    def body(self, function: Any) -> tuple[Graph, int]:
+    def body(self, function: ScriptFunction) -> tuple[Graph, int]:
         if any(f is function for f in self.active):
             raise RuntimeError(
                 f"function '{function.name}' is called recursively. Recursive calls are not "

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def node_key(node: Node) -> Hashable | None:
     return node.kind(), types, tuple(v.unique() for v in node.inputs()), tuple(attributes)
 
 
-def value_key(value: Any) -> Hashable:
+def value_key(value: object) -> Hashable:
     """Equal for values that no program can tell apart. Objects of other classes are equal to
     themselves only.
     """

@@ -9,8 +9,6 @@ How the real one differs: see `peephole.py`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from internals.jit.ir import Node, TensorType, Value
 from internals.jit.passes.aliasing import escapes
 from internals.jit.passes.overloads import constant
@@ -75,7 +73,7 @@ def _unchanged(node: Node) -> Value | None:
 _CATEGORY: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
 
 
-def _is_number(value: Any, number: int) -> bool:
+def _is_number(value: object, number: int) -> bool:
     return type(value) in _CATEGORY and value == number
 
 

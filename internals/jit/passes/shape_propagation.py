@@ -21,7 +21,7 @@ known. Today shapes come from running (profiling), or from functions on symbolic
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated.op_facts import INPLACE_VIEW
 from internals.core.device import device as Device
@@ -36,6 +36,9 @@ from internals.jit.operators.second_names import first_name
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_trials import result_types
+
+if TYPE_CHECKING:
+    from internals.jit.ir.types import Type
 
 RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
 
@@ -121,7 +124,7 @@ class _Propagation:
             self.changed = True
 
 
-def _holds_tensors(t: Any) -> bool:
+def _holds_tensors(t: Type) -> bool:
     return isinstance(t, TensorType) or any(map(_holds_tensors, t.containedTypes()))
 
 

@@ -288,7 +288,7 @@ def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) ->
     return tuple([Tensor(r.dtype, tuple(r._geometry.sizes), r.stride()) for r in results])
 
 
-def _stand_in(x: Any, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
+def _stand_in(x: Known | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
     """The argument of one call. Tensors are on "meta", and so is whatever is made on a device."""
     if isinstance(x, Open):
         value = assignment["value", *at, x.choices]

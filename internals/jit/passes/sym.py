@@ -58,7 +58,7 @@ class Sym:
     __eq__, __ne__ = map(_emits, ("eq", "ne"))  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
-    def __rsub__(self, other: Any) -> Sym:
+    def __rsub__(self, other: int) -> Sym:
         return -self + other
 
     def __rtruediv__(self, other: Any) -> Sym:
@@ -80,7 +80,7 @@ class Sym:
         """Programs of complex numbers are not optimised."""
         return False
 
-    def sum_to_size(self, size: Any) -> Sym:
+    def sum_to_size(self, size: Sym) -> Sym:
         graph = self.value.node().owningGraph()
         return Sym(graph.insert("prim::SumToSize", [self.value, _unwrapped(size)]))
 
@@ -105,12 +105,12 @@ def emit(name: str, *arguments: Any, **named: Any) -> Sym:
     raise NotSymbolic(f"no operator aten::{name} takes these arguments")
 
 
-def _type_of(argument: Any) -> Type:
+def _type_of(argument: int | Value) -> Type:
     t = argument.type() if isinstance(argument, Value) else type_of(argument)
     return TensorType.get() if isinstance(t, TensorType) else t
 
 
-def _unwrapped(argument: Any) -> Any:
+def _unwrapped(argument: int | Sym) -> Any:
     return argument.value if isinstance(argument, Sym) else argument
 
 
@@ -129,7 +129,7 @@ IN_GRAPHS: dict[str, Any] = {
 }
 
 
-def _scaled(product: Sym, sizes: Any, strides: Any, alpha: Any = None) -> Sym:
+def _scaled(product: Sym, sizes: Sym, strides: Any, alpha: Any = None) -> Sym:
     return product if alpha is None else product * alpha
 
 
@@ -178,7 +178,7 @@ def _in_graphs(formula: FunctionType) -> FunctionType:
     return FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__)
 
 
-def _of_graphs(name: str, found: Any) -> Any:
+def _of_graphs(name: str, found: object) -> Any:
     if name == "ops":
         return _Operators()
     if isinstance(found, FunctionType) and found.__module__.startswith(formulas.__name__):

@@ -55,7 +55,7 @@ def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> Argumen
     return tuple(_spec(v.type(), a, recording) for v, a in zip(graph.inputs(), args))
 
 
-def _spec(type: Type, value: Any, recording: bool) -> Any:
+def _spec(type: Type, value: object, recording: bool) -> Any:
     if isinstance(value, TensorImpl):
         return TensorSpec(
             value.dtype, value.device, value.dim(), recording and bool(value.requires_grad)
@@ -118,7 +118,7 @@ def may_hold_tensors(type: Type) -> bool:
     return isinstance(type, TensorType)
 
 
-def geometries(value: Any) -> Any:
+def geometries(value: object) -> Any:
     if isinstance(value, TensorImpl):
         return value._geometry
     return tuple(map(geometries, value)) if isinstance(value, tuple) else value is None

@@ -11,13 +11,16 @@ copies them faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.jit.ir import Node
 
 from .node_functions import node_function
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 MAX_ELEMENTS_OF_SIDE = 1024 * 2048
 
@@ -44,7 +47,7 @@ def mm_batch_side(node: Node) -> Callable[..., Any]:
     """The products of the first input, on side 0 (left) or 1 (right), with each of the others."""
     left = node.i("side") == 0
 
-    def products(side: Any, *others: Any) -> tuple[Any, ...]:
+    def products(side: Tensor, *others: Any) -> tuple[Any, ...]:
         if (
             _same_shape(others)
             and others[0].numel() <= MAX_ELEMENTS_OF_SIDE
@@ -62,10 +65,10 @@ def mm_batch_side(node: Node) -> Callable[..., Any]:
     return products
 
 
-def _same_shape(tensors: Any) -> bool:
+def _same_shape(tensors: Sequence[Tensor]) -> bool:
     return all(t.shape == tensors[0].shape for t in tensors)
 
 
-def _worth_it(left: Any, right: Any) -> bool:
+def _worth_it(left: Tensor, right: Tensor) -> bool:
     rows, inner, columns = left.size(0), left.size(1), right.size(1)
     return inner < 512 or (rows < 256 and columns < 256) or (rows > 256 and columns > 256)

@@ -20,7 +20,7 @@ it deduplicates operators by name, we by function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import Block, FunctionType, Graph, Node, TupleType, Value
 from internals.jit.ir.constants import constant_of
@@ -28,6 +28,9 @@ from internals.jit.ir.constants import constant_of
 from .code import Code, Instruction, Operation
 from .node_functions import function_of
 from .preprocess import preprocess
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
 
 # Nodes with an opcode of their own that says all there is to know.
 PLAIN_OPCODES = {
@@ -276,7 +279,7 @@ class Compiler:
     def emit_call_method(self, node: Node) -> None:
         self.emit_call(node, node.input(0).type().getMethod(node.s("name")))  # type: ignore[attr-defined]
 
-    def emit_call(self, node: Node, function: Any) -> None:
+    def emit_call(self, node: Node, function: ScriptFunction) -> None:
         self.code.function_table.append(function)
         self.put_for(node, "CALL", len(self.code.function_table) - 1)
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -37,6 +37,10 @@ from internals.machine_code.settings import settings
 
 from .node_functions import node_function, run_subgraph
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.jit.script_module import ScriptModule
+
 MOST_NETWORKS = 4  # sizes of inputs that a group keeps buffers and packed weights for
 
 
@@ -45,7 +49,7 @@ def convolution_group(node: Node) -> Callable[..., Any]:
     return group_of(node)
 
 
-def convolution_plan(module: Any) -> str:
+def convolution_plan(module: ScriptModule) -> str:
     """What was decided for the convolutions of a module from `optimize_for_inference`: text to be
     printed.
 
@@ -89,7 +93,7 @@ class ConvolutionGroup:
                 return self.run(network, inputs)
         return self.run(network, inputs)
 
-    def run(self, network: Any, inputs: Any) -> Any:
+    def run(self, network: Any, inputs: Sequence[Tensor]) -> Any:
         outputs = [empty_contiguous(network.sizes[v], float32) for v in network.outputs]
         held = [t if t._geometry.is_contiguous else t.contiguous() for t in inputs]
         network.run_into([array(t) for t in held], [backed_ptr(t) for t in outputs])
@@ -100,7 +104,7 @@ class ConvolutionGroup:
         found = [str(n.plan) for n in list(self.networks.values()) if n is not None]
         return "\n\n".join(found) or f"{self.name}: nothing is decided before the first call"
 
-    def network(self, inputs: Any) -> Any:
+    def network(self, inputs: Sequence[Tensor]) -> Any:
         """The network for inputs like these, built if need be; None if there is none."""
         key = (get_num_threads(), *[t._geometry for t in inputs])
         found = self.networks.get(key, self)
@@ -113,7 +117,7 @@ class ConvolutionGroup:
                 found = self.networks[key]
         return found
 
-    def build(self, inputs: Any) -> Any:
+    def build(self, inputs: Sequence[Tensor]) -> Any:
         from internals.aten.compiled.convolution.layers import Unsupported
         from internals.aten.compiled.convolution.network import Network
 
@@ -170,7 +174,7 @@ def _key(graph: Graph) -> Any:
     return tuple(nodes), tuple(numbers[v] for v in graph.outputs())
 
 
-def _is_plain(t: Any) -> bool:
+def _is_plain(t: Tensor) -> bool:
     """Whether a kernel may read the memory of `t` without anybody noticing."""
     g = t._geometry
     return g.dtype is float32 and g.device is CPU and g.keys == default_keys(CPU) and g.numel > 0

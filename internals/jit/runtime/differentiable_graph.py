@@ -24,7 +24,7 @@ undefined tensor, or a list of tensors, needs bookkeeping there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.autograd.history import gradient_edge, set_history
 from internals.autograd.node import Node as AutogradNode
@@ -39,6 +39,9 @@ from internals.jit.passes.differentiate import Gradient
 
 from .graph_executor import GraphExecutor
 from .node_functions import node_function, run_subgraph
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 @node_function("prim::DifferentiableGraph")
@@ -142,7 +145,7 @@ def _is_real(type: Type) -> bool:
     return str(type) in ("int", "float", "bool", "int[]", "bool[]", "NoneType")
 
 
-def _is_complex(v: Any) -> bool:
+def _is_complex(v: Tensor) -> bool:
     return v.is_complex() if isinstance(v, TensorImpl) else isinstance(v, complex)
 
 
@@ -161,7 +164,7 @@ def _kept(v: Any, number: int | None) -> Any:
     return save_output(v, number)
 
 
-def _no_view(t: Any) -> Any:
+def _no_view(t: Tensor) -> Any:
     """The same memory, not known as a view: what it was a view of exists only inside the group."""
     same = make(t._storage, t._geometry, t._offset, t._array)
     same._version_counter = t._version_counter

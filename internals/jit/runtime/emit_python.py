@@ -202,7 +202,7 @@ class Emitter:
                     operator_name(node).replace("::", "_"), function_of(node)
                 )
 
-    def bind(self, name: str, value: Any) -> str:
+    def bind(self, name: str, value: object) -> str:
         """The global variable that holds `value`, named like `name`."""
         known = self.bound.get(id(value))
         if known is None:
@@ -434,7 +434,7 @@ def next_non_constant(node: Node) -> Node:
     return after
 
 
-def literal(value: Any) -> str | None:
+def literal(value: object) -> str | None:
     """How Python writes a constant; None if it has no such form."""
     if value is None or isinstance(value, (bool, int, str)):
         return repr(value)

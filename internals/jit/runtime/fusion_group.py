@@ -12,7 +12,7 @@ some dtypes and layouts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
@@ -20,6 +20,9 @@ from internals.jit.fuser.compiled_group import CompiledGroup
 from internals.jit.ir import Node
 
 from .node_functions import node_function
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -82,7 +85,7 @@ def sum_to_size(node: Node) -> Function:
     return undo_broadcast
 
 
-def undo_broadcast(t: Any, size: list[int]) -> Any:
+def undo_broadcast(t: Tensor, size: list[int]) -> Any:
     """Sum `t` over what broadcasting had repeated of a tensor of `size`: extra dimensions at the
     front, and those of size 1.
 

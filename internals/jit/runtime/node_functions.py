@@ -17,7 +17,7 @@ import functools
 import importlib
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import bool_ as bool_dtype
 from internals.jit.arguments import CastError, converter
@@ -25,6 +25,10 @@ from internals.jit.ir import FunctionType, Graph, Node, TensorType, TupleType, T
 
 from .errors import Error, python_error
 from .future import Future, fork
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+    from internals.jit.script_module import ScriptModule
 
 Function = Callable[..., Any]
 
@@ -159,7 +163,7 @@ def set_attribute(node: Node) -> Function:
     name = node.s("name")
     place = PLACES[node.input(0).type().kind_of(name)]  # type: ignore[attr-defined]
 
-    def store(owner: Any, value: Any) -> None:
+    def store(owner: ScriptModule, value: Any) -> None:
         members = owner.__dict__ if place is None else owner.__dict__[place]
         members[name] = value
 
@@ -196,7 +200,7 @@ def _method(node: Node, name: str) -> Any:
     return node.input(0).type().getMethod(name)  # type: ignore[attr-defined]
 
 
-def executable(function: Any) -> Function:
+def executable(function: ScriptFunction) -> Function:
     """What runs a scripted function without checking its arguments: the compiler has checked the
     types.
     """
@@ -241,7 +245,7 @@ def result_converter(type: Type) -> Function:
     """
     convert = converter(type)
 
-    def checked(result: Any) -> Any:
+    def checked(result: object) -> Any:
         if result is None and isinstance(type, TensorType):
             return None
         try:

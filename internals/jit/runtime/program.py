@@ -21,7 +21,7 @@ bytecode as it is, because a `LOAD` costs C++ next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.jit.operators.c_math import wrap
@@ -31,6 +31,9 @@ from .int_overflow import PlainInts
 from .shortcuts import is_number, shortcut
 
 if TYPE_CHECKING:
+    from internals.jit.fuser.compiled_group import CompiledGroup
+    from internals.jit.runtime.convolution_group import ConvolutionGroup
+
     from .code import Code, Operation
 
 # Kinds of steps: (kind, function, a, b, out, pc).
@@ -237,7 +240,15 @@ class Tie:
 
     # Steps
 
-    def put(self, kind: int, function: Any, a: Any, b: Any, out: Any, pc: int) -> None:
+    def put(
+        self,
+        kind: int,
+        function: Callable[..., Any] | CompiledGroup | ConvolutionGroup | None,
+        a: Any,
+        b: Any,
+        out: Any,
+        pc: int,
+    ) -> None:
         self.block.steps.append((kind, function, a, b, out, pc))
 
     def operation(self, operation: Operation, pc: int) -> None:

@@ -34,12 +34,12 @@ Function = Callable[[Any, Any], Any]
 _float_errors = (RuntimeWarning, FloatingPointError)
 
 
-def reusing(function: Function, loop: Any, second: bool = False) -> Function:
+def reusing(function: Function, loop: Callable[..., Any], second: bool = False) -> Function:
     """`function` of two tensors, which may write the result over the first (or the second), by
     numpy's `loop`.
     """
 
-    def call(a: Any, b: Any) -> Any:
+    def call(a: Tensor, b: Tensor) -> Any:
         if a.__class__ is Tensor and getrefcount(a) == ALONE and not hot.off:
             g, storage = a._geometry, a._storage
             if (
@@ -60,7 +60,7 @@ def reusing(function: Function, loop: Any, second: bool = False) -> Function:
                     return a
         return function(a, b)
 
-    def call_second(a: Any, b: Any) -> Any:
+    def call_second(a: Tensor, b: Tensor) -> Any:
         if b.__class__ is Tensor and getrefcount(b) == ALONE and not hot.off:
             g, storage = b._geometry, b._storage
             if (

@@ -130,7 +130,7 @@ def trace_function(
 
 
 def trace_module(
-    mod: Any,
+    mod: object,
     inputs: dict[str, Any],
     optimize: Any = None,
     check_trace: bool = True,
@@ -176,7 +176,7 @@ def trace_module(
 
 def trace_method(
     mod: Module,
-    traced: Any,
+    traced: ScriptModule,
     name: str,
     inputs: Any,
     strict: bool,

@@ -19,8 +19,8 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals.autograd.grad_mode import no_grad
 from internals.core.dtype import COMPLEX
@@ -32,6 +32,11 @@ from internals.jit.passes.inline import inline
 
 from .comparison import assert_close, default_tolerances
 from .warnings import TracerWarning
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.jit.ir.node import Node
+    from internals.jit.script_function import ScriptFunction, ScriptMethod
 
 
 class TracingCheckError(Exception):
@@ -63,7 +68,7 @@ class TracingCheckError(Exception):
 def check_trace(
     inputs: Any,
     function: Callable[..., Any],
-    traced: Any,
+    traced: ScriptFunction | ScriptMethod,
     trace_again: Callable[[Any], Any],
     tolerance: float,
 ) -> None:
@@ -88,11 +93,16 @@ def check_trace(
 class _Check:
     """`traced` and the trace made `again`."""
 
-    def __init__(self, traced: Any, again: Any, tolerance: float) -> None:
+    def __init__(
+        self,
+        traced: ScriptFunction | ScriptMethod,
+        again: ScriptFunction | ScriptMethod,
+        tolerance: float,
+    ) -> None:
         self.traced, self.again, self.tolerance = traced, again, tolerance
         self.warned = False
 
-    def run(self, function: Any, inputs: Any, what: str) -> list[Any]:
+    def run(self, function: Any, inputs: Sequence[Tensor], what: str) -> list[Any]:
         """The tensors among the outputs of `function`."""
         try:
             given = clone_inputs(inputs)
@@ -210,7 +220,7 @@ def _ndiff(a: str, b: str) -> Any:
     return difflib.ndiff(a.splitlines(True), b.splitlines(True))
 
 
-def _location(title: str, node: Any) -> str:
+def _location(title: str, node: Node) -> str:
     range = node.sourceRange()
     return title + indent(range.highlight()) + "\n" if range is not None else ""
 

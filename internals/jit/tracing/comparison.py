@@ -6,13 +6,17 @@ here the checker of traces only needs tensors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING
 from internals.core.tensor_impl import host_array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 # dtype: relative, absolute
 TOLERANCES = {
@@ -30,7 +34,7 @@ def default_tolerances(*tensors: Any) -> tuple[float, float]:
 
 
 def assert_close(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None
+    actual: Tensor, expected: Tensor, rtol: float | None = None, atol: float | None = None
 ) -> None:
     """Raises AssertionError unless shapes and dtypes are equal and |actual - expected| <= atol +
     rtol * |expected|.
@@ -49,7 +53,7 @@ def assert_close(
         raise AssertionError(describe(actual, expected, matches, rtol, atol))
 
 
-def _scalars(actual: Any, expected: Any, matches: Any, rtol: float, atol: float) -> str:
+def _scalars(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, atol: float) -> str:
     a, b = actual.item(), expected.item()
     absolute = abs(a - b)
     relative = float("inf") if b == 0 else absolute / abs(b)
@@ -80,7 +84,7 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
     )
 
 
-def _greatest(difference: Any) -> str:
+def _greatest(difference: Array) -> str:
     """The greatest difference and its index."""
     index = tuple(map(int, np.unravel_index(difference.argmax(), difference.shape)))
     return f"{difference[index].item()} at index {index}"

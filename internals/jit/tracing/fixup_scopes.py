@@ -25,7 +25,7 @@ How the real one differs: it also turns forked blocks into real forks.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value, all_nodes, unshaped
 from internals.jit.passes.dce import dce
@@ -34,10 +34,13 @@ from internals.jit.script_function import ScriptFunction
 
 from .get_attributes import attributes_to_getattrs
 
+if TYPE_CHECKING:
+    from internals.jit.script_module import ScriptModule
+
 FORWARD = "prim::TracedModuleForward"
 
 
-def fixup_scopes(graph: Graph, module: Any = None) -> None:
+def fixup_scopes(graph: Graph, module: ScriptModule | None = None) -> None:
     """Turn the blocks of submodules into methods of `module`'s submodules; without a module, inline
     them.
     """

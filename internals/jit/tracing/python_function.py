@@ -24,6 +24,8 @@ from internals.jit.ir import Graph, Node, TupleType, Value
 from .frames import source_location
 
 if TYPE_CHECKING:
+    from internals.autograd.function import FunctionMeta
+
     from .state import TracingState
 
 
@@ -49,7 +51,7 @@ class PythonFunctions:
         return results
 
     def _after_call(  # type: ignore[misc]
-        self: TracingState, node: Node, function: Any, inputs: Sequence[Any], results: Any
+        self: TracingState, node: Node, function: FunctionMeta, inputs: Sequence[Any], results: Any
     ) -> None:
         is_tuple = isinstance(results, tuple)
         outputs: Sequence[Any] = results if is_tuple else (results,)

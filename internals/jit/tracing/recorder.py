@@ -17,7 +17,7 @@ a boxed fallback (`general_trace_function`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
@@ -37,6 +37,9 @@ from internals.jit.ir import (
 
 from . import rules
 from .state import TracingState
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
 
 
 def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
@@ -73,7 +76,9 @@ dispatcher.fallbacks[DispatchKey.Tracer] = KernelFunction(record, takes_keys=Tru
 # Inputs
 
 
-def _inputs(state: TracingState, op: OperatorHandle, argument: Argument, given: Any) -> list[Value]:
+def _inputs(
+    state: TracingState, op: OperatorHandle, argument: Argument, given: object
+) -> list[Value]:
     """The value for one argument; none at all for an `out=` argument that the trace replaces by the
     result.
     """
@@ -107,7 +112,7 @@ def argument_value(state: TracingState, argument: Argument, given: Any) -> Value
     return _number(state, given)
 
 
-def _number(state: TracingState, given: Any) -> Value:
+def _number(state: TracingState, given: Scalar) -> Value:
     if isinstance(given, (TracedInt, TracedFloat)):
         return given.value
     return state.constant(rules.as_constant(given))
@@ -130,7 +135,7 @@ def _with_options(op: OperatorHandle, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _plain(argument: Any) -> Any:
+def _plain(argument: object) -> Any:
     """The argument for the kernel, which shall not keep values of our graph in its caches."""
     if isinstance(argument, TracedInt):
         return int(argument)

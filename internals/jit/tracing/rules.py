@@ -30,7 +30,7 @@ from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.formats import preserve_format, strided
 from internals.core.schema import Argument
-from internals.core.tensor_impl import TensorImpl, from_array
+from internals.core.tensor_impl import from_array
 from internals.core.tracer import RESIZE, TracedFloat, TracedInt
 from internals.jit.ir import Value
 from internals.jit.ir.enums import enum_code
@@ -38,6 +38,8 @@ from internals.jit.ir.enums import enum_code
 from .frames import is_called_by
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
     from .state import TracingState
 
 NOT_RECORDED = frozenset(
@@ -85,7 +87,7 @@ def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
     return f"{schema.namespace}::{name}"
 
 
-def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
+def as_recorded(op: OperatorHandle, argument: Argument, given: object) -> Any:
     """The argument as the overload that PyTorch would have chosen takes it: a constant tensor for a
     number.
     """
@@ -101,7 +103,7 @@ def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
     return given
 
 
-def as_constant(given: Any) -> Any:
+def as_constant(given: object) -> Any:
     """The argument as the IR knows it: dtypes, layouts and memory formats are numbers there."""
     if (code := enum_code(given)) is not None:
         return code
@@ -129,7 +131,7 @@ def below_autograd(op: OperatorHandle) -> bool:
     return op.schema.name == "convolution"
 
 
-def warn_if_shared(state: TracingState, name: str, t: TensorImpl) -> None:
+def warn_if_shared(state: TracingState, name: str, t: Tensor) -> None:
     """Before a write is recorded as an operator that does not write: others that look at the memory
     will not see it.
     """

@@ -15,7 +15,7 @@ here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import DictType, Graph, ListType, TensorType, TupleType, Type, Value
@@ -24,6 +24,9 @@ from internals.jit.operators.second_names import first_name
 from .fixup_scopes import fixup_scopes
 from .state import TracingState
 from .traceable import check_traceable, infer_type
+
+if TYPE_CHECKING:
+    from internals.jit.script_module import ScriptModule
 
 NO_RESULT = (
     "The traced function didn't return any values! Side-effects are not captured in traces, so it "
@@ -39,7 +42,7 @@ def record_function(
     keywords: Sequence[str] = (),
     strict: bool = True,
     force_outplace: bool = False,
-    module: Any = None,
+    module: ScriptModule | None = None,
     scopes: Mapping[Any, str] | None = None,
 ) -> Graph:
     """The graph of what `function(*inputs)` does. Its inputs are called `names`, as far as there
@@ -103,7 +106,9 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
     return [_add_input(state, e, type.element, v) for e, v in zip(example, node.outputs())]
 
 
-def _gather_attributes(state: TracingState, self_value: Value, module: Any, prefix: str) -> None:
+def _gather_attributes(
+    state: TracingState, self_value: Value, module: ScriptModule, prefix: str
+) -> None:
     """Let `prim::TracedAttr` nodes stand for everything a module has; `fixup_scopes` turns those in
     use into `GetAttr`s.
     """

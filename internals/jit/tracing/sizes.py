@@ -29,6 +29,8 @@ from internals.jit.ir import FloatType, Graph, IntType, NumberType, TensorType, 
 from .frames import asked_by_python, source_location
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
     from .state import TracingState
 
 
@@ -37,14 +39,14 @@ class Sizes:
 
     graph: Graph
 
-    def shape_of(self: TracingState, t: TensorImpl) -> Size:  # type: ignore[misc]
+    def shape_of(self: TracingState, t: Tensor) -> Size:  # type: ignore[misc]
         """What `t.shape` is: a Size of 0-dim tensors; a plain one for our own operators."""
         sizes = t._geometry.sizes
         if not asked_by_python():
             return sizes
         return tuple.__new__(Size, [self._size(t, d) for d in range(len(sizes))])
 
-    def size_of(self: TracingState, t: TensorImpl, dim: int | None) -> Any:  # type: ignore[misc]
+    def size_of(self: TracingState, t: Tensor, dim: int | None) -> Any:  # type: ignore[misc]
         sizes = t._geometry.sizes
         if not asked_by_python():
             return sizes if dim is None else sizes[wrap_dim(dim, len(sizes))]
@@ -53,14 +55,14 @@ class Sizes:
         wrap_dim(dim, len(sizes))  # raises IndexError
         return self._size(t, dim)
 
-    def numel_of(self: TracingState, t: TensorImpl) -> Any:  # type: ignore[misc]
+    def numel_of(self: TracingState, t: Tensor) -> Any:  # type: ignore[misc]
         n = t._geometry.numel
         if not asked_by_python():
             return n
         node = self.add(self.graph.create("aten::numel", [self.value_of(t)]))
         return self._number_as_tensor(n, node.output())
 
-    def _size(self: TracingState, t: TensorImpl, dim: int) -> Any:  # type: ignore[misc]
+    def _size(self: TracingState, t: Tensor, dim: int) -> Any:  # type: ignore[misc]
         value, at = self.value_of(t), self.constant(dim)
         node = self.add(self.graph.create("aten::size", [value, at]))
         return self._number_as_tensor(t._geometry.sizes[dim], node.output())
@@ -76,15 +78,15 @@ class Sizes:
 
     # And back
 
-    def is_traced_number(self, t: Any) -> bool:
+    def is_traced_number(self, t: object) -> bool:
         """Whether a size may be given as this tensor."""
         return isinstance(t, TensorImpl) and not t._geometry.sizes
 
-    def as_int(self: TracingState, t: TensorImpl) -> int:  # type: ignore[misc]
+    def as_int(self: TracingState, t: Tensor) -> int:  # type: ignore[misc]
         """A 0-dim tensor that is used as an int."""
         return TracedInt(int(host_array(t)), self._back(t, "aten::Int"))
 
-    def as_number(self: TracingState, t: TensorImpl) -> Any:  # type: ignore[misc]
+    def as_number(self: TracingState, t: Tensor) -> Any:  # type: ignore[misc]
         """A 0-dim tensor that is used as a `Scalar`."""
         number = host_array(t).item()
         if isinstance(number, (bool, complex)):
@@ -92,7 +94,7 @@ class Sizes:
         kind = TracedInt if isinstance(number, int) else TracedFloat
         return kind(number, self._back(t, "aten::ScalarImplicit"))
 
-    def _back(self: TracingState, t: TensorImpl, kind: str) -> Value:  # type: ignore[misc]
+    def _back(self: TracingState, t: Tensor, kind: str) -> Value:  # type: ignore[misc]
         tensor = self.value_of(t)
         node = self.graph.create(kind, [tensor]).insertAfter(tensor.node())
         node.setSourceRange(source_location())

@@ -66,7 +66,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
     def knows(self, thing: Any) -> bool:
         return id(thing) in self._values
 
-    def set_value(self, thing: Any, value: Value) -> None:
+    def set_value(self, thing: object, value: Value) -> None:
         """From now on `value` stands for this tensor or module; lists, tuples and dicts of tensors
         are unpacked.
 
@@ -157,7 +157,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             constant = self.constant(t)
         return constant
 
-    def output_value(self, thing: Any, number: int) -> Value:
+    def output_value(self, thing: object, number: int) -> Value:
         """The value for a result of the traced function. Raises RuntimeError for one the trace has
         not seen being computed.
         """
@@ -215,7 +215,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         node.setSourceRange(source_location())
         return self.graph.insertNode(node)
 
-    def constant(self, value: Any) -> Value:
+    def constant(self, value: object) -> Value:
         """A constant in the graph. Raises RuntimeError for what cannot be one."""
         try:
             output = self.graph.insertConstant(value)

@@ -10,11 +10,14 @@ How the real one differs: futures, enums and objects of script classes have type
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import DictType, ListType, TensorType, TupleType, Type, type_of, unify_types
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 ONLY = (
     "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs "
@@ -23,7 +26,7 @@ ONLY = (
 )
 
 
-def infer_type(value: Any) -> Type:
+def infer_type(value: object) -> Type:
     """The type of an input or output. Raises RuntimeError for a value that has none."""
     try:
         return _infer(value)
@@ -31,7 +34,7 @@ def infer_type(value: Any) -> Type:
         raise RuntimeError(f"Tracer cannot infer type of {value!r}\n:{error}") from None
 
 
-def check_traceable(inputs: Any) -> TupleType:
+def check_traceable(inputs: Sequence[Tensor]) -> TupleType:
     """The types of all inputs. Raises RuntimeError unless there are only tensors in them."""
     type = infer_type(tuple(inputs))
     assert isinstance(type, TupleType)
@@ -47,7 +50,7 @@ class _NoType(Exception):
     pass
 
 
-def _infer(value: Any) -> Type:
+def _infer(value: object) -> Type:
     if isinstance(value, TensorImpl):
         return TensorType.get()
     if isinstance(value, tuple):

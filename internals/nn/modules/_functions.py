@@ -10,10 +10,13 @@ How the real one differs: it writes into its result step by step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import cat, stack, zeros_like
 from internals.autograd import Function
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class CrossMapLRN2d(Function):
@@ -23,7 +26,7 @@ class CrossMapLRN2d(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
+        ctx: Any, input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
     ) -> Any:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")

@@ -11,13 +11,16 @@ statistics of several processes, while there is only one here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import internals
 from internals import Tensor, ones, tensor, zeros
 from internals.nn import functional as F
 from internals.nn.modules._options import _Options
 from internals.nn.modules.normalization import _affine, _reset
+
+if TYPE_CHECKING:
+    from internals.core.dtype import dtype
 
 
 class _NormBase(_Options):
@@ -31,7 +34,7 @@ class _NormBase(_Options):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
         affine: bool = True, track_running_stats: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
+        dtype: dtype | None = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(
             num_features=num_features, eps=eps, momentum=momentum, affine=affine,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor, empty
 from internals.nn import functional as F, init
@@ -18,6 +18,9 @@ from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import add_bias, reset_bias
 from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from internals.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from internals.core.dtype import dtype
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -97,8 +100,8 @@ class Conv1d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+        padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = True,
         padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -126,9 +129,9 @@ class Conv2d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
+        stride: int = 1, padding: int | Sequence[int] = 0, dilation: int = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride),
@@ -154,9 +157,10 @@ class Conv3d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1, padding: Any = 0, dilation: int | Sequence[int] = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride),
@@ -216,9 +220,9 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+        padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = True,
+        dilation: int = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
@@ -246,9 +250,10 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1, padding: int = 0, output_padding: int = 0, groups: int = 1,
+        bias: bool = True, dilation: int | Sequence[int] = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
@@ -275,9 +280,11 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-        padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-        dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: int,
+        stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0, groups: int = 1, bias: bool = True,
+        dilation: int | Sequence[int] = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),

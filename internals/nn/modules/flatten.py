@@ -6,7 +6,7 @@ How the real one differs: `Unflatten` also takes named dimensions in old version
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from internals import Tensor
 from internals.nn.modules._options import _Options
@@ -31,7 +31,7 @@ class Unflatten(_Options):
 
     __constants__ = _shown = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
                 "unflattened_size must be a tuple of ints, but found type "

@@ -19,7 +19,7 @@ class Unfold(_Options):
     __constants__ = _shown = ["kernel_size", "dilation", "padding", "stride"]
 
     def __init__(
-        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1
     ) -> None:
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 

@@ -9,7 +9,7 @@ How the real one differs: they are in the files of the ordinary ones
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import internals
 from internals import Tensor, no_grad, tensor
@@ -27,6 +27,9 @@ from internals.nn.modules.lazy import LazyModuleMixin
 from internals.nn.modules.linear import Linear
 from internals.nn.parameter import UninitializedBuffer, UninitializedParameter
 
+if TYPE_CHECKING:
+    from internals.core.dtype import dtype
+
 
 class _Lazy(LazyModuleMixin):
     """A layer that becomes the ordinary one, which is its second base class."""
@@ -40,7 +43,7 @@ class LazyLinear(_Lazy, Linear):
     """`Linear` whose `in_features` is the last size of its first input."""
 
     def __init__(
-        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, out_features: int, bias: bool = True, device: Any = None, dtype: dtype | None = None
     ) -> None:
         super().__init__(0, 0, False)
         self.out_features = out_features
@@ -114,8 +117,8 @@ class _LazyConvXdMixin(_Lazy):
 
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+        self, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0,
+        dilation: int = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(

@@ -8,7 +8,8 @@ How the real one differs: in nothing but the length of its documentation.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor, empty
 from internals.nn import functional as F, init
@@ -16,6 +17,9 @@ from internals.nn.module import Module
 from internals.nn.modules._functions import CrossMapLRN2d as _cross_map_lrn2d
 from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from internals.core.dtype import dtype
 
 
 class _ResponseNorm(_Options):
@@ -59,8 +63,8 @@ class LayerNorm(_Options):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, device: Any = None, dtype: Any = None,
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5,
+        elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             normalized_shape=_shape(normalized_shape), eps=eps,
@@ -134,8 +138,8 @@ class RMSNorm(_Options):
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
-        device: Any = None, dtype: Any = None,
+        self, normalized_shape: Sequence[int], eps: float | None = None,
+        elementwise_affine: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
             normalized_shape=_shape(normalized_shape), eps=eps,
@@ -162,12 +166,17 @@ class RMSNorm(_Options):
         )
 
 
-def _shape(normalized_shape: Any) -> tuple[int, ...]:
+def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
 def _affine(
-    module: Module, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any
+    module: Module,
+    shape: tuple[int, ...],
+    weight: bool,
+    bias: bool,
+    device: Any,
+    dtype: dtype | None,
 ) -> None:
     for name, wanted in (("weight", weight), ("bias", bias)):
         module.register_parameter(
@@ -175,7 +184,7 @@ def _affine(
         )
 
 
-def _reset(module: Any) -> None:
+def _reset(module: Module) -> None:
     if module.weight is not None:
         init.ones_(module.weight)
     if module.bias is not None:

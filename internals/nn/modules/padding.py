@@ -9,7 +9,7 @@ dimensions.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from internals import Tensor
 from internals.nn import functional as F
@@ -24,7 +24,7 @@ class _PadNd(_Options):
     mode: str
     sides: int
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: Sequence[int]) -> None:
         super().__init__(padding=_ntuple(self.sides)(padding))
 
     def forward(self, input: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value", "mode"]
     mode = "constant"
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: Sequence[int], value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -68,7 +68,7 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 class _ZeroPadNd(_ConstantPadNd):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

@@ -6,6 +6,7 @@ How the real one differs: nothing but that each layer spells out its constructor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from internals import Tensor
@@ -21,7 +22,7 @@ class _MaxPoolNd(_Options):
     _shown = ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        self, kernel_size: int, stride: int | None = None, padding: int = 0, dilation: int = 1,
         return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -149,7 +150,7 @@ class AvgPool1d(_AvgPoolNd):
     """
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        self, kernel_size: int, stride: Any = None, padding: int = 0, ceil_mode: bool = False,
         count_include_pad: bool = True
     ) -> None:  # fmt: skip
         super().__init__(
@@ -173,8 +174,9 @@ class _DividedAvgPoolNd(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
+        self, kernel_size: int, stride: int | None = None, padding: int = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
@@ -210,7 +212,7 @@ class _AdaptiveAvgPoolNd(_Options):
 
     __constants__ = _shown = ["output_size"]
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: int | Sequence[int]) -> None:
         super().__init__(output_size=output_size)
 
 
@@ -245,7 +247,7 @@ class _AdaptiveMaxPoolNd(_Options):
     __constants__ = ["output_size", "return_indices"]
     _shown = ["output_size"]
 
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: int | Sequence[int], return_indices: bool = False) -> None:
         super().__init__(output_size=output_size, return_indices=return_indices)
 
 
@@ -278,7 +280,11 @@ class _LPPoolNd(_Options):
     __constants__ = _shown = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
     def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+        self,
+        norm_type: float,
+        kernel_size: int | Sequence[int],
+        stride: Sequence[int] | None = None,
+        ceil_mode: bool = False,
     ) -> None:
         super().__init__(
             norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from math import sqrt
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals import Tensor, empty, zeros
 from internals._generated import functions as F
@@ -22,6 +22,9 @@ from internals.nn import init
 from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
 from internals.nn.utils.rnn import PackedSequence
+
+if TYPE_CHECKING:
+    from internals.core.dtype import dtype
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -328,7 +331,7 @@ class RNNCellBase(_Options):
         bias: bool,
         num_chunks: int,
         device: Any = None,
-        dtype: Any = None,
+        dtype: dtype | None = None,
     ) -> None:
         super().__init__(input_size=input_size, hidden_size=hidden_size, bias=bias)
         rows = num_chunks * hidden_size
@@ -401,7 +404,7 @@ class LSTMCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         device: Any = None,
-        dtype: Any = None,
+        dtype: dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
@@ -457,7 +460,12 @@ def _check_dropout(dropout: Any, num_layers: int) -> None:
 
 
 def _check_options(
-    input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, proj_size: int
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: int,
+    bias: bool,
+    batch_first: bool,
+    proj_size: int,
 ) -> None:
     for name, value in (("bias", bias), ("batch_first", batch_first)):
         if not isinstance(value, bool):

@@ -302,7 +302,7 @@ def _activation(activation: Any) -> Any:
     return F.relu if activation == "relu" else F.gelu
 
 
-def _relu_or_gelu(activation: Any) -> int:
+def _relu_or_gelu(activation: Callable[..., Any]) -> int:
     """The number of the fused kernel's activation, 0 for none."""
     if activation is F.relu or isinstance(activation, ReLU):
         return 1

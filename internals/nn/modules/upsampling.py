@@ -5,6 +5,7 @@ How the real one differs: in nothing but the length of its documentation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from internals import Tensor
@@ -28,8 +29,9 @@ class Upsample(_Options):
     ]
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+        self, size: int | Sequence[int] | None = None, scale_factor: Any = None,
+        mode: str = "nearest", align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
     ) -> None:  # fmt: skip
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(factor) for factor in scale_factor)
@@ -65,5 +67,5 @@ class UpsamplingNearest2d(Upsample):
 class UpsamplingBilinear2d(Upsample):
     """Every pixel is a weighted mean of the four around it; corners lie on corners."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: Sequence[int] | None = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -14,7 +14,7 @@ def _ntuple(n: int) -> Callable[[Any], Any]:
     is.
     """
 
-    def parse(x: Any) -> tuple[Any, ...]:
+    def parse(x: int) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
 
     return parse

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from internals import Tensor, clamp, no_grad, norm, stack, tensor
@@ -53,7 +53,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
 @no_grad()
 def get_total_norm(
-    tensors: Any,
+    tensors: Sequence[Tensor],
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
@@ -74,7 +74,7 @@ def get_total_norm(
 
 @no_grad()
 def clip_grads_with_norm_(
-    parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None
+    parameters: Sequence[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Multiply the gradients of `parameters` by `max_norm / total_norm`, if that makes them
     smaller.

@@ -10,16 +10,19 @@ How the real one differs: nothing but the language.
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from internals import ones_like, zeros_like
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 M = TypeVar("M", bound=Module)
 
 
-def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
+def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
     """A convolution that does what `conv` and then `bn` do. Raises AssertionError in training, or
     without running statistics.
     """
@@ -38,13 +41,13 @@ def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
 
 
 def fuse_conv_bn_weights(
-    conv_w: Any,
-    conv_b: Any,
-    bn_rm: Any,
-    bn_rv: Any,
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
     bn_eps: float,
-    bn_w: Any,
-    bn_b: Any,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of such a convolution; `transpose` if it is a transposed one."""
@@ -55,7 +58,7 @@ def fuse_conv_bn_weights(
     return _fused(conv_w, conv_b, bn_w * (bn_rv + bn_eps).rsqrt(), shape, bn_rm, bn_b)
 
 
-def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
+def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     """A linear layer that does what `linear` and then `bn` do. Raises AssertionError as there, and
     for sizes that do not fit.
     """
@@ -73,14 +76,20 @@ def fuse_linear_bn_eval(linear: M, bn: Any) -> M:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+    linear_w: Tensor,
+    linear_b: Tensor,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor,
+    bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
     """The weight and bias of such a linear layer."""
     return _fused(linear_w, linear_b, bn_w * (bn_rv + bn_eps).rsqrt(), [-1, 1], bn_rm, bn_b)
 
 
 def _fused(
-    w: Any, b: Any, scale: Any, shape: list[int], mean: Any, shift: Any
+    w: Tensor, b: Tensor | None, scale: Tensor, shape: list[int], mean: Tensor, shift: Tensor
 ) -> tuple[Parameter, Parameter]:
     bias = zeros_like(mean) if b is None else b
     weight = (w * scale.reshape(shape)).to(w.dtype)
@@ -88,7 +97,7 @@ def _fused(
     return Parameter(weight, w.requires_grad), Parameter(moved, bias.requires_grad)
 
 
-def _copy(layer: M, bn: Any) -> Any:
+def _copy(layer: M, bn: Module) -> Any:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:

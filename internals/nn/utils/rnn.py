@@ -14,7 +14,7 @@ tensor it was given transposed, unless `batch_first`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import internals
@@ -23,7 +23,7 @@ from internals._generated import functions as F, nn_functions as nn
 
 
 def pad_sequence(
-    sequences: Any,
+    sequences: Sequence[Tensor],
     batch_first: bool = False,
     padding_value: float = 0.0,
     padding_side: str = "right",
@@ -81,10 +81,10 @@ class PackedSequence(_Fields):
 
     def __new__(
         cls,
-        data: Any,
-        batch_sizes: Any = None,
-        sorted_indices: Any = None,
-        unsorted_indices: Any = None,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
         if batch_sizes is None:
             data, batch_sizes = data
@@ -121,7 +121,7 @@ class PackedSequence(_Fields):
         return self.to(*args, **({"device": "cpu"} | kwargs))
 
     def pin_memory(self) -> PackedSequence:
-        pinned = (None if t is None else t.pin_memory() for t in self)
+        pinned: Any = (None if t is None else t.pin_memory() for t in self)
         return type(self)(*pinned)
 
     def double(self) -> PackedSequence:
@@ -212,7 +212,7 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
 
-def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """N sequences (L_i, *), longest first unless `enforce_sorted` is False, as a packed one."""
     lengths = internals.tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)

@@ -11,13 +11,16 @@ How the real one differs: it also reads state dictionaries from before version 1
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from internals import dot, mv, no_grad
 from internals.nn.functional import normalize
 from internals.nn.module import Module
 from internals.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from internals.nn.parameter import Parameter, UninitializedParameter
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 M = TypeVar("M", bound=Module)
 
@@ -123,7 +126,7 @@ class SpectralNorm:
                 u, v = u.clone(), v.clone()
         return weight / dot(u, mv(matrix, v))
 
-    def as_matrix(self, weight: Any) -> Any:
+    def as_matrix(self, weight: Tensor) -> Any:
         return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
 
 

@@ -101,7 +101,7 @@ class SequentialLR(_Combination):
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def recursive_undo(self, sched: Any = None) -> None:
+    def recursive_undo(self, sched: object = None) -> None:
         """Take one step back in every scheduler, those inside combinations included."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from internals.optim.lr_scheduler.base import LRScheduler, check_optimizer, per_group, set_option
@@ -23,7 +23,7 @@ class _WithMomentum(LRScheduler):
     """Also sets the momentum, or the first of Adam's betas."""
 
     def _begin_momentum(
-        self, optimizer: Optimizer, base: Any, highest: Any, last_epoch: int
+        self, optimizer: Optimizer, base: Sequence[float], highest: Sequence[float], last_epoch: int
     ) -> None:
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
@@ -19,6 +19,9 @@ from internals.optim.lr_scheduler.base import (
     values_of,
 )  # fmt: skip
 from internals.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -63,7 +66,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
         """Note the metric of an epoch, a number or a tensor of one, and reduce the learning rates
         if it is time.
         """

@@ -40,7 +40,7 @@ class MappedFile:
         return len(self.memory)
 
 
-def map_source(source: Any) -> MappedFile:
+def map_source(source: object) -> MappedFile:
     """The bytes of a path, a file object (from where it stands), or anything with a buffer.
 
     Raises OSError when the file cannot be opened, TypeError for something that is none of these.

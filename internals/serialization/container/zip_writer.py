@@ -55,7 +55,7 @@ class ArchiveWriter:
     the folder of a path does not exist.
     """
 
-    def __init__(self, target: Any, *, top: str | None = None) -> None:
+    def __init__(self, target: object, *, top: str | None = None) -> None:
         self.position = 0
         self.records: dict[str, Record] = {}
         self.top = top_folder(target) if top is None else top
@@ -212,7 +212,7 @@ class ArchiveWriter:
         return crc
 
 
-def top_folder(target: Any) -> str:
+def top_folder(target: object) -> str:
     """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or a name
     that cannot be a folder's.
     """

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..container.zip_directory import find_end
 from ..container.zip_reader import ArchiveReader
@@ -33,6 +33,9 @@ from .pickle_listing import describe
 from .report import RecordFacts, Report, Span
 from .salvage import Salvaged
 from .tensors import ITEMSIZE, TensorFacts, find_tensors
+
+if TYPE_CHECKING:
+    from internals.serialization.container.zip_records import Record
 
 SHORT_TEXTS = (
     "version",
@@ -111,7 +114,7 @@ WRITERS = {
 }
 
 
-def record_facts(record: Any, kind: str, content: memoryview, folders: set[str]) -> RecordFacts:
+def record_facts(record: Record, kind: str, content: memoryview, folders: set[str]) -> RecordFacts:
     name_bytes = len(record.full_name.encode(errors="surrogateescape"))
     header = LOCAL_HEADER.size + name_bytes
     descriptor = 0
@@ -177,7 +180,7 @@ def check_record(facts: RecordFacts, reader: Any, report: Report) -> None:
         report.problems.append(str(error))
 
 
-def read_texts(report: Report, reader: Any, sound: set[str]) -> None:
+def read_texts(report: Report, reader: ArchiveReader | Salvaged, sound: set[str]) -> None:
     """The code, the JSON, and the pickles of an archive."""
     for facts in report.records:
         if facts.name not in sound:
@@ -216,7 +219,7 @@ def note_refused(report: Report, name: str) -> None:
                 report.refused.append(str(found))
 
 
-def pickled_tensors(report: Report, reader: Any) -> None:
+def pickled_tensors(report: Report, reader: ArchiveReader | Salvaged) -> None:
     """`X.pkl` has its storages in `X/`."""
     for name, described in report.pickles.items():
         found = find_tensors(described.root, name.removesuffix(".pkl") + "/")
@@ -228,7 +231,7 @@ def pickled_tensors(report: Report, reader: Any) -> None:
         report.tensors += found
 
 
-def tensors_101(report: Report, reader: Any) -> None:
+def tensors_101(report: Report, reader: ArchiveReader | Salvaged) -> None:
     """The table in model.json. A tensor's path comes from the modules that name it."""
     from ..layout_101.model_json import DTYPES
 
@@ -262,7 +265,7 @@ def tensors_101(report: Report, reader: Any) -> None:
     fill_storage_sizes(report)
 
 
-def tensors_pt2(report: Report, reader: Any) -> None:
+def tensors_pt2(report: Report, reader: ArchiveReader) -> None:
     """The tables of weights and constants."""
     from internals.export.pt2_archive import DTYPES, OTHERS
 

@@ -169,7 +169,7 @@ def add_storages(report: Report, content: memoryview, at: int) -> None:
         t.record = names.get(t.record, t.record)
 
 
-def persistent_in(node: Any) -> list[Any]:
+def persistent_in(node: object) -> list[Any]:
     """The persistent ids among a call's arguments, and itself if it is one."""
     found = [node, *getattr(node, "arguments", [])]
     found += [a for each in found for a in getattr(each, "arguments", []) if each is not node]

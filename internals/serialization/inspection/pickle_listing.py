@@ -171,25 +171,25 @@ class Machine:
             raise IndexError
         return value
 
-    def push(self, value: Any) -> None:
+    def push(self, value: object) -> None:
         self.stack.append(value)
 
     def PROTO(self, version: int) -> None:
         self.found.protocol = version
 
-    def STOP(self, _: Any) -> None:
+    def STOP(self, _: object) -> None:
         self.found.root = self.pop()
 
-    def POP(self, _: Any) -> None:
+    def POP(self, _: object) -> None:
         self.stack.pop()
 
-    def POP_MARK(self, _: Any) -> None:
+    def POP_MARK(self, _: object) -> None:
         self.above_mark()
 
     def PUT(self, number: int) -> None:
         self.memo[int(number)] = self.stack[-1]
 
-    def MEMOIZE(self, _: Any) -> None:
+    def MEMOIZE(self, _: object) -> None:
         self.memo[len(self.memo)] = self.stack[-1]
 
     BINPUT = LONG_BINPUT = PUT
@@ -197,21 +197,21 @@ class Machine:
     def take(self, count: int) -> list[Any]:
         return [self.pop() for _ in range(count)][::-1]
 
-    def APPEND(self, _: Any) -> None:
+    def APPEND(self, _: object) -> None:
         value = self.pop()
         self.stack[-1].items.append(value)
 
-    def APPENDS(self, _: Any) -> None:
+    def APPENDS(self, _: object) -> None:
         values = self.above_mark()
         self.stack[-1].items.extend(values)
 
     ADDITEMS = APPENDS
 
-    def SETITEM(self, _: Any) -> None:
+    def SETITEM(self, _: object) -> None:
         pair = self.take(2)
         self.stack[-1].pairs.append((pair[0], pair[1]))
 
-    def SETITEMS(self, _: Any) -> None:
+    def SETITEMS(self, _: object) -> None:
         values = self.above_mark()
         self.stack[-1].pairs.extend(paired(values))
 
@@ -219,7 +219,7 @@ class Machine:
         module, _, name = argument.partition(" ")
         self.push(Global(module, name))
 
-    def STACK_GLOBAL(self, _: Any) -> None:
+    def STACK_GLOBAL(self, _: object) -> None:
         module, name = self.take(2)
         words = [word if isinstance(word, str) else "?" for word in (module, name)]
         self.push(self.note(Global(*words)))
@@ -229,21 +229,21 @@ class Machine:
         module, _, name = argument.partition(" ")
         self.push(Call(Global(module, name), arguments))
 
-    def OBJ(self, _: Any) -> None:
+    def OBJ(self, _: object) -> None:
         function, *arguments = self.above_mark()
         self.push(Call(function, arguments))
 
-    def REDUCE(self, _: Any) -> None:
+    def REDUCE(self, _: object) -> None:
         function, arguments = self.take(2)
         self.push(Call(function, arguments.items if isinstance(arguments, Items) else [arguments]))
 
     NEWOBJ = REDUCE
 
-    def NEWOBJ_EX(self, _: Any) -> None:
+    def NEWOBJ_EX(self, _: object) -> None:
         function, arguments, keywords = self.take(3)
         self.push(Call(function, [*arguments.items, keywords]))
 
-    def BUILD(self, _: Any) -> None:
+    def BUILD(self, _: object) -> None:
         state = self.pop()
         if isinstance(self.stack[-1], Call):
             self.stack[-1].state = state

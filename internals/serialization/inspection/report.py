@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..container.mapped_file import map_source
 from ..errors import ArchiveError
@@ -128,7 +127,7 @@ def is_example(record: RecordFacts) -> bool:
     return not record.size and record.name.startswith("traced_inputs/")
 
 
-def none_of_them(content: Any) -> str:
+def none_of_them(content: memoryview) -> str:
     """What can be said about a file that is of no kind known here."""
     kinds = (
         "it is neither a zip archive (.pt, .pth, .pt2) nor a stream of pickles nor a safetensors "

@@ -115,7 +115,7 @@ def mark_shared(tensors: list[TensorFacts]) -> None:
             t.shares_with = [other.path for other in group if other is not t]
 
 
-def walk(root: Any) -> Iterator[tuple[str, Any]]:
+def walk(root: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
     """Every value once, but a tensor at each place where it is, with its path: `model.0.weight`,
     `['a b'][2]`.
     """
@@ -137,7 +137,7 @@ def walk(root: Any) -> Iterator[tuple[str, Any]]:
         )
 
 
-def children(node: Any) -> Iterator[tuple[str, Any]]:
+def children(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
     """The parts of a value and the step that leads to each. What a class is made with is left out,
     what it holds is not.
     """
@@ -156,7 +156,7 @@ def children(node: Any) -> Iterator[tuple[str, Any]]:
         yield "", node.state
 
 
-def step_to(key: Any) -> str:
+def step_to(key: str) -> str:
     if (
         isinstance(key, str)
         and key
@@ -166,7 +166,7 @@ def step_to(key: Any) -> str:
     return f"[{key!r}]" if isinstance(key, (str, int, float, bool, type(None))) else "[...]"
 
 
-def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
+def tensor_of(node: object, prefix: str) -> TensorFacts | None:
     """What a call makes, if it makes a tensor, and if its arguments are those of one."""
     if not isinstance(node, Call) or getattr(node.function, "module", "") != "torch._utils":
         return None
@@ -204,7 +204,7 @@ def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
     )
 
 
-def storage_of(persistent_id: Any) -> tuple[str, int, str, str, int] | None:
+def storage_of(persistent_id: Items) -> tuple[str, int, str, str, int] | None:
     """The dtype, itemsize, key, device and number of elements of a storage's persistent id."""
     if (
         not isinstance(persistent_id, Items)
@@ -226,7 +226,7 @@ def storage_of(persistent_id: Any) -> tuple[str, int, str, str, int] | None:
     return name, ITEMSIZE.get(name, 1), key, device, numel
 
 
-def integers(node: Any) -> tuple[int, ...] | None:
+def integers(node: Items) -> tuple[int, ...] | None:
     """The items of a tuple or list of ints, or of a `torch.Size`."""
     if isinstance(node, Call) and node.function == Global("torch", "Size") and node.arguments:
         node = node.arguments[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ..visible import visible
 from .report import RecordFacts, Report
@@ -178,7 +177,7 @@ def pretty(text: str) -> str:
         return text
 
 
-def json_lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
+def json_lines(value: object, indent: str, before: str = "", after: str = "") -> Iterator[str]:
     line = indent + before + json.dumps(value, ensure_ascii=False) + after
     if len(line) <= JSON_WIDTH or not isinstance(value, (dict, list)) or not value:
         yield line

@@ -39,7 +39,7 @@ def tree(root: Any, prefix: str = "data/", limit: int | None = None) -> list[str
     return lines
 
 
-def _lines(root: Any, prefix: str) -> Iterator[str]:
+def _lines(root: Call | Items | Pairs, prefix: str) -> Iterator[str]:
     seen: dict[int, str] = {}
     pending: list[tuple[int, str, Any]] = [(0, "", root)]
     while pending:
@@ -61,7 +61,7 @@ def _lines(root: Any, prefix: str) -> Iterator[str]:
             pending.extend((depth + 1, step, child) for step, child in reversed(list(parts(node))))
 
 
-def parts(node: Any) -> Iterator[tuple[str, Any]]:
+def parts(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
     """What a container's lines are, with their labels."""
     if isinstance(node, Items):
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
@@ -79,7 +79,7 @@ def parts(node: Any) -> Iterator[tuple[str, Any]]:
     yield from ((label(key), value) for key, value in node.pairs)
 
 
-def label(key: Any) -> str:
+def label(key: str) -> str:
     text = (
         key
         if isinstance(key, str) and key and key.isprintable()
@@ -88,7 +88,7 @@ def label(key: Any) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
-def title(node: Any) -> str:
+def title(node: object) -> str:
     """The first line of something that does not fit on one."""
     if isinstance(node, Pairs):
         return f"dict of {len(node.pairs)}"
@@ -111,11 +111,11 @@ def title(node: Any) -> str:
     )
 
 
-def named(function: Any) -> str:
+def named(function: Global) -> str:
     return str(function) if isinstance(function, Global) else "what a call returns"
 
 
-def one_line(node: Any, prefix: str, room: int, depth: int = 0) -> str | None:
+def one_line(node: object, prefix: str, room: int, depth: int = 0) -> str | None:
     """A value in at most `room` characters, or None when it needs more."""
     if depth > 6:
         return None
@@ -123,7 +123,7 @@ def one_line(node: Any, prefix: str, room: int, depth: int = 0) -> str | None:
     return text if text is not None and len(text) <= room else None
 
 
-def _one_line(node: Any, prefix: str, room: int, depth: int) -> str | None:
+def _one_line(node: object, prefix: str, room: int, depth: int) -> str | None:
     if isinstance(node, (Global, Persistent)):
         storage = storage_of(node.id) if isinstance(node, Persistent) else None
         if storage is not None:

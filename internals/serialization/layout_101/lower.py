@@ -18,7 +18,7 @@ How the real one differs: its compiler made such graphs in the first place.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.core.device import device
 from internals.core.tensor_impl import TensorImpl
@@ -53,6 +53,9 @@ from internals.jit.script_module import ScriptModule, get_attribute
 from .decompose import DECOMPOSED
 from .operators import call_101
 
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+
 Path = tuple[str, ...]
 
 # What is syntax in the text, and so has no schema.
@@ -84,7 +87,7 @@ class Method(NamedTuple):
     forked: dict[Node, Method]
 
 
-def method_101(function: Any, module: ScriptModule | None = None) -> Method:
+def method_101(function: ScriptFunction, module: ScriptModule | None = None) -> Method:
     """A compiled function, or a method of `module`. The original is not changed.
 
     Raises RuntimeError, naming what it is, for what could not be said in 1.0.1.
@@ -190,7 +193,7 @@ class _Lowering:
         else:
             self.constant(node, value, ".".join(path))
 
-    def constant(self, node: Node, value: Any, name: str) -> None:
+    def constant(self, node: Node, value: object, name: str) -> None:
         with self.graph.insert_point_guard(node):
             try:
                 constant = self.graph.insertConstant(
@@ -402,7 +405,7 @@ def _no_type(type: Type) -> RuntimeError:
     return RuntimeError(f"PyTorch 1.0.1 had no type {type.annotation_str}")
 
 
-def _check_types(function: Any, graph: Graph) -> None:
+def _check_types(function: ScriptFunction, graph: Graph) -> None:
     """Dicts, classes, named tuples, complex numbers: none of them existed."""
     for argument in (
         *function.schema.arguments[int(function.is_method) :],

@@ -50,7 +50,7 @@ DTYPES = {
 }  # fmt: skip
 
 
-def field(kind: Any, *, many: bool = False) -> Any:
+def field(kind: str, *, many: bool = False) -> Any:
     """A field of a message. kind: "int64", "bool", "string", "enum", or the name of a message;
     `many`: a list of them.
     """
@@ -214,7 +214,7 @@ class _Reader:
                 found[f.name] = self.field(f, inner, place, depth)
         return kind(**found)
 
-    def field(self, f: dataclasses.Field[Any], value: Any, path: str, depth: int) -> Any:
+    def field(self, f: dataclasses.Field[Any], value: object, path: str, depth: int) -> Any:
         kind = f.metadata["kind"]
         if not f.metadata["many"]:
             return self.value(kind, value, path, depth)
@@ -222,7 +222,7 @@ class _Reader:
             raise self.error(path, f"must be a list, not {_shown(value)}")
         return [self.value(kind, v, f"{path}[{i}]", depth) for i, v in enumerate(value)]
 
-    def value(self, kind: str, value: Any, path: str, depth: int) -> Any:
+    def value(self, kind: str, value: object, path: str, depth: int) -> Any:
         if kind in MESSAGES:
             return self.message(MESSAGES[kind], value, path, depth + 1)
         if kind == "int64":
@@ -260,7 +260,7 @@ class _Reader:
         raise self.error(path, f"must be one of {', '.join(DATA_TYPES)}, not {_shown(value)}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A JSON value in a message, cut short."""
     if isinstance(value, _Pairs):
         return "an object"

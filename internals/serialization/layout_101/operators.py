@@ -162,7 +162,7 @@ def _may_leave_out(symbol: str, argument: Argument | None, value: Value) -> bool
     return any(_same(value.toIValue(), n) for n in neutral)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: int, b: int) -> bool:
     return (
         type(a) is type(b)
         and isinstance(a, (type(None), bool, int, float, str, list))

@@ -253,7 +253,7 @@ class _Printer:
             return False
         return not free_variables(schema.arguments[use.offset].type)
 
-    def literal(self, value: Any) -> str:
+    def literal(self, value: object) -> str:
         if isinstance(value, TensorImpl):
             return f"CONSTANTS.c{self.constant_id(value)}"
         if isinstance(value, device):

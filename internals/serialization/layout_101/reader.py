@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from internals.core.device import device
 from internals.core.dtype import dtype
@@ -49,13 +49,16 @@ from ..text_limits import CODE, JSON, TextBudget
 from .functions import Function101, Namespace101
 from .model_json import DTYPES, ModelDef, ModuleDef, TensorDef, read_model
 
+if TYPE_CHECKING:
+    from internals.jit.ir.types import Type
+
 T = TypeVar("T")
 
 MODEL = "model.json"
 
 
 def load_101(
-    f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None
+    f: object, map_location: object = None, extra_files: dict[str, Any] | None = None
 ) -> RecursiveScriptModule:
     """The module in an archive of the old layout: a path, a file object, or an ArchiveReader.
 
@@ -194,7 +197,7 @@ class _Loading:
         values: dict[str, Any],
         name: str,
         value: Any,
-        kind_of: Any,
+        kind_of: Type,
         kind: str,
         path: str,
     ) -> None:
@@ -282,7 +285,7 @@ class _Loading:
             return _Function(name, lambda items: items)
         return find_allowed(module, name)
 
-    def tensor_by_id(self, number: Any) -> Any:
+    def tensor_by_id(self, number: int) -> Any:
         if type(number) is not int or not 0 <= number < len(self.tensors):
             raise ArchiveError(f"there is no tensor number {str(number)[:40]}")
         return self.tensors[number]

@@ -23,10 +23,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import all_nodes
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
@@ -38,10 +37,14 @@ from .lower import Method, method_101
 from .model_json import DTYPES, ModelDef, ModuleDef, ParameterDef, RecordRef, TensorDef, write_model
 from .printer import print_101
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.nn.module import Module
+
 DATA_TYPE_OF = {kind: name for name, kind in DTYPES.items() if name not in ("BYTE", "BOOL")}
 
 
-def save_101(m: Any, f: Any) -> None:
+def save_101(m: ScriptFunction | ScriptModule | Module, f: object) -> None:
     """Write a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1
     reads and runs it.
 
@@ -61,7 +64,7 @@ class _Saving:
         # by identity and dtype: record and storage
         self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}
 
-    def save(self, m: Any) -> None:
+    def save(self, m: ScriptFunction | ScriptModule | Module) -> None:
         self.archive.write("version", b"1\n")
         if isinstance(m, ScriptModule):
             main = self.module(m, (self.archive.top,))
@@ -95,7 +98,7 @@ class _Saving:
         ]
         return definition
 
-    def function(self, function: Any) -> ModuleDef:
+    def function(self, function: ScriptFunction | Module) -> ModuleDef:
         """A function is saved as a module without tensors whose `forward` it is."""
         if not isinstance(function, ScriptFunction):
             raise TypeError(
@@ -105,7 +108,7 @@ class _Saving:
         arena = self.code(self.archive.top, [method])
         return ModuleDef(torchscript_arena=arena, name=self.archive.top, optimize=True)
 
-    def method(self, function: Any, module: ScriptModule) -> Method:
+    def method(self, function: ScriptFunction, module: ScriptModule) -> Method:
         method = method_101(function, module)
         if isinstance(module, TracedModule):
             name_inputs(method)
@@ -131,7 +134,7 @@ class _Saving:
         self.constants.append((self.tensor(t, "a constant"), t))
         return self.constants[-1][0]
 
-    def tensor(self, t: TensorImpl, what: str) -> int:
+    def tensor(self, t: Tensor, what: str) -> int:
         """Put a tensor into the table, and its storage among those to be written."""
         data_type = DATA_TYPE_OF.get(t.dtype)
         if data_type is None:
@@ -167,7 +170,7 @@ def name_inputs(method: Method) -> None:
             value.setDebugName("input")
 
 
-def _tensors_of(module: ScriptModule) -> Iterator[tuple[str, TensorImpl, bool]]:
+def _tensors_of(module: ScriptModule) -> Iterator[tuple[str, Tensor, bool]]:
     for name, attribute in module._jit_type.attributes.items():
         if attribute.kind in ("parameter", "buffer"):
             t = (module._parameters if attribute.kind == "parameter" else module._buffers)[name]

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core import dtype as dt
 from internals.core.device import META, device
@@ -31,6 +31,10 @@ from internals.storage import TypedStorage
 from ..errors import ArchiveError
 from .pickle_keys import is_key
 from .unpickler import Constructor
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
 
 MAX_DIMS = 64  # numpy's limit
 MAX_BYTES = 1 << 62
@@ -132,11 +136,11 @@ def rebuild_tensor(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
 
 
 def rebuild_tensor_v2(
-    storage: Any,
-    offset: Any,
-    sizes: Any,
-    strides: Any,
-    requires_grad: Any,
+    storage: TypedStorage,
+    offset: int,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    requires_grad: bool,
     hooks: Any,
     metadata: Any = None,
 ) -> Any:
@@ -152,7 +156,7 @@ def rebuild_tensor_v3(
     offset: Any,
     sizes: Any,
     strides: Any,
-    requires_grad: Any,
+    requires_grad: bool,
     hooks: Any,
     kind: Any,
     metadata: Any = None,
@@ -171,7 +175,9 @@ def rebuild_tensor_v3(
     )
 
 
-def rebuild_meta_tensor(kind: Any, sizes: Any, strides: Any, requires_grad: Any) -> Any:
+def rebuild_meta_tensor(
+    kind: dtype, sizes: Sequence[int], strides: Sequence[int], requires_grad: bool
+) -> Any:
     """A tensor without memory."""
     if not isinstance(kind, dtype):
         raise ArchiveError("a tensor on the meta device has a dtype")
@@ -180,7 +186,7 @@ def rebuild_meta_tensor(kind: Any, sizes: Any, strides: Any, requires_grad: Any)
     return marked(newly_made(make(storage, geometry(sizes, strides, kind, META))), requires_grad)
 
 
-def rebuild_parameter(data: Any, requires_grad: Any, hooks: Any) -> Any:
+def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
     from internals.nn.parameter import Parameter
 
     if not isinstance(data, TensorImpl):
@@ -188,13 +194,13 @@ def rebuild_parameter(data: Any, requires_grad: Any, hooks: Any) -> Any:
     return marked(Parameter(data, requires_grad=False), requires_grad)
 
 
-def rebuild_parameter_with_state(data: Any, requires_grad: Any, hooks: Any, state: Any) -> Any:
+def rebuild_parameter_with_state(data: Tensor, requires_grad: bool, hooks: Any, state: Any) -> Any:
     parameter = rebuild_parameter(data, requires_grad, hooks)
     set_attributes(parameter, state)
     return parameter
 
 
-def rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Any:
+def rebuild_from_type(function: Function, kind: TensorClass, args: Any, state: Any) -> Any:
     """A tensor somebody hung attributes on."""
     if (
         not isinstance(function, Function)
@@ -207,7 +213,9 @@ def rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Any:
     return t
 
 
-def view_of(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
+def view_of(
+    storage: TypedStorage, offset: int, sizes: Sequence[int], strides: Sequence[int]
+) -> Any:
     """A tensor that looks at `storage`. Raises ArchiveError unless each of its elements lies in
     it.
     """
@@ -228,7 +236,7 @@ def view_of(storage: Any, offset: Any, sizes: Any, strides: Any) -> Any:
     )
 
 
-def check_geometry(sizes: Any, strides: Any, kind: dtype) -> None:
+def check_geometry(sizes: Sequence[int], strides: Sequence[int], kind: dtype) -> None:
     """Raises ArchiveError unless these can be the sizes and strides of a tensor."""
     for name, values in (("sizes", sizes), ("strides", strides)):
         if (
@@ -245,7 +253,7 @@ def check_geometry(sizes: Any, strides: Any, kind: dtype) -> None:
         raise ArchiveError("a tensor with more elements than can be counted")
 
 
-def marked(t: Any, requires_grad: Any) -> Any:
+def marked(t: Tensor, requires_grad: bool) -> Any:
     if type(requires_grad) is not bool:
         raise ArchiveError("requires_grad is neither True nor False")
     if not requires_grad:
@@ -259,14 +267,14 @@ def marked(t: Any, requires_grad: Any) -> Any:
 # Other values
 
 
-def encode(text: Any, encoding: Any) -> bytes:
+def encode(text: Any, encoding: str) -> bytes:
     """Bytes, the way protocol 2 writes them."""
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
         raise ArchiveError("bytes are made of a str in latin1")
     return text.encode("latin1")
 
 
-def make_bytearray(text: Any = "", encoding: Any = "latin-1") -> bytearray:
+def make_bytearray(text: bytes | str = "", encoding: str = "latin-1") -> bytearray:
     return bytearray(text if type(text) is bytes else encode(text, encoding))
 
 
@@ -274,13 +282,13 @@ def make_bytes() -> bytes:
     return b""
 
 
-def make_complex(real: Any, imag: Any) -> complex:
+def make_complex(real: float, imag: float) -> complex:
     if type(real) is not float or type(imag) is not float:
         raise ArchiveError("a complex is made of two floats")
     return complex(real, imag)
 
 
-def make_set(items: Any = ()) -> set[Any]:
+def make_set(items: Sequence[int | str] = ()) -> set[Any]:
     if type(items) not in (list, tuple):
         raise ArchiveError("a set is made of a list")
     return set(items)
@@ -292,13 +300,13 @@ def make_counter(counts: Any = None) -> Any:
     return Counter(counts)
 
 
-def make_size(sizes: Any = ()) -> Size:
+def make_size(sizes: Sequence[int] = ()) -> Size:
     if type(sizes) not in (tuple, list) or any(type(n) is not int for n in sizes):
         raise ArchiveError("a Size is made of integers")
     return Size(sizes)
 
 
-def make_device(kind: Any, index: Any = None) -> device:
+def make_device(kind: str, index: int | None = None) -> device:
     if type(kind) is not str or type(index) not in (int, type(None)):
         raise ArchiveError("a device is a str and perhaps an index")
     try:
@@ -307,20 +315,20 @@ def make_device(kind: Any, index: Any = None) -> device:
         raise ArchiveError(f"{error} (the file was written where that device exists)") from None
 
 
-def get_layout(name: Any) -> layout:
+def get_layout(name: str) -> layout:
     if name != "torch.strided":
         raise ArchiveError("the only layout here is torch.strided")
     return strided
 
 
-def list_itself(items: Any) -> list[Any]:
+def list_itself(items: Sequence[Scalar | Tensor]) -> list[Any]:
     """TorchScript says of a list what it is a list of; in Python it is just the list."""
     if type(items) is not list:
         raise ArchiveError("a typed list is made of a list")
     return items
 
 
-def value_itself(value: Any, type_name: Any) -> Any:
+def value_itself(value: Any, type_name: str) -> Any:
     return value
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
@@ -32,6 +32,9 @@ from internals.storage import TypedStorage
 
 from .pickle_keys import is_key
 from .storages import StorageTable
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
 CONSTANTS = {None: b"N", True: b"\x88", False: b"\x89"}
@@ -79,7 +82,7 @@ class Pickler:
         self.memo: dict[Any, int] = {}  # a global's (module, name), or the id of an object
         self.kept: list[Any] = []  # so that no id is used twice
 
-    def dump(self, obj: Any) -> bytes:
+    def dump(self, obj: object) -> bytes:
         """The pickle of `obj`. Raises TypeError, naming the place, for something that cannot be
         saved.
         """
@@ -104,16 +107,16 @@ class Pickler:
 
     # The memo
 
-    def memoize(self, obj: Any) -> None:
+    def memoize(self, obj: object) -> None:
         """What is on top of the stack is `obj`: the next time it is fetched."""
         self.kept.append(obj)
         self.remember(id(obj))
 
-    def remember(self, key: Any) -> None:
+    def remember(self, key: int | Sequence[str]) -> None:
         n = self.memo[key] = len(self.memo)
         self.out += b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n)
 
-    def recall(self, key: Any) -> bool:
+    def recall(self, key: int | Sequence[str]) -> bool:
         """Fetches what was memoized under `key`. False when nothing was."""
         n = self.memo.get(key)
         if n is None:
@@ -239,7 +242,7 @@ class Pickler:
         else:
             self.save_reduce(obj, "torch._utils", function, args)
 
-    def save_parameter(self, obj: Any) -> None:
+    def save_parameter(self, obj: Tensor) -> None:
         data = obj.detach()
         hooks: OrderedDict[str, Any] = OrderedDict()
         args = (data, obj.requires_grad, hooks)
@@ -269,7 +272,7 @@ class Pickler:
             self.out += f"c{module}\n{name}\n".encode()
             self.remember((module, name))
 
-    def save_reduce(self, obj: Any, module: str, name: str, args: tuple[Any, ...]) -> None:
+    def save_reduce(self, obj: object, module: str, name: str, args: tuple[Any, ...]) -> None:
         """`obj` as the call of a function that gives it."""
         self.save_global(module, name)
         self.save_tuple(args)
@@ -283,7 +286,7 @@ class Pickler:
         self.save(reduced.state)
         self.out += BUILD
 
-    def save_other(self, obj: Any) -> None:
+    def save_other(self, obj: Tensor) -> None:
         """An object of no type in the table: a parameter, perhaps, or what `reduce_object`
         knows.
         """
@@ -340,7 +343,7 @@ class NotSavable(Exception):
         return f"cannot save {self.what}" + f" (it is at {where} of the object)" * bool(where)
 
 
-def tensor_recipe(t: Any) -> tuple[str, tuple[Any, ...]]:
+def tensor_recipe(t: Tensor) -> tuple[str, tuple[Any, ...]]:
     """The function of `torch._utils` that makes such a tensor, and its arguments."""
     sizes, strides = tuple(t.shape), (*t.stride(),)  # of its own: tensors share theirs
     if t.device.type == "meta":
@@ -356,13 +359,13 @@ def tensor_recipe(t: Any) -> tuple[str, tuple[Any, ...]]:
     )
 
 
-def is_parameter(t: TensorImpl) -> bool:
+def is_parameter(t: Tensor) -> bool:
     from internals.nn.parameter import Parameter
 
     return type(t) is Parameter
 
 
-def what_it_is(obj: Any) -> str:
+def what_it_is(obj: object) -> str:
     """A type that cannot be saved, and what to save instead."""
     kind = type(obj)
     name = f"an object of type {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")

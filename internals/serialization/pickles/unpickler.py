@@ -281,7 +281,7 @@ class Machine:
             )
         return target
 
-    def enter(self, target: Any, key: Any, value: Any) -> None:
+    def enter(self, target: Any, key: int | str, value: object) -> None:
         self.check_key(key)
         target[key] = value
 

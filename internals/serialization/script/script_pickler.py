@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -62,6 +62,9 @@ from ..pickles.pickler import (
 from ..pickles.storages import StorageTable
 from .type_names import TypeNames
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 LIST_BUILDERS: dict[type[Type], str] = {
     IntType: "build_intlist",
     FloatType: "build_doublelist",
@@ -81,7 +84,7 @@ class ScriptPickler(Pickler):
         self.classes: dict[ClassType, None] = {}
         self.repeated: set[int] = set()
 
-    def dump_typed(self, value: Any, type: Type) -> bytes:
+    def dump_typed(self, value: object, type: Type) -> bytes:
         """The pickle of a value of that type. Raises TypeError for what no archive can hold."""
         self.repeated = {id(value)} | _repeated_containers(value)
         self.out += PROTO
@@ -89,7 +92,7 @@ class ScriptPickler(Pickler):
         self.out += STOP
         return bytes(self.out)
 
-    def save_typed(self, value: Any, type: Type) -> None:
+    def save_typed(self, value: object, type: Type) -> None:
         if isinstance(type, OptionalType):
             type = type.element
         if isinstance(value, (list, tuple, dict)):
@@ -109,7 +112,7 @@ class ScriptPickler(Pickler):
                 f"a {value.__class__.__name__} cannot be saved in an archive of TorchScript"
             )
 
-    def once(self, key: Any, save: Callable[[], None]) -> None:
+    def once(self, key: int, save: Callable[[], None]) -> None:
         """Write something and memoize it; the second time fetch it from the memo."""
         if not self.recall(key):
             save()
@@ -117,7 +120,7 @@ class ScriptPickler(Pickler):
 
     # Containers
 
-    def save_container(self, value: Any, type: Type) -> None:
+    def save_container(self, value: object, type: Type) -> None:
         if not isinstance(type, (ListType, TupleType, DictType)):
             type = type_of(value)
         if isinstance(value, tuple):
@@ -131,7 +134,7 @@ class ScriptPickler(Pickler):
         else:
             save(value, type)
 
-    def save_list_of(self, value: list[Any], type: Any) -> None:
+    def save_list_of(self, value: list[Any], type: ListType) -> None:
         builder = LIST_BUILDERS.get(type.element.__class__)
         if builder is None:
             self.save_global("torch.jit._pickle", "restore_type_tag")
@@ -147,7 +150,7 @@ class ScriptPickler(Pickler):
         else:
             self.out += TUPLE + REDUCE
 
-    def save_dict_of(self, value: dict[Any, Any], type: Any) -> None:
+    def save_dict_of(self, value: dict[Any, Any], type: DictType) -> None:
         self.save_global("torch.jit._pickle", "restore_type_tag")
         self.out += EMPTY_DICT + MARK
         for key, item in value.items():
@@ -206,7 +209,7 @@ class ScriptPickler(Pickler):
         self.save_global("collections", "OrderedDict")
         self.out += EMPTY_TUPLE + REDUCE + TUPLE + REDUCE
 
-    def save_storage_of(self, tensor: Any) -> None:
+    def save_storage_of(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
         key = self.storages.key_of(storage, tensor.dtype)
         if self.recall(("storage", key)):
@@ -256,7 +259,7 @@ def _attributes(obj: Any) -> list[Any]:
     return [get_attribute(obj, name) for name in obj._jit_type.attributes]
 
 
-def _repeated_containers(value: Any) -> set[int]:
+def _repeated_containers(value: object) -> set[int]:
     """The ids of the lists and dicts that occur more than once below `value`. Modules are looked
     into once.
     """

@@ -20,7 +20,8 @@ get their state by running it.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
 from internals.jit.ir import ClassType
@@ -39,10 +40,15 @@ from .imported_function import refusing
 from .source_importer import SourceImporter
 from .typed_values import Sizes, check_type
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 MIN_VERSION = 1
 
 
-def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None) -> Any:
+def load_script(
+    f: object, map_location: object = None, extra_files: dict[str, Any] | None = None
+) -> Any:
     """The module that `jit.save` wrote to `f`, a path or a file object open for reading bytes.
 
     `map_location` (a str or device) is where the tensors go. `extra_files` is filled: its keys are
@@ -118,7 +124,7 @@ class ModuleReader:
             )
         return module
 
-    def unpickle(self, name: str, find_global: Any) -> Any:
+    def unpickle(self, name: str, find_global: Callable[..., Any]) -> Any:
         record = f"{name}.pkl"
         load_storage = tensor_loader(self.reader, name, self.location)
         data = self.reader.read(record)
@@ -149,7 +155,7 @@ class ModuleReader:
             known = self.classes[module, name] = ObjectConstructor(self, type)
         return known
 
-    def parameter(self, tensor: Any) -> Any:
+    def parameter(self, tensor: Tensor | None) -> Any:
         """The parameter for a tensor. It is the same parameter for the same tensor."""
         if tensor is None:
             return None
@@ -220,12 +226,12 @@ class ObjectConstructor(Constructor):
             else value
         )
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         """Raises ArchiveError unless `value` is of the attribute's type, and complete."""
         check_type(value, self.type.attributes[name].type, f"the attribute '{name}' of {self.name}")
         self.check_built(value)
 
-    def check_built(self, value: Any) -> None:
+    def check_built(self, value: object) -> None:
         """Raises ArchiveError for an object that has no attributes yet: it is waiting for the one
         that it is a part of.
         """
@@ -242,7 +248,7 @@ class ObjectConstructor(Constructor):
                 todo += [*each, *each.values()] if isinstance(each, dict) else each
 
 
-def checked_location(map_location: Any) -> device | None:
+def checked_location(map_location: object) -> device | None:
     """Where tensors go, None for where they were. Raises ValueError for anything but a str, a
     device or None.
     """
@@ -256,7 +262,7 @@ def checked_location(map_location: Any) -> device | None:
     )
 
 
-def check_path(f: Any) -> None:
+def check_path(f: object) -> None:
     """Raises ValueError when `f` is a path and no file is there."""
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):

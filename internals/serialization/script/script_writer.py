@@ -51,7 +51,9 @@ INPUTS_TYPE = DictType(StringType.get(), ListType(AnyType.get()))
 COMPRESS_ABOVE = 200  # bytes; smaller code is not worth the time
 
 
-def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = None) -> None:
+def save_script(
+    m: ScriptFunction | ScriptModule, f: Any, extra_files: dict[str, str | bytes] | None = None
+) -> None:
     """Write `m` to a path or file object. `extra_files`: name → text or bytes.
 
     Raises AttributeError for what is not compiled, TypeError for extra files of another type,
@@ -113,7 +115,7 @@ def placeholder_module(function: ScriptFunction) -> ScriptModule:
     return ScriptModule._construct(kind, "PlaceholderModule", {"training": True})
 
 
-def _as_bytes(name: str, data: Any) -> bytes:
+def _as_bytes(name: str, data: object) -> bytes:
     if not isinstance(name, str) or not isinstance(data, (str, bytes)):
         raise TypeError(
             f"_extra_files maps names to str or bytes, not {type(name).__name__} to "

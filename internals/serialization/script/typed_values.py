@@ -87,7 +87,7 @@ def check_type(
         _expect(isinstance(value, SIMPLE.get(type.__class__, ())), value, type, place)
 
 
-def _shown(key: Any) -> str:
+def _shown(key: int | str) -> str:
     """A key, for the place of a value: there may be many, inside each other, so not of any
     length.
     """
@@ -112,7 +112,7 @@ class Sizes:
                 "are reached"
             )
 
-    def of(self, value: Any) -> int:
+    def of(self, value: object) -> int:
         parts = parts_of(value)
         if not parts:
             return 1
@@ -122,7 +122,7 @@ class Sizes:
         return self.known[id(value)][1]
 
 
-def parts_of(value: Any) -> list[Any]:
+def parts_of(value: object) -> list[Any]:
     """What a container or an object holds."""
     if isinstance(value, dict):
         return [*value, *value.values()]
@@ -132,7 +132,7 @@ def parts_of(value: Any) -> list[Any]:
     return [] if type is None else [getattr(value, name, None) for name in type.attributes]
 
 
-def _check_anything(value: Any, place: str, seen: set[tuple[int, Type]]) -> None:
+def _check_anything(value: object, place: str, seen: set[tuple[int, Type]]) -> None:
     """A value that may be of any type is at least one of those that graphs have."""
     for each in parts_of(value) if isinstance(value, (list, tuple, dict)) else ():
         check_type(each, AnyType.get(), place, seen)
@@ -145,7 +145,7 @@ def _check_anything(value: Any, place: str, seen: set[tuple[int, Type]]) -> None
     )
 
 
-def _expect(fits: bool, value: Any, type: Type, place: str) -> None:
+def _expect(fits: bool, value: object, type: Type, place: str) -> None:
     if not fits:
         shown = (
             f"{value!r:.50}"

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import internals as torch
 from internals._generated.op_facts import POINTWISE
@@ -32,6 +32,9 @@ from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import Graph, Node, TensorType, Value
 from internals.jit.passes.overloads import overload_of
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ def _is_argument(node: Node, name: str, value: Value) -> bool:
     return position is not None and node.inputs()[position] is value
 
 
-def _sizes(weight: Any) -> tuple[int, ...]:
+def _sizes(weight: Tensor) -> tuple[int, ...]:
     return tuple(int(n) for n in weight.shape)
 
 

@@ -94,7 +94,7 @@ class ModelRepository:
 
     # What there is
 
-    async def add(self, name: str, source: Any, version: str = "1") -> Entry:
+    async def add(self, name: str, source: object, version: str = "1") -> Entry:
         """Serve a module, compiled or not, an exported program, a function, or the file at a path
         that the operator chose.
 

@@ -84,7 +84,7 @@ class ServedModel:
     @classmethod
     def from_module(
         cls,
-        module: Any,
+        module: object,
         name: str,
         version: str = "1",
         settings: Settings | None = None,
@@ -221,7 +221,7 @@ class ServedModel:
         return f"ServedModel({self.name!r}, version {self.version}: {self.signature})"
 
 
-def named_tensors(result: Any) -> dict[str, Tensor]:
+def named_tensors(result: object) -> dict[str, Tensor]:
     """What a model returned, by name; None among the results is an output that is not there. Raises
     WrongResult.
     """

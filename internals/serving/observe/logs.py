@@ -130,7 +130,7 @@ class Log:
             + "\n"
         )
 
-    def _presentable(self, value: Any) -> Any:
+    def _presentable(self, value: object) -> Any:
         if value is None or isinstance(value, (bool, int)):
             return value
         if isinstance(value, float):
@@ -159,7 +159,7 @@ def is_secret(name: str) -> bool:
     return any(part in SECRET_NAMES for part in name.lower().replace("-", "_").split("_"))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if (
         isinstance(value, str)
         and value.isascii()

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def tensor_from_memory(
 
 
 def tensor_from_elements(
-    elements: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings
+    elements: object, datatype: str, shape: Sequence[int], name: str, settings: Settings
 ) -> Tensor:
     """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated
     field: always a copy.

@@ -13,11 +13,14 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals import Tensor, as_tensor, float64, stack, tensor
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 _NOT_NUMERIC = re.compile("[SaUO]")
 _WANTED = (
@@ -34,7 +37,7 @@ def default_collate(batch: Any) -> Any:
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """The sample with its numpy arrays as tensors on the same memory; tuples become lists, what is
     unknown stays.
     """
@@ -109,11 +112,13 @@ def _same_sequence(like: Any, values: list[Any]) -> Any:
         return values
 
 
-def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None = None) -> Any:
     return stack(list(batch), 0)
 
 
-def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_numpy_array_fn(
+    batch: Sequence[Array], *, collate_fn_map: CollateMap | None = None
+) -> Any:
     if _NOT_NUMERIC.search(batch[0].dtype.str):
         raise TypeError(_WANTED.format(batch[0].dtype))
     return collate([as_tensor(a) for a in batch], collate_fn_map=collate_fn_map)
@@ -123,15 +128,17 @@ def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = N
     return as_tensor(batch)
 
 
-def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: CollateMap | None = None) -> Any:
     return tensor(batch, dtype=float64)
 
 
-def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: CollateMap | None = None) -> Any:
     return tensor(batch)
 
 
-def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_str_fn(
+    batch: Sequence[bytes | str], *, collate_fn_map: CollateMap | None = None
+) -> Any:
     return batch
 
 

@@ -116,7 +116,7 @@ class DataLoader(Generic[T_co]):
             return n
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if self._initialized and name in _FIXED:
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"
@@ -199,7 +199,7 @@ class _Forever(Sampler[None]):
             yield None
 
 
-def _default_sampler(dataset: Any, shuffle: bool, generator: Generator | None) -> Sampler[Any]:
+def _default_sampler(dataset: object, shuffle: bool, generator: Generator | None) -> Sampler[Any]:
     if isinstance(dataset, IterableDataset):
         return _Forever()
     return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 
-def pin_memory(data: Any) -> Any:
+def pin_memory(data: object) -> Any:
     """`data` with every tensor in it pinned; what has a method `pin_memory` is asked for it, other
     objects stay as they are.
 

@@ -111,7 +111,7 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __init__(
         self,
-        weights: Any,
+        weights: Sequence[float],
         num_samples: int,
         replacement: bool = True,
         generator: Generator | None = None,

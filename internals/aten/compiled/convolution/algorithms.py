@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .direct import Ends, Steps, Tile
 from .problem import Problem, View
 from .runner import Step
 from .winograd import WinogradTile
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 
 class Scratch:
@@ -236,7 +239,7 @@ def from_list(description: list[Any]) -> Algorithm:
 def step(
     write: Callable[..., str],
     record: tuple[Any, ...],
-    tile: Any,
+    tile: DepthwiseTile | Tile | WinogradTile | None,
     items: int,
     threads: int,
     at_a_time: int = 0,
@@ -258,12 +261,12 @@ def registers() -> int:
     return 28 if bits == 512 else 6 if bits == 256 or count == 32 else 2
 
 
-def pointer(array: Any) -> Pointer:
+def pointer(array: Array) -> Pointer:
     return address_of(array)
 
 
 def _rows_of_groups(
-    w: Any, groups: int, firsts: list[int], width: int, in_blocks: int
+    w: Array, groups: int, firsts: list[int], width: int, in_blocks: int
 ) -> tuple[list[Any], list[int], int]:
     """Weights of a grouped convolution as dense ones for the input blocks that each group of output
     blocks meets.

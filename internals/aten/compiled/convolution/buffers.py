@@ -13,13 +13,16 @@ How the real one differs: this is oneDNN's `nChw16c`; it has no border, its kern
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from internals.machine_code.records import Pointer
 
 from ..registers import LANES
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 
 class Place(NamedTuple):
@@ -86,12 +89,12 @@ def aligned_zeros(shape: tuple[int, ...]) -> Any:
     return memory[skip : skip + count].reshape(shape)
 
 
-def aligned(array: Any) -> Any:
+def aligned(array: Array) -> Any:
     """A contiguous float32 copy that begins at a cache line."""
     copy = aligned_zeros(array.shape)
     copy[...] = array
     return copy
 
 
-def address_of(array: Any) -> int:
+def address_of(array: Array) -> int:
     return int(array.__array_interface__["data"][0])

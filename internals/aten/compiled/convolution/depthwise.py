@@ -55,7 +55,7 @@ def write_depthwise(tile: DepthwiseTile) -> str:
     a: Any = code.arguments
     ends, steps = Finish(code, a.ends), code.parts(a.width, tile.columns)
 
-    def one_row(i: Any, _: Any) -> None:
+    def one_row(i: Any, _: object) -> None:
         rest, row = code.divmod(i, a.height)
         image, block = code.divmod(rest, a.blocks)
         x_at, w_at = (
@@ -64,7 +64,7 @@ def write_depthwise(tile: DepthwiseTile) -> str:
         )
         b = code.load(a.ends.bias, code.mul(block, LANES))
 
-        def some_pixels(j: Any, _: Any) -> None:
+        def some_pixels(j: Any, _: object) -> None:
             column = code.mul(
                 code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns)), LANES
             )
@@ -72,7 +72,7 @@ def write_depthwise(tile: DepthwiseTile) -> str:
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
                 line, w, *sums = carried
 
-                def kernel_element(_: Any, carried: list[Any]) -> list[Any]:
+                def kernel_element(_: object, carried: list[Any]) -> list[Any]:
                     at, w_at, *sums = carried
                     w = code.load(w_at)
                     sums = [
@@ -86,7 +86,7 @@ def write_depthwise(tile: DepthwiseTile) -> str:
                 )
                 return [code.at(line, a.kernel_row), w, *sums]
 
-            def places(to: Any) -> list[Any]:
+            def places(to: Place) -> list[Any]:
                 base = code.at(code.place(to, image, block, row), column)
                 return [code.at(base, c * LANES) for c in range(tile.columns)]
 

@@ -102,7 +102,7 @@ def write_direct(tile: Tile) -> str:
     pixels = [(r, c) for r in rows for c in range(tile.columns)]
     ends = Finish(code, a.ends)
 
-    def one_item(i: Any, _: Any) -> None:
+    def one_item(i: Any, _: object) -> None:
         rest, last = code.divmod(i, code.select(fastest, a.groups, row_tiles))
         first, middle = code.divmod(rest, code.select(fastest, row_tiles, a.batch))
         image = code.select(fastest, first, middle)
@@ -117,14 +117,14 @@ def write_direct(tile: Tile) -> str:
         )
         biases = [code.load(a.ends.bias, code.mul(code.add(block, q), LANES)) for q in blocks]
 
-        def one_tile(j: Any, _: Any) -> None:
+        def one_tile(j: Any, _: object) -> None:
             column = code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns))
             first = code.at(x_at, code.mul(column, tile.pixel_step))
             sums = add_products(
                 code, tile, first, a.x.row, w_at, list(zip(a.counts, a.steps)), biases * len(pixels)
             )
 
-            def places(to: Any) -> list[Any]:
+            def places(to: Place) -> list[Any]:
                 """The addresses of the tile's vectors, in the order of the sums."""
                 base = code.at(out_at if to is a.ends.out else residual_at, code.mul(column, LANES))
                 lines = {
@@ -148,7 +148,7 @@ Places = Callable[[Any], list[Any]]  # the addresses of vectors in the residual,
 class Finish:
     """The code for what happens to sums on their way out."""
 
-    def __init__(self, code: Code, ends: Any) -> None:
+    def __init__(self, code: Code, ends: Ends) -> None:
         self.code, self.ends = code, ends
         self.low, self.high, self.none = (
             code.spread(ends.low),
@@ -216,7 +216,7 @@ def add_products(
 def _repeated(code: Code, step: Step, count: Any, distance: Any) -> Step:
     """`step` in a loop of `count` turns, which lie `distance` apart in x."""
 
-    def turn(_: Any, values: list[Any]) -> list[Any]:
+    def turn(_: object, values: list[Any]) -> list[Any]:
         return [code.at(values[0], distance), *step(values[0], values[1:])]
 
     return lambda x_at, carried: code.loop(count, [x_at, *carried], turn, at_least_once=True)[1:]

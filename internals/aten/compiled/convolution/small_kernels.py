@@ -76,7 +76,7 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
     r: Any = code.arguments
     blocks = code.parts(r.channels, LANES)
 
-    def one_row(i: Any, _: Any) -> None:
+    def one_row(i: Any, _: object) -> None:
         rest, row = code.divmod(i, r.height)
         image, block = code.divmod(rest, blocks)
         first = code.mul(block, LANES)
@@ -85,8 +85,8 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
         full = code.b.icmp_signed("==", present, code.integer(LANES))
 
         def every_pixel(known: int | None) -> Callable[[Any], None]:
-            def pixels(_: Any) -> None:
-                def body(j: Any, _: Any) -> None:
+            def pixels(_: object) -> None:
+                def body(j: Any, _: object) -> None:
                     pixel(
                         code,
                         code.at(a, j),
@@ -144,7 +144,7 @@ def _unpack_pixel(
 
 
 def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
-    def turn(c: Any, _: Any) -> None:
+    def turn(c: Any, _: object) -> None:
         body(c)
 
     code.loop(count, [], turn, at_least_once=True)
@@ -171,13 +171,13 @@ def write_maximum() -> str:
             code.min(code.parts(room, m.dilation[n]), m.kernel[n]),
         )
 
-    def one_row(i: Any, _: Any) -> None:
+    def one_row(i: Any, _: object) -> None:
         rest, row = code.divmod(i, m.out_size.row)
         image, block = code.divmod(rest, m.blocks)
         x_at, out_at = code.place(m.x, image, block, 0), code.place(m.out, image, block, row)
         top, first_row, last_row = window(row, 0)
 
-        def one_pixel(j: Any, _: Any) -> None:
+        def one_pixel(j: Any, _: object) -> None:
             left, first, last = window(j, 1)
 
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
@@ -204,12 +204,12 @@ def write_combine() -> str:
     c: Any = code.arguments
     low, high, none = code.spread(c.low), code.spread(c.high), code.is_null(c.b.address)
 
-    def one_row(i: Any, _: Any) -> None:
+    def one_row(i: Any, _: object) -> None:
         rest, row = code.divmod(i, c.height)
         image, block = code.divmod(rest, c.blocks)
         a, b, out = (code.place(p, image, block, row) for p in (c.a, c.b, c.out))
 
-        def one_pixel(j: Any, _: Any) -> None:
+        def one_pixel(j: Any, _: object) -> None:
             at = code.mul(j, LANES)
             v = code.unless(
                 none, [code.load(a, at)], lambda v: [code.b.fadd(v[0], code.load(b, at))]

@@ -124,7 +124,7 @@ def write_winograd(tile: WinogradTile) -> str:
     w_plane = code.mul(w_group, all_groups)
     ends = Finish(code, a.ends)
 
-    def one_item(i: Any, _: Any) -> None:
+    def one_item(i: Any, _: object) -> None:
         group, part = code.divmod(i, a.slices)
         first_tile = code.min(code.mul(group, a.group_tiles), code.sub(a.all_tiles, a.group_tiles))
         first_group = code.min(code.mul(part, a.slice_groups), code.sub(all_groups, a.slice_groups))
@@ -157,12 +157,12 @@ def write_winograd(tile: WinogradTile) -> str:
         )
 
     def transform_input(first_tile: Any) -> None:
-        def one_tile(t: Any, _: Any) -> None:
+        def one_tile(t: Any, _: object) -> None:
             image, row, column, _, _ = corner(code.add(first_tile, t))
             at = code.at(code.place(a.x, image, 0, row), code.mul(column, LANES))
             to = code.at(scratch, code.mul(t, LANES))
 
-            def one_block(block: Any, _: Any) -> None:
+            def one_block(block: Any, _: object) -> None:
                 from_ = code.at(at, code.mul(block, a.x.block))
                 place = code.at(to, code.mul(block, line))
                 lines = [code.at(from_, code.mul(a.x.row, r)) for r in range(points)]
@@ -181,14 +181,14 @@ def write_winograd(tile: WinogradTile) -> str:
     def multiply(first_group: Any) -> None:
         zero = code.vector(0.0)
 
-        def one_point(p: Any, _: Any) -> None:
+        def one_point(p: Any, _: object) -> None:
             x_at, w_at = (
                 code.at(scratch, code.mul(p, in_plane)),
                 code.at(a.weights, code.mul(p, w_plane)),
             )
             to = code.at(products, code.mul(p, out_plane))
 
-            def one_group(g: Any, _: Any) -> None:
+            def one_group(g: Any, _: object) -> None:
                 group = code.add(first_group, g)
                 block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
                 group_at, out_at = (
@@ -196,7 +196,7 @@ def write_winograd(tile: WinogradTile) -> str:
                     code.at(to, code.mul(block, line)),
                 )
 
-                def some_tiles(j: Any, _: Any) -> None:
+                def some_tiles(j: Any, _: object) -> None:
                     first = code.mul(
                         code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)),
                         LANES,
@@ -224,16 +224,16 @@ def write_winograd(tile: WinogradTile) -> str:
         code.loop(points * points, [], one_point, at_least_once=True)
 
     def transform_back(first_tile: Any, first_block: Any, last_block: Any) -> None:
-        def one_block(block: Any, _: Any) -> None:
+        def one_block(block: Any, _: object) -> None:
             at, b = (
                 code.at(products, code.mul(block, line)),
                 code.load(a.ends.bias, code.mul(block, LANES)),
             )
 
-            def one_tile(t: Any, _: Any) -> None:
+            def one_tile(t: Any, _: object) -> None:
                 image, row, column, known_rows, known_columns = corner(code.add(first_tile, t))
 
-                def places(to: Any) -> list[Any]:
+                def places(to: Place) -> list[Any]:
                     corner_at = code.at(code.place(to, image, block, row), code.mul(column, LANES))
                     lines = [code.at(corner_at, code.mul(to.row, r)) for r in range(m)]
                     return [code.at(lines[r], c * LANES) for r in range(m) for c in range(m)]
@@ -265,17 +265,17 @@ def write_winograd(tile: WinogradTile) -> str:
         """
         whole = code.is_zero(code.b.or_(known_rows, known_columns))
 
-        def all_of_it(_: Any) -> None:
+        def all_of_it(_: object) -> None:
             for v, place in zip(results, to):
                 code.store(v, place)
 
-        def part(_: Any) -> None:
+        def part(_: object) -> None:
             for n, (v, place) in enumerate(zip(results, to)):
                 row_known = code.b.icmp_signed("<", code.integer(n // m), known_rows)
                 column_known = code.b.icmp_signed("<", code.integer(n % m), known_columns)
                 code.unless(code.b.or_(row_known, column_known), [], partial(store_one, v, place))
 
-        def store_one(v: Any, place: Any, _: Any) -> None:
+        def store_one(v: Any, place: Any, _: object) -> None:
             code.store(v, place)
 
         code.unless(code.b.not_(whole), [], all_of_it)

@@ -11,12 +11,15 @@ How the real one differs: half precision is taken on GPUs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import wrap_dim
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 # by the square root of the number of points, by the number itself
 NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2
@@ -35,7 +38,7 @@ def spectral_dtype(kind: dtype, complex_wanted: bool) -> dtype:
     return kind.to_complex() if complex_wanted else kind
 
 
-def promoted(t: Any, complex_wanted: bool = False) -> Any:
+def promoted(t: Tensor, complex_wanted: bool = False) -> Any:
     """The tensor in its `spectral_dtype`."""
     kind = spectral_dtype(t.dtype, complex_wanted)
     return t if kind is t.dtype else t.to(kind)
@@ -54,7 +57,7 @@ def divisor(norm: str | None, forward: bool) -> int:
     raise RuntimeError(f'Invalid normalization mode: "{norm}"')
 
 
-def wrapped(dim: int, t: Any) -> int:
+def wrapped(dim: int, t: Tensor) -> int:
     """A dimension counted from the front. Raises IndexError, for a tensor without dimensions
     too.
     """
@@ -69,7 +72,7 @@ def check_points(n: int) -> None:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
 
-def resized(t: Any, dims: Sequence[int], sizes: Sequence[int]) -> Any:
+def resized(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     """Cut, or filled up with zeros at the end, to `sizes` in dimensions `dims`."""
     padding = [0] * (2 * t.dim())
     for d, n in zip(dims, sizes):
@@ -81,7 +84,7 @@ def resized(t: Any, dims: Sequence[int], sizes: Sequence[int]) -> Any:
 
 
 def shape_and_dims(
-    t: Any, s: Sequence[int] | None, dim: Sequence[int] | None
+    t: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
     """Both complete: `s` alone means the last dimensions, neither means all.
 
@@ -109,7 +112,7 @@ def shape_and_dims(
 
 
 def shape_and_dims_of_half(
-    name: str, t: Any, s: Sequence[int] | None, dim: Sequence[int] | None
+    name: str, t: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[list[int], list[int], int]:
     """`shape_and_dims` for half of a spectrum, and how many real points it stands for in its last
     dimension.

@@ -7,16 +7,28 @@ How the real one differs: the numbers are made in place, in two ranges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.writing import range_out
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
+
 
 def fft_fftfreq(
-    n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    n: int,
+    d: float,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones,
     divided by n d.
@@ -34,7 +46,13 @@ def fft_fftfreq(
 
 
 def fft_rfftfreq(
-    n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    n: int,
+    d: float,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer
     dtype.
@@ -45,23 +63,23 @@ def fft_rfftfreq(
     return ops.mul_Scalar(ops.arange(n // 2 + 1, *options), _inverse(n * d))
 
 
-def fft_fftshift(self: Any, dim: Sequence[int] | None) -> Any:
+def fft_fftshift(self: Tensor, dim: Sequence[int] | None) -> Any:
     """Frequency 0 in the middle of `dim`, of all dimensions by default."""
     dims = _dims(self, dim)
     return ops.roll(self, [self.size(d) // 2 for d in dims], dims)
 
 
-def fft_ifftshift(self: Any, dim: Sequence[int] | None) -> Any:
+def fft_ifftshift(self: Tensor, dim: Sequence[int] | None) -> Any:
     """The inverse of `fftshift`."""
     dims = _dims(self, dim)
     return ops.roll(self, [(self.size(d) + 1) // 2 for d in dims], dims)
 
 
-def _dims(t: Any, dim: Sequence[int] | None) -> list[int]:
+def _dims(t: Tensor, dim: Sequence[int] | None) -> list[int]:
     return list(range(t.dim())) if dim is None else [wrap_dim(d, t.dim()) for d in dim]
 
 
-def _options(name: str, dtype: Any, *others: Any) -> tuple[Any, ...]:
+def _options(name: str, dtype: dtype | None, *others: Any) -> tuple[Any, ...]:
     kind = dtype or dt.get_default_dtype()
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(f"{name} requires a floating point or complex dtype")

@@ -13,8 +13,8 @@ dimensions are done in turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,14 +22,18 @@ from internals.aten.late import fft
 from internals.aten.native.factories import empty_strided
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import array, from_array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 # scipy's names for dividing by nothing, the root, the number
 FORWARD = ("backward", "ortho", "forward")
 BACK = ("forward", "ortho", "backward")
 
 
-def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
+def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     """Real to complex. Raises RuntimeError for a tensor that is not floating, and for float16."""
     if not self.is_floating_point():
         raise RuntimeError(
@@ -40,7 +44,7 @@ def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided:
     dims = _wrapped(dim, self, normalization)
     points = self.shape[dims[-1]]
 
-    def transform(a: Any) -> Any:
+    def transform(a: Array) -> Any:
         half = fft.rfftn(a, axes=dims, norm=FORWARD[normalization])
         return half if onesided else _with_mirror_image(half, dims, points)
 
@@ -48,7 +52,7 @@ def _fft_r2c(self: TensorImpl, dim: Sequence[int], normalization: int, onesided:
     return _result(self, dims, sizes, self.dtype.to_complex(), transform)
 
 
-def _with_mirror_image(half: Any, dims: Sequence[int], points: int) -> Any:
+def _with_mirror_image(half: Array, dims: Sequence[int], points: int) -> Any:
     """All of a spectrum: at -k in all of `dims` is the conjugate of what is at k."""
     *others, last = dims
     mirror = half.take(range(points - half.shape[last], 0, -1), axis=last).conj()
@@ -57,7 +61,7 @@ def _with_mirror_image(half: Any, dims: Sequence[int], points: int) -> Any:
     return np.concatenate([half, mirror], axis=last)
 
 
-def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
+def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
     """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises
     RuntimeError for real tensors.
     """
@@ -75,7 +79,7 @@ def _fft_c2r(self: TensorImpl, dim: Sequence[int], normalization: int, last_dim_
     )
 
 
-def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+def _fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     """Complex to complex; without dimensions a copy. Raises RuntimeError for real tensors."""
     _check_complex("_fft_c2c", self)
     if not dim:
@@ -88,7 +92,11 @@ def _fft_c2c(self: TensorImpl, dim: Sequence[int], normalization: int, forward: 
 
 
 def _result(
-    t: TensorImpl, dims: Sequence[int], sizes: dict[int, int], kind: dtype, transform: Any
+    t: Tensor,
+    dims: Sequence[int],
+    sizes: dict[int, int],
+    kind: dtype,
+    transform: Callable[..., Any],
 ) -> Any:
     """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says
     which sizes change.
@@ -112,7 +120,7 @@ def _result(
     return out
 
 
-def _wrapped(dim: Sequence[int], t: TensorImpl, normalization: int) -> list[int]:
+def _wrapped(dim: Sequence[int], t: Tensor, normalization: int) -> list[int]:
     """The dimensions. Raises RuntimeError for none, for one that is there twice, and for a
     normalization that there is not.
     """
@@ -130,6 +138,6 @@ def _wrapped(dim: Sequence[int], t: TensorImpl, normalization: int) -> list[int]
     return dims
 
 
-def _check_complex(name: str, t: TensorImpl) -> None:
+def _check_complex(name: str, t: Tensor) -> None:
     if not t.is_complex():
         raise RuntimeError(f"{name} expects a complex tensor, but got {SCALAR_TYPE_NAME[t.dtype]}")

@@ -9,17 +9,20 @@ How the real one differs: an out= tensor is written to by the leaves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
 
 from .arguments import check_any, divisor, promoted, resized, shape_and_dims, shape_and_dims_of_half
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 Sizes = Sequence[int] | None
 
 
-def fft_fftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_fftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The spectrum over `dim`, all dimensions by default.
 
     Raises RuntimeError for float16, where `s` and `dim` do not fit, for dimensions given twice, and
@@ -29,7 +32,7 @@ def fft_fftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return ops._fft_c2c(resized(promoted(self, True), dims, shape), dims, divisor(norm, True), True)
 
 
-def fft_ifftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_ifftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `fftn`."""
     shape, dims = shape_and_dims(self, s, dim)
     return ops._fft_c2c(
@@ -37,7 +40,7 @@ def fft_ifftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     )
 
 
-def fft_rfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_rfftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The spectrum of real numbers, half of it. Raises RuntimeError for complex ones, and without
     dimensions.
     """
@@ -51,7 +54,7 @@ def fft_rfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return ops._fft_r2c(resized(t, dims, shape), dims, divisor(norm, True), True)
 
 
-def fft_irfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_irfftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `rfftn`."""
     shape, dims, points = shape_and_dims_of_half("irfftn", self, s, dim)
     return ops._fft_c2r(
@@ -59,7 +62,7 @@ def fft_irfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     )
 
 
-def fft_hfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_hfftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The real spectrum of what is symmetric about the origin, and half given."""
     shape, dims, points = shape_and_dims_of_half("hfftn", self, s, dim)
     t = resized(promoted(self, True), dims, shape)
@@ -69,7 +72,7 @@ def fft_hfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return ops._fft_c2r(ops.conj(t), dims[-1:], by, points)
 
 
-def fft_ihfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_ihfftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     """The inverse of `hfftn`. Raises RuntimeError for complex numbers, and without dimensions."""
     if self.is_complex():
         raise RuntimeError(
@@ -85,25 +88,25 @@ def fft_ihfftn(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return ops._fft_c2c(ops.conj_physical(half), dims[:-1], by, False)
 
 
-def fft_fft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_fft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_fftn(self, s, dim, norm)
 
 
-def fft_ifft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_ifft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_ifftn(self, s, dim, norm)
 
 
-def fft_rfft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_rfft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_rfftn(self, s, dim, norm)
 
 
-def fft_irfft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_irfft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_irfftn(self, s, dim, norm)
 
 
-def fft_hfft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_hfft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_hfftn(self, s, dim, norm)
 
 
-def fft_ihfft2(self: Any, s: Sizes, dim: Sizes, norm: str | None) -> Any:
+def fft_ihfft2(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
     return fft_ihfftn(self, s, dim, norm)

@@ -9,15 +9,18 @@ How the real one differs: an out= tensor is written to by the leaves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
 
 from .arguments import check_points, divisor, promoted, resized, wrapped
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+
+def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The spectrum of a signal. Raises RuntimeError for float16, n < 1 and an unknown norm,
     IndexError for `dim`.
     """
@@ -26,34 +29,34 @@ def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
     return _r2c("fft", self, n, dim, norm, forward=True, onesided=False)
 
 
-def fft_ifft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_ifft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The inverse of `fft`."""
     if self.is_complex():
         return _c2c(self, n, dim, norm, forward=False)
     return _r2c("ifft", self, n, dim, norm, forward=False, onesided=False)
 
 
-def fft_rfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_rfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The first half of the spectrum of a real signal. Raises RuntimeError for a complex one."""
     return _r2c("rfft", self, n, dim, norm, forward=True, onesided=True)
 
 
-def fft_irfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_irfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The inverse of `rfft`: `n` real points, by default an even number."""
     return _c2r(self, n, dim, norm, forward=False)
 
 
-def fft_hfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_hfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The real spectrum of a signal of which half is given, the other being its mirror image."""
     return _c2r(self, n, dim, norm, forward=True)
 
 
-def fft_ihfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_ihfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
     """The inverse of `hfft`. Raises RuntimeError for a complex tensor."""
     return _r2c("ihfft", self, n, dim, norm, forward=False, onesided=True)
 
 
-def _c2c(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+def _c2c(t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
     d = wrapped(dim, t)
     check_points(t.shape[d] if n is None else n)
     t = t if n is None else resized(t, [d], [n])
@@ -61,7 +64,7 @@ def _c2c(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> An
 
 
 def _r2c(
-    name: str, t: Any, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool
+    name: str, t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool
 ) -> Any:
     if t.is_complex():
         raise RuntimeError(
@@ -75,7 +78,7 @@ def _r2c(
     return spectrum if forward else ops.conj(spectrum)
 
 
-def _c2r(t: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+def _c2r(t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
     t = promoted(t, complex_wanted=True)
     d = wrapped(dim, t)
     points = 2 * (t.shape[d] - 1) if n is None else n

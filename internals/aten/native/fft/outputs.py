@@ -6,13 +6,16 @@ How the real one differs: the check is in the functions that these call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.writing import write_out
 from internals.core.dtype import SCALAR_TYPE_NAME
 
 from . import many_dimensions as many, one_dimension as one
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
@@ -24,7 +27,13 @@ def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
     name = "fftn" if name == "ifftn" else name
     kind = "floating point" if gives_real else "complex"
 
-    def kernel(self: Any, size: Any, dim: Any, norm: str | None, out: Any) -> Any:
+    def kernel(
+        self: Tensor,
+        size: int | Sequence[int] | None,
+        dim: int | Sequence[int],
+        norm: str | None,
+        out: Tensor,
+    ) -> Any:
         if not (out.is_floating_point() if gives_real else out.is_complex()):
             raise RuntimeError(
                 f"{name} expects a {kind} output tensor, but got {SCALAR_TYPE_NAME[out.dtype]}"

@@ -11,7 +11,7 @@ How the real one differs: nothing but the C++.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.warn import warn_once
@@ -19,13 +19,16 @@ from internals.core.warn import warn_once
 from . import short_time_checks as check
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def stft(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop_length: int | None,
     win_length: int | None,
-    window: Any,
+    window: Tensor | None,
     normalized: bool,
     onesided: bool | None,
     return_complex: bool | None,
@@ -48,11 +51,11 @@ def stft(
 
 
 def stft_center(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop_length: int | None,
     win_length: int | None,
-    window: Any,
+    window: Tensor | None,
     center: bool,
     pad_mode: str,
     normalized: bool,
@@ -104,11 +107,11 @@ def stft_center(
 
 
 def istft(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop_length: int | None,
     win_length: int | None,
-    window: Any,
+    window: Tensor | None,
     center: bool,
     normalized: bool,
     onesided: bool | None,
@@ -156,7 +159,7 @@ def istft(
     return signal
 
 
-def _overlapping(signal: Any, n_fft: int, hop: int, covered: int) -> Any:
+def _overlapping(signal: Tensor, n_fft: int, hop: int, covered: int) -> Any:
     """The pieces of signals of shape (batch, points), as a view: (batch, pieces, n_fft).
 
     `covered` points in the middle of the first piece begin with the signal; before them there are
@@ -172,7 +175,7 @@ def _overlapping(signal: Any, n_fft: int, hop: int, covered: int) -> Any:
     )
 
 
-def _widened(window: Any, n_fft: int) -> Any:
+def _widened(window: Tensor, n_fft: int) -> Any:
     """The window with zeros on both sides, as wide as the pieces."""
     width = window.shape[0]
     left = (n_fft - width) // 2
@@ -182,7 +185,7 @@ def _widened(window: Any, n_fft: int) -> Any:
 
 
 def _back(
-    spectra: Any, n_fft: int, window: Any, half: bool, normalized: bool, return_complex: bool
+    spectra: Tensor, n_fft: int, window: Tensor, half: bool, normalized: bool, return_complex: bool
 ) -> Any:
     """The pieces whose spectra these are."""
     by = BY_ROOT if normalized else BY_NUMBER

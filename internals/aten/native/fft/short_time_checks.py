@@ -8,19 +8,22 @@ How the real one differs: its checks stand in the functions themselves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.warn import warn_once
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def stft_call(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop: int,
     width: int,
-    window: Any,
+    window: Tensor | None,
     center: bool,
     normalized: bool,
     onesided: bool | None,
@@ -52,7 +55,9 @@ def stft_call(
     return call
 
 
-def stft_lengths(call: str, points: int, n_fft: int, hop: int, width: int, window: Any) -> None:
+def stft_lengths(
+    call: str, points: int, n_fft: int, hop: int, width: int, window: Tensor | None
+) -> None:
     """Checks the lengths against a signal of so many points."""
     if not 0 < n_fft <= points:
         raise RuntimeError(f"{call} : expected 0 < n_fft < {points}, but got n_fft={width}")
@@ -68,11 +73,11 @@ def stft_lengths(call: str, points: int, n_fft: int, hop: int, width: int, windo
 
 
 def istft_call(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop: int,
     width: int,
-    window: Any,
+    window: Tensor | None,
     center: bool,
     normalized: bool,
     onesided: bool | None,
@@ -117,7 +122,7 @@ def istft_call(
     return call
 
 
-def _check_window(name: str, self: Any, window: Any, effect: str) -> None:
+def _check_window(name: str, self: Tensor, window: Tensor | None, effect: str) -> None:
     if window is None:
         warn_once(NO_WINDOW.format(effect))
     elif window.device is not self.device:
@@ -127,7 +132,7 @@ def _check_window(name: str, self: Any, window: Any, effect: str) -> None:
         )
 
 
-def _described(t: Any, brackets: str) -> str:
+def _described(t: Tensor | None, brackets: str) -> str:
     """The name of its legacy type and its sizes, as these messages have them."""
     if t is None:
         return "None"

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.native.factories import empty, ones
 from internals.core import dtype as dt
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 
 def bartlett_window(window_length: int, *options: Any) -> Any:
@@ -30,7 +33,7 @@ def bartlett_window_periodic(window_length: int, periodic: bool, *options: Any) 
     not floating.
     """
 
-    def triangle(k: Any, n: int) -> Any:
+    def triangle(k: Tensor, n: int) -> Any:
         rising = k * (2 / (n - 1))
         half = ((n - 1) >> 1) + 1
         return ops.cat([rising.narrow(0, 0, half), rising.narrow(0, half, n - half) * -1 + 2], 0)
@@ -45,7 +48,7 @@ def blackman_window(window_length: int, *options: Any) -> Any:
 def blackman_window_periodic(window_length: int, periodic: bool, *options: Any) -> Any:
     """0.42 - 0.5 cos(2 t) + 0.08 cos(4 t), where t goes from 0 to pi."""
 
-    def curve(k: Any, n: int) -> Any:
+    def curve(k: Tensor, n: int) -> Any:
         angle = k * (math.pi / (n - 1))
         return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
 
@@ -96,7 +99,7 @@ def kaiser_window_beta(window_length: int, periodic: bool, beta: float, *options
     function.
     """
 
-    def curve(k: Any, n: int) -> Any:
+    def curve(k: Tensor, n: int) -> Any:
         x = k * (2 / (n - 1)) - 1
         return ops.i0((1 - x * x).clamp_min(0).sqrt() * beta) / ops.i0(
             ops.full_like(k, beta, *[None] * 5)

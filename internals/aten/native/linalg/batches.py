@@ -11,7 +11,7 @@ How the real one differs: the loops are C++, and LAPACK writes into the memory o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 
 def each(function: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -60,7 +64,7 @@ def column_major(sizes: Sequence[int], dtype: dtype) -> Any:
     return result
 
 
-def broadcast_batch(t: Any, batch: Sequence[int], core: int = 2) -> Any:
+def broadcast_batch(t: Tensor | Array, batch: Sequence[int], core: int = 2) -> Any:
     """A tensor's array, or an array, with all but its last `core` dimensions broadcast to
     `batch`.
     """
@@ -68,6 +72,6 @@ def broadcast_batch(t: Any, batch: Sequence[int], core: int = 2) -> Any:
     return np.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
 
 
-def wants_gradient(t: Any) -> bool:
+def wants_gradient(t: Tensor) -> bool:
     """Whether a gradient may be asked for: then more is computed, which it needs."""
     return is_grad_enabled() and bool(t.requires_grad)

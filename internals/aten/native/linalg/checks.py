@@ -7,22 +7,25 @@ PyTorch's habit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 LAPACK_DTYPES = (dt.float32, dt.float64, dt.complex64, dt.complex128)
 
 
-def matrices(name: str, t: Any, argument: str = "A") -> None:
+def matrices(name: str, t: Tensor, argument: str = "A") -> None:
     """Raises RuntimeError for less than two dimensions."""
     if t.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
 
 
-def square(name: str, t: Any, argument: str = "A") -> None:
+def square(name: str, t: Tensor, argument: str = "A") -> None:
     """Raises RuntimeError unless the last two dimensions are there and equal."""
     matrices(name, t, argument)
     m, n = t.shape[-2:]
@@ -33,7 +36,7 @@ def square(name: str, t: Any, argument: str = "A") -> None:
         )
 
 
-def floating(name: str, t: Any, low_precision: bool = True) -> None:
+def floating(name: str, t: Tensor, low_precision: bool = True) -> None:
     """Raises RuntimeError for integers and bools; without `low_precision` for half precision,
     too.
     """
@@ -48,13 +51,13 @@ def floating(name: str, t: Any, low_precision: bool = True) -> None:
         )
 
 
-def supported(kernel: str, t: Any) -> None:
+def supported(kernel: str, t: Tensor) -> None:
     """Raises NotImplementedError for a dtype that LAPACK has no routine for."""
     if t.dtype not in LAPACK_DTYPES:
         raise not_implemented(kernel, t.dtype)
 
 
-def same_dtype(name: str, a: Any, b: Any, names: tuple[str, str] = ("LU", "B")) -> None:
+def same_dtype(name: str, a: Tensor, b: Tensor, names: tuple[str, str] = ("LU", "B")) -> None:
     """Raises RuntimeError for two dtypes."""
     if a.dtype is not b.dtype:
         first, second = names
@@ -65,7 +68,7 @@ def same_dtype(name: str, a: Any, b: Any, names: tuple[str, str] = ("LU", "B")) 
         )
 
 
-def real_tolerances(name: str, atol: Any, rtol: Any) -> None:
+def real_tolerances(name: str, atol: Tensor | None, rtol: Tensor | None) -> None:
     """Raises RuntimeError for a complex tolerance; None, for one that is not given, is fine."""
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
@@ -75,7 +78,7 @@ def real_tolerances(name: str, atol: Any, rtol: Any) -> None:
             )
 
 
-def solver(name: str, b: Any, A: Any) -> None:
+def solver(name: str, b: Tensor, A: Tensor) -> None:
     """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came
     before `torch.linalg`.
     """

@@ -11,7 +11,7 @@ How the real one differs: A is copied into the result, where LAPACK factors it i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,8 +26,12 @@ from .deprecation import deprecated
 from .errors import check_errors as raise_for
 from .systems import common_batch
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def linalg_cholesky_ex(self: Any, upper: bool = False, check_errors: bool = False) -> Any:
+
+def linalg_cholesky_ex(self: Tensor, upper: bool = False, check_errors: bool = False) -> Any:
     """The factor of every matrix, and `info`: 0, or which leading minor is not positive-definite.
 
     Raises RuntimeError for matrices that are not square and for integers, LinAlgError with
@@ -41,7 +45,7 @@ def linalg_cholesky_ex(self: Any, upper: bool = False, check_errors: bool = Fals
     return named("linalg_cholesky_ex", ("L", "info"))(L, info)
 
 
-def linalg_cholesky(self: Any, upper: bool = False) -> Any:
+def linalg_cholesky(self: Tensor, upper: bool = False) -> Any:
     """The factor of every matrix. Raises RuntimeError as `linalg_cholesky_ex`, LinAlgError for one
     that has none.
     """
@@ -50,7 +54,7 @@ def linalg_cholesky(self: Any, upper: bool = False) -> Any:
     return L
 
 
-def cholesky(self: Any, upper: bool = False) -> Any:
+def cholesky(self: Tensor, upper: bool = False) -> Any:
     """The older `linalg.cholesky`. Raises as that."""
     deprecated("cholesky", "linalg.cholesky")
     if not self.numel():
@@ -61,7 +65,7 @@ def cholesky(self: Any, upper: bool = False) -> Any:
     return factor
 
 
-def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
+def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """X with A X = `self`, given the Cholesky factor `input2` of A. Batches are broadcast.
 
     Raises RuntimeError for other shapes and for two dtypes.
@@ -81,7 +85,7 @@ def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
     return result
 
 
-def cholesky_inverse(self: Any, upper: bool = False) -> Any:
+def cholesky_inverse(self: Tensor, upper: bool = False) -> Any:
     """The inverse of A, given its Cholesky factor. Raises RuntimeError for other shapes,
     LinAlgError for a singular factor.
     """
@@ -90,7 +94,7 @@ def cholesky_inverse(self: Any, upper: bool = False) -> Any:
     result, info = column_major(self.shape, self.dtype), zeros(self.shape[:-2], dt.int32)
     potri = routine("potri", self.dtype)
 
-    def invert(c: Any) -> Any:
+    def invert(c: Array) -> Any:
         inverse, info = potri(c, lower=not upper)
         half = np.triu(inverse, 1) if upper else np.tril(inverse, -1)
         return half + half.conj().T + np.diag(np.diag(inverse)), info
@@ -100,7 +104,7 @@ def cholesky_inverse(self: Any, upper: bool = False) -> Any:
     return result
 
 
-def _factor(A: Any, upper: bool) -> tuple[Any, Any]:
+def _factor(A: Tensor, upper: bool) -> tuple[Any, Any]:
     if A.numel():
         checks.supported("cholesky_cpu", A)
     L, info = column_major(A.shape, A.dtype), zeros(A.shape[:-2], dt.int32)

@@ -11,16 +11,21 @@ it cannot be differentiated.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+
 NAME = "linalg.cond"
 
 
-def linalg_cond(self: Any, p: Any = None) -> Any:
+def linalg_cond(self: Tensor, p: Scalar | None = None) -> Any:
     """The condition number in the norm `p`: 2 (or None) or -2, and of square matrices also 1, -1,
     inf or -inf.
 
@@ -52,7 +57,7 @@ def linalg_cond(self: Any, p: Any = None) -> Any:
     )
 
 
-def linalg_cond_p_str(self: Any, p: str) -> Any:
+def linalg_cond_p_str(self: Tensor, p: str) -> Any:
     """The same in the norm "fro" or "nuc", of square matrices. Raises as `linalg_cond`."""
     if p not in ("fro", "nuc"):
         raise RuntimeError(f"{NAME} got an invalid norm type: {p}")
@@ -68,7 +73,7 @@ def linalg_cond_p_str(self: Any, p: str) -> Any:
     return number if p == "nuc" else _without_nan(number)
 
 
-def _norm_of_inverse(A: Any, norm: Any) -> Any:
+def _norm_of_inverse(A: Tensor, norm: Callable[..., Any]) -> Any:
     """The norm of the inverse of A, infinite where there is none."""
     inverse, info = ops.linalg_inv_ex(A, False)
     singular = ops.gt_Scalar(info, 0)
@@ -81,5 +86,5 @@ def _without_nan(number: Any) -> Any:
     return ops.nan_to_num(number, float("inf"), float("inf"), float("-inf"))
 
 
-def _zeros(A: Any) -> Any:
+def _zeros(A: Tensor) -> Any:
     return ops.new_zeros(A, list(A.shape[:-2]), A.dtype.to_real(), None, None, None)

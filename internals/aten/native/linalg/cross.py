@@ -7,7 +7,7 @@ How the real one differs: one loop over memory; here a few passes of numpy.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
 from internals.core.warn import warn_once
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
+
+def linalg_cross(self: Tensor, other: Tensor, dim: int = -1, out: Tensor | None = None) -> Any:
     """The cross products of the vectors along `dim`, the other dimensions broadcast.
 
     Raises RuntimeError unless both have as many dimensions, one dtype and size 3 in `dim`,
@@ -46,7 +49,7 @@ def linalg_cross(self: Any, other: Any, dim: int = -1, out: Any = None) -> Any:
     return result
 
 
-def cross(self: Any, other: Any, dim: int | None = None) -> Any:
+def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Any:
     """`linalg.cross` along `dim`, or (deprecated) along the first dimension of size 3. Raises
     RuntimeError if there is none.
     """

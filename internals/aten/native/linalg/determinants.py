@@ -10,7 +10,7 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from internals.core.tensor_impl import array, from_array
 from . import checks
 from .factors import factor, factors_transpose
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def _linalg_det(A: Any) -> Any:
+
+def _linalg_det(A: Tensor) -> Any:
     """The determinant of every matrix, the factors of A or Aᵀ, and their pivots.
 
     Raises RuntimeError for matrices that are not square and for integers, NotImplementedError for
@@ -34,7 +38,7 @@ def _linalg_det(A: Any) -> Any:
     return named("_linalg_det", ("result", "LU", "pivots"))(from_array(np.asarray(det)), LU, pivots)
 
 
-def _linalg_slogdet(A: Any) -> Any:
+def _linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant of every matrix (complex: a number of size 1), the logarithm of
     its size, and the factors.
 
@@ -49,24 +53,24 @@ def _linalg_slogdet(A: Any) -> Any:
     return named("_linalg_slogdet", ("sign", "logabsdet", "LU", "pivots"))(*results)
 
 
-def linalg_det(A: Any) -> Any:
+def linalg_det(A: Tensor) -> Any:
     """The determinant of every matrix. Raises as `_linalg_det`."""
     return ops._linalg_det(A)[0]
 
 
-def linalg_slogdet(A: Any) -> Any:
+def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant of every matrix, and the logarithm of its absolute value. Raises
     as `_linalg_slogdet`.
     """
     return named("linalg_slogdet", ("sign", "logabsdet"))(*ops._linalg_slogdet(A)[:2])
 
 
-def slogdet(self: Any) -> Any:
+def slogdet(self: Tensor) -> Any:
     """`linalg.slogdet` by an older name."""
     return named("slogdet", ("sign", "logabsdet"))(*ops.linalg_slogdet(self))
 
 
-def logdet(self: Any) -> Any:
+def logdet(self: Tensor) -> Any:
     """The logarithm of the determinant of every matrix: NaN where that is negative. Raises as
     `_linalg_slogdet`.
     """
@@ -78,18 +82,18 @@ def logdet(self: Any) -> Any:
     return ops.where_ScalarSelf(ops.eq_Scalar(sign, -1.0), float("nan"), logabsdet)
 
 
-def _factors(A: Any, name: str, low_precision: bool) -> tuple[Any, Any, Any]:
+def _factors(A: Tensor, name: str, low_precision: bool) -> tuple[Any, Any, Any]:
     checks.square(name, A)
     checks.floating(name, A, low_precision)
     LU, pivots, _ = factor(A, factors_transpose(A))
     return LU, pivots, np.diagonal(array(LU), axis1=-2, axis2=-1)
 
 
-def _parity(pivots: Any) -> Any:
+def _parity(pivots: Tensor) -> Any:
     """1 for an even number of rows that changed places, -1 for an odd one."""
     moved = array(pivots) != np.arange(1, pivots.shape[-1] + 1)
     return 1 - 2 * (np.add.reduce(moved, -1, dtype=np.int64) % 2)
 
 
-def _sign(z: Any) -> Any:
+def _sign(z: Array) -> Any:
     return np.sign(z) if z.dtype.kind != "c" else np.where(z == 0, 0, z / np.abs(z))

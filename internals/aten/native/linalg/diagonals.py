@@ -6,7 +6,7 @@ How the real one differs: it adds up one number after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from internals.core.tensor_impl import array, from_array
 
 from ..reduction_tools import total
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def trace(self: Any) -> Any:
+
+def trace(self: Tensor) -> Any:
     """The sum of the diagonal of a matrix; of integers in int64.
 
     Raises RuntimeError unless there are two dimensions, NotImplementedError for bools.
@@ -34,7 +37,7 @@ def trace(self: Any) -> Any:
         return from_array(np.asarray(total(diagonal, (0,)), self.dtype.np))
 
 
-def trace_backward(grad: Any, sizes: Sequence[int]) -> Any:
+def trace_backward(grad: Tensor, sizes: Sequence[int]) -> Any:
     """A matrix of `sizes` with `grad` on its diagonal. Raises RuntimeError unless `sizes` are
     two.
     """

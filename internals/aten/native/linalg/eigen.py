@@ -11,7 +11,7 @@ How the real one differs: `eigvals` of a matrix with NaN can crash there.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,20 +23,24 @@ from . import checks
 from .batches import column_major, each, routine, wants_gradient, zeros
 from .errors import check_errors
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 FIELDS = ("eigenvalues", "eigenvectors")
 
 
-def linalg_eigh(self: Any, UPLO: str = "L") -> Any:
+def linalg_eigh(self: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices. Raises as `_linalg_eigh`."""
     return named("linalg_eigh", FIELDS)(*ops._linalg_eigh(self, UPLO, True))
 
 
-def linalg_eigvalsh(self: Any, UPLO: str = "L") -> Any:
+def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of Hermitian matrices. Raises as `_linalg_eigh`."""
     return ops._linalg_eigh(self, UPLO, wants_gradient(self))[0]
 
 
-def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
+def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> Any:
     """Real eigenvalues, and (empty without `compute_v`) eigenvectors; `UPLO` says which triangle is
     read, lower or upper.
 
@@ -61,7 +65,7 @@ def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
     return named("_linalg_eigh", FIELDS)(values, vectors)
 
 
-def linalg_eig(self: Any) -> Any:
+def linalg_eig(self: Tensor) -> Any:
     """Complex eigenvalues and eigenvectors, each of length 1.
 
     Raises RuntimeError for matrices that are not square, for integers, and for NaN and infinity;
@@ -71,17 +75,17 @@ def linalg_eig(self: Any) -> Any:
     return named("linalg_eig", FIELDS)(values, vectors)
 
 
-def linalg_eigvals(self: Any) -> Any:
+def linalg_eigvals(self: Tensor) -> Any:
     """The complex eigenvalues of square matrices. Raises as `linalg_eig`."""
     return ops.linalg_eig(self)[0] if wants_gradient(self) else ops._linalg_eigvals(self)
 
 
-def _linalg_eigvals(self: Any) -> Any:
+def _linalg_eigvals(self: Tensor) -> Any:
     """`linalg_eigvals` of a matrix that no gradient is wanted for. Raises as `linalg_eig`."""
     return _geev(self, "linalg.eigvals", False)[0]
 
 
-def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
+def _geev(A: Tensor, name: str, compute_v: bool) -> tuple[Any, Any]:
     checks.square(name, A)
     kind = A.dtype.to_complex()
     checks.supported("linalg_eig_out_cpu", A)
@@ -91,7 +95,7 @@ def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
     info = np.zeros(A.shape[:-2], np.int32)
     geev = routine("geev", A.dtype)
 
-    def decompose(a: Any) -> Any:
+    def decompose(a: Array) -> Any:
         *w, _, v, info = geev(a, compute_vl=False, compute_vr=compute_v)
         if len(w) == 2:
             real, imaginary = w
@@ -107,7 +111,7 @@ def _geev(A: Any, name: str, compute_v: bool) -> tuple[Any, Any]:
     return values, vectors
 
 
-def _pairs(imaginary: Any, v: Any) -> Any:
+def _pairs(imaginary: Array, v: Array) -> Any:
     """The complex eigenvectors, from columns that are vectors of real eigenvalues, or real and
     imaginary part of a pair.
     """

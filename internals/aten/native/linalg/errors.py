@@ -12,23 +12,27 @@ wait for the device, which is why the `_ex` operators exist.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from internals.core.tensor_impl import host_array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 
 class LinAlgError(RuntimeError):
     """A matrix that the operator cannot do its work on: singular, not positive-definite, ..."""
 
 
-def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
+def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
     """The operator: `check_errors` of an int32 tensor, for whose device it waits."""
     check_errors(host_array(info), api_name, is_matrix)
 
 
-def check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
+def check_errors(info: Array, api_name: str, is_matrix: bool) -> None:
     """Raises LinAlgError for the first of `info`, an array of numbers, that is not 0; `api_name`
     chooses the words.
 

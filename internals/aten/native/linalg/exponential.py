@@ -11,7 +11,7 @@ for each matrix of a batch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from internals.core.tensor_impl import array, from_array
 
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_matrix_exp(self: Any) -> Any:
+
+def linalg_matrix_exp(self: Tensor) -> Any:
     """The exponential of every matrix; NaN for one that has elements that are not finite.
 
     Raises RuntimeError for integers and for matrices that are not square.

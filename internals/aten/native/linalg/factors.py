@@ -10,7 +10,7 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from internals.core.tensor_impl import array
 from . import checks
 from .batches import column_major, each, routine, zeros
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
+
+def factor(A: Tensor, transpose: bool = False) -> tuple[Any, Any, Any]:
     """The factors of every matrix, or with `transpose` of its transpose, the pivots, and LAPACK's
     `info`.
 
@@ -42,14 +46,14 @@ def factor(A: Any, transpose: bool = False) -> tuple[Any, Any, Any]:
     return LU, pivots, info
 
 
-def factors_transpose(A: Any) -> bool:
+def factors_transpose(A: Tensor) -> bool:
     """Whether a determinant is that of Aᵀ: a row-major A, read by columns, is just that, and
     nothing has to be copied.
     """
     return A.is_contiguous() and not A.dtype.is_complex
 
 
-def solve_factored(LU: Any, pivots: Any, b: Any, out: Any, transpose: bool = False) -> None:
+def solve_factored(LU: Array, pivots: Array, b: Array, out: Array, transpose: bool = False) -> None:
     """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for A of which LU and pivots
     are the factors.
 

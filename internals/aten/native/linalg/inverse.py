@@ -10,7 +10,7 @@ How the real one differs: `linalg.inv_ex` calls `linalg.solve_ex`, with the iden
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from .batches import column_major
 from .errors import check_errors as raise_for
 from .factors import factor, solve_factored
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_inv_ex(A: Any, check_errors: bool = False) -> Any:
+
+def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Any:
     """The inverse of every matrix, and `info`: 0, or the number of the first diagonal element of U
     that is zero.
 
@@ -42,7 +45,7 @@ def linalg_inv_ex(A: Any, check_errors: bool = False) -> Any:
     return named("linalg_inv_ex", ("inverse", "info"))(inverse, info)
 
 
-def linalg_inv(A: Any) -> Any:
+def linalg_inv(A: Tensor) -> Any:
     """The inverse of every matrix. Raises as `linalg_inv_ex`, and LinAlgError for a singular
     matrix.
     """
@@ -51,7 +54,7 @@ def linalg_inv(A: Any) -> Any:
     return inverse
 
 
-def linalg_tensorinv(self: Any, ind: int = 2) -> Any:
+def linalg_tensorinv(self: Tensor, ind: int = 2) -> Any:
     """The inverse of a tensor as a linear map, from its dimensions from `ind` on to those before
     it.
 

@@ -10,7 +10,7 @@ How the real one differs: it does not; there is no derivative there either.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from .batches import broadcast_batch, column_major, each, routine, zeros
 from .errors import check_errors as raise_for
 from .systems import common_batch
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_ldl_factor_ex(self: Any, hermitian: bool = False, check_errors: bool = False) -> Any:
+
+def linalg_ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:
     """L and D in one lower triangle, the int32 pivots, and `info`: 0, or which element of D is
     zero.
 
@@ -47,7 +50,7 @@ def linalg_ldl_factor_ex(self: Any, hermitian: bool = False, check_errors: bool 
     return named("linalg_ldl_factor_ex", ("LD", "pivots", "info"))(LD, pivots, info)
 
 
-def linalg_ldl_factor(self: Any, hermitian: bool = False) -> Any:
+def linalg_ldl_factor(self: Tensor, hermitian: bool = False) -> Any:
     """L and D in one lower triangle, and the pivots. Raises as `linalg_ldl_factor_ex`, and
     RuntimeError for a zero in D.
     """
@@ -56,7 +59,7 @@ def linalg_ldl_factor(self: Any, hermitian: bool = False) -> Any:
     return named("linalg_ldl_factor", ("LD", "pivots"))(LD, pivots)
 
 
-def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Any:
     """X with A X = B, for the A that `linalg_ldl_factor` factored. Batches are broadcast.
 
     Raises RuntimeError for sizes that do not fit, two dtypes, and pivots that are not integers,
@@ -91,7 +94,7 @@ def linalg_ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> A
     return result
 
 
-def _checked_pivots(name: str, pivots: Any, n: int) -> Any:
+def _checked_pivots(name: str, pivots: Tensor, n: int) -> Any:
     """The pivots as an array. Raises RuntimeError for what would lead LAPACK, which believes them,
     out of the matrix.
     """
@@ -108,5 +111,5 @@ def _checked_pivots(name: str, pivots: Any, n: int) -> Any:
     return p
 
 
-def _is_hermitian(t: Any, hermitian: bool) -> bool:
+def _is_hermitian(t: Tensor, hermitian: bool) -> bool:
     return hermitian and bool(t.is_complex())

@@ -12,7 +12,7 @@ How the real one differs: on a GPU there is only `gels`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,11 +26,17 @@ from .batches import broadcast_batch, column_major, each, routine, zeros
 from .errors import check_errors
 from .systems import common_batch, is_vector
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 NAME = "torch.linalg.lstsq"
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> Any:
+def linalg_lstsq(
+    self: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None
+) -> Any:
     """The solution, the sums of squared residuals, the rank of A, and its singular values; all but
     the first may be empty.
 
@@ -82,7 +88,7 @@ def linalg_lstsq(self: Any, b: Any, rcond: float | None = None, driver: str | No
     )
 
 
-def _shared(a: Any, sizes: Sequence[int]) -> Any:
+def _shared(a: Array, sizes: Sequence[int]) -> Any:
     """`a` broadcast, to be written to: what is found for an A that has several B is the same each
     time.
     """
@@ -91,7 +97,7 @@ def _shared(a: Any, sizes: Sequence[int]) -> Any:
     return spread
 
 
-def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:
+def _solver(driver: str, A: Tensor, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:
     """The routine as a function of A and B: solution, rank, singular values (0 where it finds
     none), and `info`.
     """
@@ -99,14 +105,14 @@ def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any],
     lapack = routine(driver, A.dtype)
     if driver == "gels":
 
-        def solve(a: Any, b: Any) -> Any:
+        def solve(a: Array, b: Array) -> Any:
             _, x, info = lapack(a, b)
             return x, 0, 0, info
 
     elif driver == "gelsy":
         work = int(routine("gelsy_lwork", A.dtype)(m, n, rhs, rcond)[0].real)
 
-        def solve(a: Any, b: Any) -> Any:
+        def solve(a: Array, b: Array) -> Any:
             _, x, _, rank, info = lapack(a, b, np.zeros(n, np.int32), rcond, work)
             return x, rank, 0, info
 
@@ -114,20 +120,20 @@ def _solver(driver: str, A: Any, rcond: float, rhs: int) -> Callable[[Any, Any],
         *work, _ = routine("gelsd_lwork", A.dtype)(m, n, rhs, rcond)
         sizes = [int(np.real(size)) for size in work]
 
-        def solve(a: Any, b: Any) -> Any:
+        def solve(a: Array, b: Array) -> Any:
             x, s, rank, info = lapack(a, b, *sizes, cond=rcond)
             return x, rank, s, info
 
     else:
 
-        def solve(a: Any, b: Any) -> Any:
+        def solve(a: Array, b: Array) -> Any:
             _, x, s, rank, _, info = lapack(a, b, cond=rcond)
             return x, rank, s, info
 
     return solve
 
 
-def _check(A: Any, B: Any) -> None:
+def _check(A: Tensor, B: Tensor) -> None:
     if A.dim() < 2:
         raise RuntimeError(f"{NAME}: input must have at least 2 dimensions.")
     if B.dim() < 1:

@@ -10,7 +10,7 @@ How the real one differs: on a GPU it can do without pivots.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,12 @@ from .deprecation import deprecated
 from .errors import check_errors as raise_for
 from .factors import factor
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) -> Any:
+
+def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Any:
     """L and U in one matrix, the int32 pivots, and `info`: 0, or the number of the first diagonal
     element of U that is zero.
 
@@ -44,7 +48,7 @@ def linalg_lu_factor_ex(A: Any, pivot: bool = True, check_errors: bool = False) 
     return named("linalg_lu_factor_ex", ("LU", "pivots", "info"))(LU, pivots, info)
 
 
-def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
+def linalg_lu_factor(A: Tensor, pivot: bool = True) -> Any:
     """L and U in one matrix, and the pivots. Raises as `linalg_lu_factor_ex`, and RuntimeError for
     a zero on U's diagonal.
     """
@@ -53,7 +57,7 @@ def linalg_lu_factor(A: Any, pivot: bool = True) -> Any:
     return named("linalg_lu_factor", ("LU", "pivots"))(LU, pivots)
 
 
-def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> Any:
+def _lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> Any:
     """What `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever the caller
     says.
     """
@@ -63,7 +67,7 @@ def _lu_with_info(self: Any, pivot: bool = True, check_errors: bool = True) -> A
     )
 
 
-def linalg_lu(A: Any, pivot: bool = True) -> Any:
+def linalg_lu(A: Tensor, pivot: bool = True) -> Any:
     """P (m, m), L (m, k) and U (k, n) of every (m, n) matrix, k the smaller of the two. Raises as
     `linalg_lu_factor_ex`.
     """
@@ -82,7 +86,7 @@ def linalg_lu(A: Any, pivot: bool = True) -> Any:
 
 
 def lu_unpack(
-    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
     """P, L and U from what `linalg_lu_factor` gave; what is not wanted is empty.
 
@@ -122,14 +126,14 @@ def lu_unpack(
     return named("lu_unpack", ("P", "L", "U"))(P, L, U)
 
 
-def _factor(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
+def _factor(A: Tensor, pivot: bool) -> tuple[Any, Any, Any]:
     if A.numel() and not pivot:
         checks.supported("lu_cpu", A)
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     return factor(A)
 
 
-def _permutation(pivots: Any, m: int) -> Any:
+def _permutation(pivots: Array, m: int) -> Any:
     """The matrix P of every list of pivots, as bools: row j of L U is row order[j] of A, so P is 1
     at (order[j], j).
     """
@@ -143,7 +147,7 @@ def _permutation(pivots: Any, m: int) -> Any:
     return np.arange(m)[:, None] == order[..., None, :]
 
 
-def _triangles(LU: Any) -> tuple[Any, Any]:
+def _triangles(LU: Array) -> tuple[Any, Any]:
     """L and U, from the one matrix that holds both."""
     k = min(LU.shape[-2:])
     L = np.tril(LU[..., :k], -1) + np.eye(LU.shape[-2], k, dtype=LU.dtype)

@@ -6,7 +6,7 @@ How the real one differs: it chooses between several backends on a GPU.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,14 @@ from .deprecation import deprecated
 from .factors import solve_factored
 from .systems import check_system, common_batch
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
+
+def linalg_lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False
+) -> Any:
     """X with A X = B, or X A = B without `left`; with `adjoint` Aᴴ stands for A. Batches are
     broadcast.
 
@@ -66,13 +72,13 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bo
     return result
 
 
-def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     """The older `linalg.lu_solve`, B first. Raises as that."""
     deprecated("lu_solve", "linalg.lu_solve")
     return ops.linalg_lu_solve(LU_data, LU_pivots, self, True, False)
 
 
-def _solve(LU: Any, pivots: Any, b: Any, out: Any, left: bool, adjoint: bool) -> None:
+def _solve(LU: Array, pivots: Array, b: Array, out: Array, left: bool, adjoint: bool) -> None:
     """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ. Where Aᴴ stands for A, Aᵀ does, and B and X are conjugated
     instead.
     """
@@ -83,5 +89,5 @@ def _solve(LU: Any, pivots: Any, b: Any, out: Any, left: bool, adjoint: bool) ->
     out[...] = x if left else x.swapaxes(-1, -2)
 
 
-def _is_not_square(t: Any) -> bool:
+def _is_not_square(t: Tensor) -> bool:
     return t.dim() < 2 or t.shape[-1] != t.shape[-2]

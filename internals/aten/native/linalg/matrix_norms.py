@@ -11,8 +11,8 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.dtype import dtype
@@ -21,12 +21,16 @@ from internals.core.geometry import wrap_dim
 from ..norms import check_norm_dtype
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+
 _NAME = "linalg.matrix_norm"
 
 
 def linalg_norm(
-    self: Any,
-    ord: Any = None,
+    self: Tensor,
+    ord: Scalar | None = None,
     dim: Sequence[int] | None = None,
     keepdim: bool = False,
     dtype: dtype | None = None,
@@ -43,7 +47,7 @@ def linalg_norm(
 
 
 def linalg_norm_ord_str(
-    self: Any,
+    self: Tensor,
     ord: str,
     dim: Sequence[int] | None = None,
     keepdim: bool = False,
@@ -55,8 +59,8 @@ def linalg_norm_ord_str(
 
 
 def linalg_matrix_norm(
-    self: Any,
-    ord: Any,
+    self: Tensor,
+    ord: Scalar,
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     dtype: dtype | None = None,
@@ -86,7 +90,7 @@ def linalg_matrix_norm(
 
 
 def linalg_matrix_norm_str_ord(
-    self: Any,
+    self: Tensor,
     ord: str = "fro",
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
@@ -107,22 +111,22 @@ def linalg_matrix_norm_str_ord(
     )
 
 
-def nuclear_norm(self: Any, keepdim: bool = False) -> Any:
+def nuclear_norm(self: Tensor, keepdim: bool = False) -> Any:
     """`linalg.matrix_norm(self, "nuc")` by an older name."""
     return ops.nuclear_norm_dim(self, (-2, -1), keepdim)
 
 
-def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+def nuclear_norm_dim(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Any:
     """`linalg.matrix_norm(self, "nuc", dim)` by an older name."""
     return ops.linalg_matrix_norm_str_ord(self, "nuc", dim, keepdim, None)
 
 
-def frobenius_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+def frobenius_norm_dim(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Any:
     """`linalg.vector_norm(self, 2, dim)` by an older name."""
     return ops.norm_ScalarOpt_dim(self, 2.0, dim, keepdim)
 
 
-def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
     """The norm over all dimensions but `dim`, which are kept with size 1; with dim = -1 over all,
     as a 0-d tensor.
 
@@ -139,7 +143,11 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
 
 
 def _of_singular_values(
-    self: Any, dims: tuple[int, int], keepdim: bool, dtype: dtype | None, reduce: Any
+    self: Tensor,
+    dims: tuple[int, int],
+    keepdim: bool,
+    dtype: dtype | None,
+    reduce: Callable[..., Any],
 ) -> Any:
     matrices = self if dtype is None else ops.to_dtype(self, dtype, False, False, None)
     order = [*(d for d in range(self.dim()) if d not in dims), *dims]
@@ -149,7 +157,7 @@ def _of_singular_values(
     return ops.permute(ops.unsqueeze(result, -1), [order.index(d) for d in range(self.dim())])
 
 
-def _largest(t: Any, dim: int, keepdim: bool) -> Any:
+def _largest(t: Tensor, dim: int, keepdim: bool) -> Any:
     """The largest of what is not negative: 0 where there is nothing."""
     return (
         ops.amax(t, [dim], keepdim)
@@ -158,11 +166,11 @@ def _largest(t: Any, dim: int, keepdim: bool) -> Any:
     )
 
 
-def _smallest(t: Any, dim: int, keepdim: bool) -> Any:
+def _smallest(t: Tensor, dim: int, keepdim: bool) -> Any:
     return ops.amin(t, [dim], keepdim)
 
 
-def _check_dims(self: Any, dim: Sequence[int] | None, asked: bool) -> None:
+def _check_dims(self: Tensor, dim: Sequence[int] | None, asked: bool) -> None:
     if dim is not None and len(dim) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
@@ -175,7 +183,7 @@ def _check_dims(self: Any, dim: Sequence[int] | None, asked: bool) -> None:
 
 
 def _check(
-    self: Any, dim: Sequence[int], dtype: dtype | None, low_precision: bool
+    self: Tensor, dim: Sequence[int], dtype: dtype | None, low_precision: bool
 ) -> tuple[int, int]:
     checks.matrices(_NAME, self)
     checks.floating(_NAME, self, low_precision)

@@ -9,7 +9,7 @@ How the real one differs: it does not.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from internals.core.tensor_impl import alias
 from .. import loops
 from ..pointwise import factor
 from ..views import expand
+
+if TYPE_CHECKING:
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
 
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
@@ -45,7 +49,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
 
 
 @loops.in_single
-def _add_outer(a: Any, x: Any, y: Any, out: Any, beta: Any, alpha: Any) -> None:
+def _add_outer(a: Array, x: Array, y: Array, out: Array, beta: Scalar, alpha: Scalar) -> None:
     if beta == 0:
         np.multiply(alpha * x, y, out=out)
     else:

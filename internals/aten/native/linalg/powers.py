@@ -9,7 +9,7 @@ How the real one differs: with `out=` the last product is written there directly
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
@@ -18,8 +18,11 @@ from internals.core.formats import contiguous_format
 
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_matrix_power(self: Any, n: int) -> Any:
+
+def linalg_matrix_power(self: Tensor, n: int) -> Any:
     """The n-th power of every matrix; for n < 0 of its inverse.
 
     Raises RuntimeError for matrices that are not square, and, if n < 0, as `linalg_inv`.
@@ -44,7 +47,7 @@ def linalg_matrix_power(self: Any, n: int) -> Any:
     return result
 
 
-def linalg_vander(x: Any, N: int | None = None) -> Any:
+def linalg_vander(x: Tensor, N: int | None = None) -> Any:
     """The powers 0 to N - 1 of every element of `x`, in a new last dimension; N is the last size of
     `x` if not given.
 

@@ -9,7 +9,7 @@ How the real one differs: it is composed of operators, below autograd.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from . import checks
 from .eigen import _linalg_eigh
 from .svd import _linalg_svd
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 
 def linalg_pinv_atol_rtol_tensor(
-    self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False
+    self: Tensor, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Any:
     """The pseudo-inverse of every matrix; tolerances of several elements are broadcast with the
     batch.
@@ -61,7 +64,7 @@ def linalg_pinv_atol_rtol_tensor(
 
 
 def linalg_pinv_atol_rtol_float(
-    self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+    self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
     """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
     return ops.linalg_pinv_atol_rtol_tensor(
@@ -69,29 +72,29 @@ def linalg_pinv_atol_rtol_float(
     )
 
 
-def linalg_pinv(self: Any, rcond: float, hermitian: bool = False) -> Any:
+def linalg_pinv(self: Tensor, rcond: float, hermitian: bool = False) -> Any:
     """The pseudo-inverse with `rtol` of `rcond`. Raises as `linalg_pinv.atol_rtol_tensor`."""
     return ops.linalg_pinv_atol_rtol_float(self, 0.0, rcond, hermitian)
 
 
-def linalg_pinv_rcond_tensor(self: Any, rcond: Any, hermitian: bool = False) -> Any:
+def linalg_pinv_rcond_tensor(self: Tensor, rcond: Tensor, hermitian: bool = False) -> Any:
     """The same for a tensor. Raises as `linalg_pinv.atol_rtol_tensor`."""
     return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, 0.0), rcond, hermitian)
 
 
-def pinverse(self: Any, rcond: float = 1e-15) -> Any:
+def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
     """The older `linalg.pinv`. Raises as that."""
     return ops.linalg_pinv(self, rcond, False)
 
 
-def as_tensor(like: Any, tolerance: float | None) -> Any:
+def as_tensor(like: Tensor, tolerance: float | None) -> Any:
     """A number as a float64 tensor without dimensions; None stays None."""
     return (
         None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
     )
 
 
-def _tolerances(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def _tolerances(name: str, A: Tensor, atol: Tensor | None, rtol: Tensor | None) -> tuple[Any, Any]:
     """Both tolerances as arrays: `rtol` is 0 by default where `atol` is positive. Raises
     RuntimeError for complex ones.
     """

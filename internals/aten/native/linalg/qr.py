@@ -10,7 +10,7 @@ How the real one differs: LAPACK works in the memory of Q or of R, where A fits 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from .batches import column_major, each, routine, zeros
 from .deprecation import deprecated
 from .reflections import multiply_out
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_qr(A: Any, mode: str = "reduced") -> Any:
+
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q (m, k) and R (k, n), k the smaller of m and n; with mode "complete" (m, m) and (m, n); with
     "r" Q is empty.
 
@@ -53,13 +56,13 @@ def linalg_qr(A: Any, mode: str = "reduced") -> Any:
     return named("linalg_qr", ("Q", "R"))(Q, R)
 
 
-def qr(self: Any, some: bool = True) -> Any:
+def qr(self: Tensor, some: bool = True) -> Any:
     """The older `linalg.qr`, whose modes are `some` or not. Raises as that."""
     deprecated("qr", "linalg.qr")
     return named("qr", ("Q", "R"))(*ops.linalg_qr(self, "reduced" if some else "complete"))
 
 
-def geqrf(self: Any) -> Any:
+def geqrf(self: Tensor) -> Any:
     """R and the vectors of the reflections in one matrix, and the factors `tau` of the reflections.
 
     Raises RuntimeError for less than two dimensions, NotImplementedError for dtypes that LAPACK
@@ -71,7 +74,7 @@ def geqrf(self: Any) -> Any:
     return named("geqrf", ("a", "tau"))(*_geqrf(self))
 
 
-def _geqrf(A: Any) -> tuple[Any, Any]:
+def _geqrf(A: Tensor) -> tuple[Any, Any]:
     *batch, m, n = A.shape
     packed, tau = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), A.dtype)
     geqrf = routine("geqrf", A.dtype)

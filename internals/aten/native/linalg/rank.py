@@ -8,7 +8,7 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from internals.core import dtype as dt
 from . import checks
 from .pseudo_inverse import as_tensor
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
 NAME = "torch.linalg.matrix_rank"
 
 
 def linalg_matrix_rank_atol_rtol_tensor(
-    input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False
+    input: Tensor, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Any:
     """The number of singular values above `atol` and above `rtol` times the largest, as int64.
 
@@ -45,7 +48,7 @@ def linalg_matrix_rank_atol_rtol_tensor(
 
 
 def linalg_matrix_rank_atol_rtol_float(
-    self: Any, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+    self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
     """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises as that."""
     return ops.linalg_matrix_rank_atol_rtol_tensor(
@@ -53,19 +56,19 @@ def linalg_matrix_rank_atol_rtol_float(
     )
 
 
-def linalg_matrix_rank(self: Any, tol: float, hermitian: bool = False) -> Any:
+def linalg_matrix_rank(self: Tensor, tol: float, hermitian: bool = False) -> Any:
     """The number of singular values above `tol`. Raises as
     `linalg_matrix_rank.atol_rtol_tensor`.
     """
     return ops.linalg_matrix_rank_atol_rtol_float(self, tol, 0.0, hermitian)
 
 
-def linalg_matrix_rank_tol_tensor(input: Any, tol: Any, hermitian: bool = False) -> Any:
+def linalg_matrix_rank_tol_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> Any:
     """The same for a tensor. Raises as `linalg_matrix_rank.atol_rtol_tensor`."""
     return ops.linalg_matrix_rank_atol_rtol_tensor(input, tol, as_tensor(input, 0.0), hermitian)
 
 
-def _default(A: Any, atol: Any) -> Any:
+def _default(A: Tensor, atol: Tensor) -> Any:
     """The relative tolerance where none is given: 0 where `atol` is positive, else as for the
     pseudo-inverse.
     """

@@ -10,7 +10,7 @@ How the real one differs: LAPACK works in the memory of the result.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from internals.core.tensor_impl import array
 from . import checks
 from .batches import column_major, each, routine
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def linalg_householder_product(input: Any, tau: Any) -> Any:
+
+def linalg_householder_product(input: Tensor, tau: Tensor) -> Any:
     """The first n columns of Q, for `input` (m, n) with m >= n, and `tau` (k) with k <= n.
 
     Raises RuntimeError for other shapes and two dtypes, NotImplementedError for dtypes that LAPACK
@@ -46,7 +49,7 @@ def linalg_householder_product(input: Any, tau: Any) -> Any:
     return result
 
 
-def multiply_out(Q: Any, tau: Any) -> None:
+def multiply_out(Q: Tensor, tau: Tensor) -> None:
     """Replace the reflections that the tensor `Q` holds by their product."""
     if not tau.shape[-1]:
         array(Q)[...] = np.eye(*Q.shape[-2:])
@@ -55,7 +58,9 @@ def multiply_out(Q: Any, tau: Any) -> None:
     each(lambda a, tau: orgqr(a, tau)[0], [Q, tau], [Q])
 
 
-def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(
+    self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False
+) -> Any:
     """Q C, for the reflections `self` with factors `input2`, and C = `input3`; Qᴴ C with
     `transpose`, C Q without `left`.
 
@@ -78,7 +83,7 @@ def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: boo
     return result
 
 
-def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
+def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
     name, d = "torch.ormqr", -2 if left else -1
     for argument, t in (("input", input), ("other", other)):
         if t.dim() < 2:
@@ -109,7 +114,7 @@ def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
         )
 
 
-def _check_tau(name: str, input: Any, tau: Any) -> None:
+def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
     if tau.dim() != input.dim() - 1:
         raise RuntimeError(
             f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "

@@ -10,8 +10,9 @@ stay.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.return_types import named
@@ -23,8 +24,11 @@ from .errors import check_errors as raise_for
 from .factors import factor, solve_factored
 from .systems import check_system, common_batch, is_vector
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = False) -> Any:
+
+def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
     """X with A X = B (without `left`, X A = B), the factors of A, their pivots, and LAPACK's `info`
     for each A.
 
@@ -62,7 +66,7 @@ def _linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fal
     return named("_linalg_solve_ex", ("result", "LU", "pivots", "info"))(result, LU, pivots, info)
 
 
-def linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = False) -> Any:
+def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
     """X with A X = B (without `left`, X A = B), and `info`: 0 for each A that is not singular.
     Raises as `_linalg_solve_ex`.
     """
@@ -70,7 +74,7 @@ def linalg_solve_ex(A: Any, B: Any, left: bool = True, check_errors: bool = Fals
     return named("linalg_solve_ex", ("result", "info"))(result, info)
 
 
-def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
+def linalg_solve(A: Tensor, B: Tensor, left: bool = True) -> Any:
     """X with A X = B (without `left`, X A = B). Raises as `_linalg_solve_ex`, and LinAlgError for a
     singular matrix.
     """
@@ -79,7 +83,7 @@ def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
     return result
 
 
-def linalg_tensorsolve(self: Any, other: Any, dims: Any = None) -> Any:
+def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Any:
     """X with tensordot(self, X, X.dim()) = other; `dims` of self are moved to the end first.
 
     Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of

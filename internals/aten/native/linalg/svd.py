@@ -10,7 +10,7 @@ How the real one differs: a GPU has several routines for it, between which `driv
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,22 +22,26 @@ from . import checks
 from .batches import column_major, each, routine, wants_gradient, zeros
 from .errors import check_errors
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 NOT_FINITE = -4  # LAPACK's `info` when the fourth argument, the matrix, contains NaN
 
 
-def linalg_svd(A: Any, full_matrices: bool = True, driver: str | None = None) -> Any:
+def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Any:
     """U, S and Vh of every matrix; square U and Vh with `full_matrices`. Raises as
     `_linalg_svd`.
     """
     return named("linalg_svd", ("U", "S", "Vh"))(*ops._linalg_svd(A, full_matrices, True, driver))
 
 
-def linalg_svdvals(A: Any, driver: str | None = None) -> Any:
+def linalg_svdvals(A: Tensor, driver: str | None = None) -> Any:
     """The singular values of every matrix. Raises as `_linalg_svd`."""
     return ops._linalg_svd(A, False, wants_gradient(A), driver)[1]
 
 
-def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, S and V, in the older interface; without `compute_uv` U and V are square, and zero. Raises
     as `_linalg_svd`.
     """
@@ -56,7 +60,7 @@ def svd(self: Any, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 def _linalg_svd(
-    A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
+    A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
 ) -> Any:
     """U, S and Vh of every matrix in the last two dimensions; without `compute_uv` U and Vh are
     empty.
@@ -89,13 +93,15 @@ def _linalg_svd(
     return named("_linalg_svd", ("U", "S", "Vh"))(U, S, Vh)
 
 
-def _decompose(A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> None:
+def _decompose(
+    A: Tensor, U: Tensor | None, S: Tensor, Vh: Tensor | None, full_matrices: bool
+) -> None:
     a, info = array(A), np.zeros(A.shape[:-2], np.int32)
     info[~np.isfinite(a).all((-2, -1))] = NOT_FINITE
     check_errors(info, "linalg.svd", A.dim() == 2)
     gesdd, vectors = routine("gesdd", A.dtype), U is not None
 
-    def decompose(a: Any) -> Any:
+    def decompose(a: Array) -> Any:
         u, s, vh, info = gesdd(a, compute_uv=vectors, full_matrices=full_matrices)
         return (s, info, u, vh) if vectors else (s, info)
 

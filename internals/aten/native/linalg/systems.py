@@ -7,14 +7,17 @@ How the real one differs: it does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from internals.aten.broadcasting import broadcast_shapes
 
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def check_system(name: str, A: Any, B: Any, left: bool) -> None:
+
+def check_system(name: str, A: Tensor, B: Tensor, left: bool) -> None:
     """Raises RuntimeError unless A is square and B as high, for A X = B, or (without `left`) as
     wide, for X A = B.
     """
@@ -30,7 +33,7 @@ def check_system(name: str, A: Any, B: Any, left: bool) -> None:
         )
 
 
-def is_vector(A: Any, B: Any) -> bool:
+def is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a vector or a batch of them: it has one dimension, or the sizes of A without the
     last.
     """

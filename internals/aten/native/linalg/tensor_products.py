@@ -11,15 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.core.geometry import wrap_dim
 
 from . import checks
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
-def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Sequence[int]) -> Any:
+
+def tensordot(
+    self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]
+) -> Any:
     """The sum of products over dimensions `dims_self` and `dims_other`, pair by pair; the rest of
     `self` comes first.
 
@@ -59,7 +64,7 @@ def tensordot(self: Any, other: Any, dims_self: Sequence[int], dims_other: Seque
     return ops.reshape(product, sizes)
 
 
-def _one_sum(a: Any, b: Any) -> Any:
+def _one_sum(a: Tensor, b: Tensor) -> Any:
     """The sum of all products; what is not contiguous is multiplied where it lies rather than
     copied for `dot`.
     """
@@ -68,7 +73,7 @@ def _one_sum(a: Any, b: Any) -> Any:
     return ops.sum(ops.mul_Tensor(ops.squeeze(a), ops.squeeze(b)), a.dtype)
 
 
-def inner(self: Any, other: Any) -> Any:
+def inner(self: Tensor, other: Tensor) -> Any:
     """The sum of products over the last dimensions; of a 0-d tensor, the product.
 
     Raises RuntimeError unless the last sizes are equal, and for two dtypes.
@@ -83,7 +88,7 @@ def inner(self: Any, other: Any) -> Any:
     return ops.tensordot(self, other, [-1], [-1])
 
 
-def linalg_vecdot(x: Any, y: Any, dim: int = -1) -> Any:
+def linalg_vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Any:
     """The sum of conj(x) * y over `dim`, the other dimensions broadcast. Raises RuntimeError for
     two dtypes and for integers.
     """
@@ -94,7 +99,7 @@ def linalg_vecdot(x: Any, y: Any, dim: int = -1) -> Any:
     return ops.sum_dim_IntList(ops.mul_Tensor(ops.conj(x), y), [dim], False, None)
 
 
-def kron(self: Any, other: Any) -> Any:
+def kron(self: Tensor, other: Tensor) -> Any:
     """Kronecker's product: every element of `self` times all of `other`, as blocks of one large
     tensor.
     """

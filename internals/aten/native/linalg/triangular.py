@@ -11,7 +11,7 @@ instead of copying A.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +25,13 @@ from .batches import broadcast_batch, column_major
 from .deprecation import deprecated
 from .systems import check_system, common_batch
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
+
 
 def linalg_solve_triangular(
-    self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False
+    self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Any:
     """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`.
 
@@ -45,7 +49,11 @@ def linalg_solve_triangular(
 
 
 def triangular_solve(
-    self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    self: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
 ) -> Any:
     """X with A X = self (with `transpose`, Aᵀ X = self) and a copy of A, both broadcast to one
     batch.
@@ -69,19 +77,19 @@ def triangular_solve(
     return named("triangular_solve", ("solution", "cloned_coefficient"))(result, copy)
 
 
-def _broadcast(A: Any, B: Any) -> tuple[Any, Any]:
+def _broadcast(A: Tensor, B: Tensor) -> tuple[Any, Any]:
     batch = common_batch(B.shape, A.shape)
     return broadcast_batch(A, batch), broadcast_batch(B, batch)
 
 
-def _solve(a: Any, b: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> None:
+def _solve(a: Array, b: Array, out: Array, upper: bool, left: bool, unitriangular: bool) -> None:
     if b.size:
         (trsm,) = linalg.get_blas_funcs(("trsm",), dtype=b.dtype)
         for i in np.ndindex(*b.shape[:-2]):
             out[i] = trsm(1, a[i], b[i], side=not left, lower=not upper, diag=unitriangular)
 
 
-def _check_old(self: Any, A: Any) -> None:
+def _check_old(self: Tensor, A: Tensor) -> None:
     for name, t in (("b", self), ("A", A)):
         if t.dim() < 2:
             raise RuntimeError(

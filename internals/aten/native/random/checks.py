@@ -9,7 +9,7 @@ different from operator to operator, and so here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_impleme
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.scalar import C_NAME, checked
-from internals.core.tensor_impl import TensorImpl
 from internals.core.warn import warn
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
 _TYPE_NAME = {
     "uint8": "unsigned char",
@@ -31,7 +34,7 @@ _DIGITS = {"float16": 11, "float32": 24, "float64": 53}
 
 
 def check_uniform(
-    t: TensorImpl, low: float, high: float, kernel: str = "check_uniform_bounds"
+    t: Tensor, low: float, high: float, kernel: str = "check_uniform_bounds"
 ) -> dtype:
     """The dtype to draw. Raises RuntimeError unless low <= high are two finite numbers of it."""
     kind = _floating(t, kernel)
@@ -52,24 +55,24 @@ def check_uniform(
     return kind
 
 
-def check_normal(t: TensorImpl, std: float, kernel: str) -> dtype:
+def check_normal(t: Tensor, std: float, kernel: str) -> dtype:
     """The dtype to draw. Raises RuntimeError for std < 0, NotImplementedError for integers."""
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     return _floating(t, kernel)
 
 
-def check_std(std: TensorImpl) -> None:
+def check_std(std: Tensor) -> None:
     """Raises RuntimeError unless all deviations are real and >= 0. The host has to know: for a GPU
     it waits here.
     """
     if std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
-    if std.numel() and not bool((std.detach() >= 0).all()):  # type: ignore[attr-defined]
+    if std.numel() and not bool((std.detach() >= 0).all()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
 
 
-def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
+def check_integers(t: Tensor, low: int, high: int | None) -> int:
     """What comes after the largest integer to draw, by default after the largest there is. Raises
     RuntimeError.
     """
@@ -82,7 +85,7 @@ def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
     return top
 
 
-def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
+def check_bernoulli(t: Tensor, p: float, kernel: str) -> None:
     """Raises RuntimeError unless 0 <= p <= 1, NotImplementedError for complex."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
@@ -90,7 +93,7 @@ def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
         raise not_implemented(kernel, t.dtype)
 
 
-def _floating(t: TensorImpl, kernel: str) -> dtype:
+def _floating(t: Tensor, kernel: str) -> dtype:
     check_dtype(kernel, t.dtype, dt.FLOATING, dt.COMPLEX)
     return t.dtype
 
@@ -140,7 +143,7 @@ def check_permutation(n: int, kind: dtype) -> None:
     checked(n, kind)
 
 
-def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
+def check_weights(t: Tensor, weights: Array, num_samples: int, replacement: bool) -> None:
     """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of
     those in `t`.
     """
@@ -165,7 +168,7 @@ def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bo
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-def check_exponential(t: TensorImpl, rate: float) -> None:
+def check_exponential(t: Tensor, rate: float) -> None:
     """Raises RuntimeError unless rate > 0, and for a dtype that is not floating."""
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
@@ -173,7 +176,7 @@ def check_exponential(t: TensorImpl, rate: float) -> None:
         _check_continuous("Exponential", t, SCALAR_TYPE_NAME)
 
 
-def check_log_normal(t: TensorImpl, std: float) -> None:
+def check_log_normal(t: Tensor, std: float) -> None:
     """Raises RuntimeError unless std > 0, NotImplementedError for a dtype that is not floating."""
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
@@ -181,14 +184,14 @@ def check_log_normal(t: TensorImpl, std: float) -> None:
         raise not_implemented("log_normal_cpu", t.dtype)
 
 
-def check_cauchy(t: TensorImpl, sigma: float) -> None:
+def check_cauchy(t: Tensor, sigma: float) -> None:
     """Raises RuntimeError unless sigma > 0, and for a dtype that is not floating."""
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _check_continuous("Cauchy", t, TYPE_META_NAME)
 
 
-def check_geometric(t: TensorImpl, p: float) -> None:
+def check_geometric(t: Tensor, p: float) -> None:
     """Raises RuntimeError unless 0 < p < 1, NotImplementedError for bool and complex."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
@@ -196,7 +199,7 @@ def check_geometric(t: TensorImpl, p: float) -> None:
         raise not_implemented("geometric_cpu", t.dtype)
 
 
-def _check_continuous(name: str, t: TensorImpl, names: dict[Any, str]) -> None:
+def _check_continuous(name: str, t: Tensor, names: dict[Any, str]) -> None:
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
             f"{name} distribution is a continuous probability distribution. dtype must be a "

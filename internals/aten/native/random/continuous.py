@@ -15,19 +15,22 @@ a stream of MKL's from there.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core.generator import Generator, uniform64
-from internals.core.tensor_impl import TensorImpl
 
 from . import transformations as draw
 from .checks import check_cauchy, check_exponential, check_log_normal
 from .filling import on_cpu, store
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.tensor_impl import Array
 
-def exponential_(self: TensorImpl, lambd: float, generator: Generator | None) -> Any:
+
+def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Any:
     """Times until something happens that happens `lambd` times per unit. Raises RuntimeError unless
     lambd > 0.
     """
@@ -41,13 +44,13 @@ def exponential_(self: TensorImpl, lambd: float, generator: Generator | None) ->
     )
 
 
-def log_normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
+def log_normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
     """exp of a normal number with this mean and deviation. Raises RuntimeError unless std > 0."""
     check_log_normal(self, std)
     return store(self, lambda n: _exp(draw.normal_serial(on_cpu(generator), n) * std + mean))
 
 
-def cauchy_(self: TensorImpl, median: float, sigma: float, generator: Generator | None) -> Any:
+def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | None) -> Any:
     """Numbers with tails so heavy that they have no mean. Raises RuntimeError unless sigma > 0."""
     check_cauchy(self, sigma)
     return store(
@@ -55,6 +58,6 @@ def cauchy_(self: TensorImpl, median: float, sigma: float, generator: Generator 
     )
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: Array) -> Any:
     with np.errstate(over="ignore"):
         return np.exp(x)

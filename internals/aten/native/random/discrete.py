@@ -10,7 +10,7 @@ How the real one differs: see `transformations`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.generator import Generator, uniform32, uniform64
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from . import transformations as draw
 from .checks import (
@@ -37,8 +37,14 @@ from .checks import (
 )
 from .filling import kernel_device, like, on_cpu, store, target
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
 
-def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Generator | None) -> Any:
+
+def random_from_(self: Tensor, from_: int, to: int | None, generator: Generator | None) -> Any:
     """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
     top = check_integers(self, from_, to)
     how = generator, from_, top - from_, top - from_ >= 1 << 28
@@ -50,12 +56,12 @@ def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Genera
     )
 
 
-def random_to_(self: TensorImpl, to: int, generator: Generator | None) -> Any:
+def random_to_(self: Tensor, to: int, generator: Generator | None) -> Any:
     """Integers from 0 to `to - 1`."""
     return random_from_(self, 0, to, generator)
 
 
-def random_(self: TensorImpl, generator: Generator | None) -> Any:
+def random_(self: Tensor, generator: Generator | None) -> Any:
     """Integers over all that the dtype can hold exactly, from 0 on."""
     kind = self.dtype
     if kind.is_complex:
@@ -69,7 +75,7 @@ def random_(self: TensorImpl, generator: Generator | None) -> Any:
     return store(self, numbers, "random.integers", generator, 0, span, wide)
 
 
-def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+def bernoulli__float(self: Tensor, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
     check_bernoulli(self, p, f"bernoulli_scalar_{kernel_device(self)}_")
     return store(
@@ -77,7 +83,7 @@ def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) ->
     )
 
 
-def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | None) -> Any:
+def bernoulli__Tensor(self: Tensor, p: Tensor, generator: Generator | None) -> Any:
     """1 with the probability at the same place in `p`. Raises RuntimeError unless these are
     probabilities of the same shape.
     """
@@ -105,29 +111,40 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
     return self
 
 
-def bernoulli(self: TensorImpl, generator: Generator | None) -> Any:
+def bernoulli(self: Tensor, generator: Generator | None) -> Any:
     """1 with the probability each element says, else 0."""
     return bernoulli__Tensor(like(self), self, generator)
 
 
-def bernoulli_out(self: TensorImpl, generator: Generator | None, out: Any) -> Any:
+def bernoulli_out(self: Tensor, generator: Generator | None, out: Tensor) -> Any:
     """Drawn in the dtype of `out`."""
     check_no_partial_overlap(out, self)
     return bernoulli__Tensor(target(self.shape, None, None, None, None, out), self, generator)
 
 
-def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+def bernoulli_p(self: Tensor, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0, in the shape of `self`."""
     return bernoulli__float(like(self), p, generator)
 
 
-def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def randperm(
+    n: int,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+) -> Any:
     """0 to n - 1 in random order, int64 by default."""
     return randperm_generator(n, None, dtype, layout, device, pin_memory)
 
 
 def randperm_generator(
-    n: int, generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    n: int,
+    generator: Generator | None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
 ) -> Any:
     """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
     kind = dtype or dt.int64
@@ -142,7 +159,7 @@ def randperm_generator(
 
 
 def multinomial(
-    self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None
+    self: Tensor, num_samples: int, replacement: bool, generator: Generator | None
 ) -> Any:
     """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
 
@@ -171,7 +188,7 @@ def multinomial(
     return t
 
 
-def geometric_(self: TensorImpl, p: float, generator: Generator | None) -> Any:
+def geometric_(self: Tensor, p: float, generator: Generator | None) -> Any:
     """How many tries it takes until one succeeds, each with probability `p`. Raises RuntimeError
     unless 0 < p < 1.
     """

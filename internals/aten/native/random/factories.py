@@ -9,22 +9,33 @@ How the real one differs: see `transformations`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.factories import empty_like
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.generator import Generator
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
 
 from .discrete import random_from_
 from .filling import target
 from .uniform_normal import normal_, uniform_
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
+
 
 def rand(
-    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """Uniform numbers in [0, 1). Raises NotImplementedError for integers and bools."""
     return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
@@ -33,17 +44,22 @@ def rand(
 def rand_generator(
     size: Sequence[int],
     generator: Generator | None,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
 def randn(
-    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """Standard normal numbers. Raises NotImplementedError for integers and bools."""
     return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, None)
@@ -52,11 +68,11 @@ def randn(
 def randn_generator(
     size: Sequence[int],
     generator: Generator | None,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
@@ -64,11 +80,11 @@ def randn_generator(
 def randint(
     high: int,
     size: Sequence[int],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such
     integers in the dtype.
@@ -77,8 +93,9 @@ def randint(
 
 
 def randint_generator(
-    high: int, size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any,
-    device: Any, pin_memory: Any, out: Any = None,
+    high: int, size: Sequence[int], generator: Generator | None, dtype: dtype | None,
+    layout: layout | None, device: device | None, pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory, out)
 
@@ -87,11 +104,11 @@ def randint_low(
     low: int,
     high: int,
     size: Sequence[int],
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory, out)
 
@@ -101,11 +118,11 @@ def randint_low_generator(
     high: int,
     size: Sequence[int],
     generator: Generator | None,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     """Integers from `low` to `high - 1`."""
     return random_from_(
@@ -113,54 +130,54 @@ def randint_low_generator(
     )
 
 
-def rand_like(self: TensorImpl, *options: Any) -> Any:
+def rand_like(self: Tensor, *options: Any) -> Any:
     """`options` are dtype, layout, device, pin_memory and memory_format: what is None is as in
     `self`.
     """
     return rand_like_generator(self, None, *options)
 
 
-def rand_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+def rand_like_generator(self: Tensor, generator: Generator | None, *options: Any) -> Any:
     """Uniform numbers in [0, 1)."""
     return uniform_(empty_like(self, *options), 0.0, 1.0, generator)
 
 
-def randn_like(self: TensorImpl, *options: Any) -> Any:
+def randn_like(self: Tensor, *options: Any) -> Any:
     return randn_like_generator(self, None, *options)
 
 
-def randn_like_generator(self: TensorImpl, generator: Generator | None, *options: Any) -> Any:
+def randn_like_generator(self: Tensor, generator: Generator | None, *options: Any) -> Any:
     """Standard normal numbers."""
     return normal_(empty_like(self, *options), 0.0, 1.0, generator)
 
 
-def randint_like(self: TensorImpl, high: int, *options: Any) -> Any:
+def randint_like(self: Tensor, high: int, *options: Any) -> Any:
     return randint_like_low_generator_dtype(self, 0, high, None, *options)
 
 
 def randint_like_generator(
-    self: TensorImpl, high: int, generator: Generator | None, *options: Any
+    self: Tensor, high: int, generator: Generator | None, *options: Any
 ) -> Any:
     return randint_like_low_generator_dtype(self, 0, high, generator, *options)
 
 
-def randint_like_low_dtype(self: TensorImpl, low: int, high: int, *options: Any) -> Any:
+def randint_like_low_dtype(self: Tensor, low: int, high: int, *options: Any) -> Any:
     return randint_like_low_generator_dtype(self, low, high, None, *options)
 
 
 def randint_like_low_generator_dtype(
-    self: TensorImpl, low: int, high: int, generator: Generator | None, *options: Any
+    self: Tensor, low: int, high: int, generator: Generator | None, *options: Any
 ) -> Any:
     """Integers from `low` to `high - 1`."""
     return random_from_(empty_like(self, *options), low, high, generator)
 
 
-def randint_like_Tensor(self: TensorImpl, high: TensorImpl, *options: Any) -> Any:
+def randint_like_Tensor(self: Tensor, high: Tensor, *options: Any) -> Any:
     return randint_like_Tensor_generator(self, high, None, *options)
 
 
 def randint_like_Tensor_generator(
-    self: TensorImpl, high: TensorImpl, generator: Generator | None, *options: Any
+    self: Tensor, high: Tensor, generator: Generator | None, *options: Any
 ) -> Any:
     """Integers from 0 to `high - 1`. Raises RuntimeError unless `high` is one number on the CPU."""
     if high.dim() or high.device is not CPU:

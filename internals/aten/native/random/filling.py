@@ -11,7 +11,7 @@ is made first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +23,16 @@ from internals.aten.writing import resize
 from internals.core.device import CPU
 from internals.core.dtype import float16
 from internals.core.generator import Generator, default_generator
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import array
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
 
 
-def store(t: Any, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:
+def store(t: Tensor, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:
     """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex
     number takes two.
 
@@ -50,7 +56,12 @@ def store(t: Any, numbers: Callable[[int], Any], name: str = "", *args: Any) -> 
 
 
 def target(
-    size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+    size: Sequence[int],
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: Any,
+    out: Tensor | None = None,
 ) -> Any:
     """What a factory fills: a new tensor, or `out`, which is resized without a word."""
     if out is None:
@@ -73,11 +84,11 @@ def on_cpu(given: Generator | None) -> Generator:
     return given
 
 
-def kernel_device(t: TensorImpl) -> str:
+def kernel_device(t: Tensor) -> str:
     """What errors call the device in the name of a kernel; that of "meta" is the CPU's."""
     return "cuda" if t.device.type == "cuda" else "cpu"
 
 
-def like(t: TensorImpl) -> Any:
+def like(t: Tensor) -> Any:
     """An empty tensor with the shape, dtype and device of `t`."""
     return empty_like(t, None, None, None, None, None)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,12 @@ from internals.aten.native.views import expand
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.generator import Generator, one_by_one
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import array, empty_contiguous
 
 from .filling import on_cpu
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 Uniform = Callable[[], float]
 FROM_HERE_REJECTION = 10
@@ -43,7 +46,7 @@ STIRLING_TAILS = [
 ]  # fmt: skip
 
 
-def poisson(self: TensorImpl, generator: Generator | None) -> Any:
+def poisson(self: Tensor, generator: Generator | None) -> Any:
     """How often something happens that happens `self` times on average. Raises RuntimeError for
     rates below 0, and NaN.
     """
@@ -58,7 +61,7 @@ def poisson(self: TensorImpl, generator: Generator | None) -> Any:
     return t
 
 
-def binomial(count: TensorImpl, prob: TensorImpl, generator: Generator | None) -> Any:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
 
     Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,

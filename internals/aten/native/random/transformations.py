@@ -23,12 +23,15 @@ and exponentials from an MKL stream instead.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from internals.core.dtype import dtype, float16, float64
 from internals.core.generator import Generator, drawing, uniform32, uniform64
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 BLOCK = 16
 
@@ -54,7 +57,7 @@ def normal_block(g: Generator, n: int, kind: dtype, mean: float, std: float) -> 
     return values
 
 
-def box_muller(u: Any, mean: float, std: float) -> Any:
+def box_muller(u: Array, mean: float, std: float) -> Any:
     """Uniforms to normals: of each 16, the first 8 give the radius and the last 8 the angle."""
     pairs = u.reshape(-1, 2, 8)
     number = u.dtype.type

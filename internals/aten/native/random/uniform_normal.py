@@ -12,7 +12,7 @@ How the real one differs: see `transformations`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
@@ -26,8 +26,14 @@ from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
 from .filling import kernel_device, on_cpu, store, target
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import device
+    from internals.core.dtype import dtype
+    from internals.core.formats import layout
 
-def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
+
+def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None) -> Any:
     """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
     kind = check_uniform(self, from_, to)
     how = "random.uniform", generator, from_, to
@@ -36,7 +42,7 @@ def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | N
     )
 
 
-def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
+def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
     """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError
     for std < 0.
     """
@@ -52,35 +58,33 @@ def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | No
     return store(self, lambda n: draw.normal_serial(g, n) * std + mean)
 
 
-def normal_functional(
-    self: TensorImpl, mean: float, std: float, generator: Generator | None
-) -> Any:
+def normal_functional(self: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
     """What `self` would be after `self.normal_(mean, std)`."""
     return ops.normal_(ops.clone(ops.detach(self), None), mean, std, generator)
 
 
-def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
+def normal_Tensor_float(mean: Tensor, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
     return _shifted(
         normal_(empty_contiguous(mean.shape, mean.dtype, mean.device), 0.0, std, generator), mean
     )
 
 
-def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
+def normal_float_Tensor(mean: float, std: Tensor, generator: Generator | None) -> Any:
     """Normal numbers with a standard deviation for each element."""
     check_std(std)
     t = empty_contiguous(std.shape, std.dtype, std.device)
     return _shifted(_stretched(normal_(t, 0.0, 1.0, generator), std), mean)
 
 
-def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator | None) -> Any:
+def normal_Tensor_Tensor(mean: Tensor, std: Tensor, generator: Generator | None) -> Any:
     """Normal numbers with a mean and a standard deviation for each element; they broadcast."""
     t = empty_contiguous(broadcast_shapes(mean.shape, std.shape), mean.dtype, mean.device)
     return normal_Tensor_Tensor_out(mean, std, generator, t)
 
 
 def normal_Tensor_float_out(
-    mean: TensorImpl, std: float, generator: Generator | None, out: Any
+    mean: Tensor, std: float, generator: Generator | None, out: Tensor
 ) -> Any:
     """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
     check_no_partial_overlap(out, mean)
@@ -89,7 +93,7 @@ def normal_Tensor_float_out(
 
 
 def normal_float_Tensor_out(
-    mean: float, std: TensorImpl, generator: Generator | None, out: Any
+    mean: float, std: Tensor, generator: Generator | None, out: Tensor
 ) -> Any:
     check_std(std)
     check_no_partial_overlap(out, std)
@@ -98,7 +102,7 @@ def normal_float_Tensor_out(
 
 
 def normal_Tensor_Tensor_out(
-    mean: TensorImpl, std: TensorImpl, generator: Generator | None, out: Any
+    mean: Tensor, std: Tensor, generator: Generator | None, out: Tensor
 ) -> Any:
     check_std(std)
     check_no_partial_overlap(out, mean, std)
@@ -111,16 +115,16 @@ def normal_float_float(
     std: float,
     size: Sequence[int],
     generator: Generator | None,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-    out: Any = None,
+    dtype: dtype | None,
+    layout: layout | None,
+    device: device | None,
+    pin_memory: bool | None,
+    out: Tensor | None = None,
 ) -> Any:
     return normal_(target(size, dtype, layout, device, pin_memory, out), mean, std, generator)
 
 
-def _stretched(t: Any, std: Any) -> Any:
+def _stretched(t: Tensor, std: Tensor) -> Any:
     """t * std, in place."""
     if t.device is not CPU:
         return ops.mul__Tensor(t, std.detach())
@@ -128,7 +132,7 @@ def _stretched(t: Any, std: Any) -> Any:
     return t
 
 
-def _shifted(t: Any, mean: Any) -> Any:
+def _shifted(t: Tensor, mean: float | Tensor) -> Any:
     """t + mean, in place; `mean` is a tensor or a number."""
     if t.device is not CPU:
         return (

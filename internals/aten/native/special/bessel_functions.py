@@ -10,13 +10,16 @@ How the real one differs: it declares derivatives for the four just named only, 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from internals.aten.late import special
 
 from ..real import real
+
+if TYPE_CHECKING:
+    from internals.core.tensor_impl import Array
 
 # The modified Bessel function of the first kind, order 0.
 i0 = partial(real, "i0_vml_cpu", "i0")
@@ -74,7 +77,7 @@ scaled_modified_bessel_k0 = partial(real, "scaled_modified_bessel_k0_cpu", "k0e"
 scaled_modified_bessel_k1 = partial(real, "scaled_modified_bessel_k1_cpu", "k1e", half=False)
 
 
-def sine_over(a: Any, out: Any) -> None:
+def sine_over(a: Array, out: Array) -> None:
     out[...] = np.where(a == 0, 1, np.where(np.isinf(a), 0, np.sin(a) / a))
 
 
@@ -82,7 +85,7 @@ def sine_over(a: Any, out: Any) -> None:
 spherical_bessel_j0 = partial(real, "spherical_bessel_j0_cpu", sine_over, half=False)
 
 
-def airy(a: Any, out: Any) -> None:
+def airy(a: Array, out: Array) -> None:
     """0 from about 100 on, where scipy gives up only much later, with NaN; NaN for infinities, as
     in PyTorch.
     """

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.late import special
 from internals.aten.scalar_functions import table as scalar
 
 from ..loops import in_single
 from ..real import real
+
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
 
 # The x with erf(x) = self: infinite at -1 and 1, NaN beyond.
 erfinv = partial(real, "erfinv_vml_cpu", "erfinv")
@@ -25,7 +28,7 @@ erfinv = partial(real, "erfinv_vml_cpu", "erfinv")
 erfcx = partial(real, "erfcx_cpu", "erfcx", half=False)
 
 
-def ndtr(self: Any) -> Any:
+def ndtr(self: Tensor) -> Any:
     """The probability that a normal variable is below self."""
     return ((self * math.sqrt(0.5)).erf() + 1) * 0.5
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from internals.core import dtype as dt
 
 from ..real import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 LAST_FACTORIAL = 170  # 171! is more than a float64 holds
 MOST_FACTORS = 1 << 20  # of mvlgamma; for one element they take a tenth of a second
 TOGETHER = 1 << 16  # numbers that are worked on at once
@@ -30,7 +35,7 @@ TOGETHER = 1 << 16  # numbers that are worked on at once
 digamma = partial(real, "digamma", "digamma")
 
 
-def polygamma(n: int, self: Any, out: Any = None) -> Any:
+def polygamma(n: int, self: Tensor, out: Tensor | None = None) -> Any:
     """The derivative of order n of `digamma`. Raises RuntimeError for n < 0."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -41,12 +46,12 @@ def polygamma(n: int, self: Any, out: Any = None) -> Any:
     )
 
 
-def polygamma_(self: Any, n: int) -> Any:
+def polygamma_(self: Tensor, n: int) -> Any:
     """`polygamma` in place."""
     return polygamma(n, self, self)
 
 
-def mvlgamma(self: Any, p: int, out: Any = None) -> Any:
+def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
     """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and
     bool.
     """
@@ -81,18 +86,18 @@ def log_gamma(a: Any, out: Any) -> None:
 lgamma = partial(real, "lgamma_vml_cpu", log_gamma)
 
 
-def log_gamma_of(a: Any) -> Any:
+def log_gamma_of(a: Array) -> Any:
     """scipy's, but for -inf it is inf, as in C."""
     return special.gammaln(np.where(a == -np.inf, np.inf, a))
 
 
-def derivative_of_digamma(a: Any, out: Any, n: int) -> None:
+def derivative_of_digamma(a: Array, out: Array, n: int) -> None:
     """(-1)**(n + 1) n! zeta(n + 1, a)."""
     factorial = float(math.factorial(n)) if n <= LAST_FACTORIAL else math.inf
     out[...] = (factorial if n % 2 else -factorial) * special.zeta(n + 1.0, a)
 
 
-def hurwitz_zeta(a: Any, b: Any, out: Any) -> None:
+def hurwitz_zeta(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
     out[...] = special.zeta(a, b)
 
 
@@ -100,7 +105,7 @@ def hurwitz_zeta(a: Any, b: Any, out: Any) -> None:
 zeta = partial(real, "zeta_cpu", hurwitz_zeta, half=False)
 
 
-def log_gamma_of_dimension(a: Any, out: Any, p: int) -> None:
+def log_gamma_of_dimension(a: Array, out: Array, p: int) -> None:
     """The product of Γ(a - j / 2) over j = 0 ... p - 1, times a power of pi."""
     wide = np.asarray(a, np.result_type(a, np.float32))
     result = np.full_like(wide, p * (p - 1) / 4 * math.log(math.pi))

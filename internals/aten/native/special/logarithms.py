@@ -9,7 +9,7 @@ How the real one differs: the same formulas, as C++ loops.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,13 @@ from internals.core.dtype import COMPLEX, FLOATING
 from ..loops import in_single
 from ..real import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
 
-def logaddexp(self: Any, other: Any, out: Any = None) -> Any:
+
+def logaddexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """log(exp(self) + exp(other)). Raises NotImplementedError for integers and bool."""
     it = TensorIterator((self, other), out)
     check_dtype("logaddexp_cpu", it.common_dtype, FLOATING, COMPLEX)
@@ -42,7 +47,7 @@ xlog1py = partial(real, "xlog1py_cpu", "xlog1py")
 entr = partial(real, "entr_cpu", "entr")
 
 
-def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
+def logit(self: Tensor, eps: float | None = None, out: Tensor | None = None) -> Any:
     """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; `eps`, if positive, keeps p between
     eps and 1 - eps.
     """
@@ -54,7 +59,7 @@ def logit(self: Any, eps: float | None = None, out: Any = None) -> Any:
     )
 
 
-def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
+def complex_logaddexp(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
     """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows.
 
     Where both real parts are infinite that says nothing: of two zeros' logarithms one is taken, and
@@ -74,7 +79,7 @@ def complex_logaddexp(a: Any, b: Any, out: Any) -> None:
 
 @scalar.xlogy.made_by
 @in_single
-def xlogy_loop(a: Any, b: Any, out: Any) -> None:
+def xlogy_loop(a: object, b: Any, out: Any) -> None:
     special.xlogy(a, b, out=out)
 
 
@@ -83,6 +88,6 @@ xlogy = partial(real, "xlogy_cpu", xlogy_loop)
 
 
 @in_single
-def kept_logit(a: Any, out: Any, eps: float) -> None:
+def kept_logit(a: Array, out: Array, eps: float) -> None:
     low, high = a.dtype.type(eps), a.dtype.type(1 - eps)
     special.logit(np.where(a < low, low, np.minimum(a, high)), out=out)

@@ -16,53 +16,59 @@ most.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..real import real
 
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.scalar import Scalar
+    from internals.core.tensor_impl import Array
+
 MOST = 1 << 16  # steps, which take half a second
 
 
-def hermite_polynomial_h(x: Any, n: Any, out: Any = None) -> Any:
+def hermite_polynomial_h(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Hermite's, as physicists define them: leading coefficient 2**n."""
     return _run("hermite_polynomial_h_cpu", lambda x: x + x, physicists, too_high, x, n, out)
 
 
-def hermite_polynomial_he(x: Any, n: Any, out: Any = None) -> Any:
+def hermite_polynomial_he(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Hermite's, as statisticians define them: leading coefficient 1."""
     return _run("hermite_polynomial_he_cpu", lambda x: x, statisticians, too_high, x, n, out)
 
 
-def laguerre_polynomial_l(x: Any, n: Any, out: Any = None) -> Any:
+def laguerre_polynomial_l(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Laguerre's: orthogonal from 0 to infinity, weighted by exp(-x)."""
     return _run("laguerre_polynomial_l_cpu", lambda x: 1 - x, laguerre, at_zero, x, n, out)
 
 
-def legendre_polynomial_p(x: Any, n: Any, out: Any = None) -> Any:
+def legendre_polynomial_p(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """Legendre's: orthogonal from -1 to 1, without a weight."""
     return _run("legendre_polynomial_p_cpu", lambda x: x, legendre, at_the_ends, x, n, out)
 
 
-def chebyshev(k: int, x: Any, p: Any, q: Any) -> Any:
+def chebyshev(k: int, x: Array, p: Array, q: Array) -> Any:
     return 2 * x * q - p
 
 
-def physicists(k: int, x: Any, p: Any, q: Any) -> Any:
+def physicists(k: int, x: Array, p: Array, q: Array) -> Any:
     return 2 * x * q - 2 * k * p
 
 
-def statisticians(k: int, x: Any, p: Any, q: Any) -> Any:
+def statisticians(k: int, x: Array, p: Array, q: Array) -> Any:
     return x * q - k * p
 
 
-def laguerre(k: int, x: Any, p: Any, q: Any) -> Any:
+def laguerre(k: int, x: Array, p: Array, q: Array) -> Any:
     return ((2 * k + 1 - x) * q - k * p) / (k + 1)
 
 
-def legendre(k: int, x: Any, p: Any, q: Any) -> Any:
+def legendre(k: int, x: Array, p: Array, q: Array) -> Any:
     return ((2 * k + 1) * x * q - k * p) / (k + 1)
 
 
@@ -91,20 +97,27 @@ def of_angle(x: Any, n: Any, kind: str) -> tuple[Any, Any]:
     return (n > 8) & (abs(x) <= 1), np.select([x == 1, x == -1], limits, between)
 
 
-def too_high(x: Any, n: Any) -> tuple[Any, Any]:
+def too_high(x: Array, n: Array) -> tuple[Any, Any]:
     return n > (128 if x.dtype == np.float32 else 512), np.nan
 
 
-def at_zero(x: Any, n: Any) -> tuple[Any, Any]:
+def at_zero(x: Array, n: Array) -> tuple[Any, Any]:
     return (x == 0) & (n >= 0), 1
 
 
-def at_the_ends(x: Any, n: Any) -> tuple[Any, Any]:
+def at_the_ends(x: Array, n: Array) -> tuple[Any, Any]:
     return (abs(x) == 1) & (n >= 0), np.where((x < 0) & (n % 2 == 1), -1, 1)
 
 
 def polynomial(
-    x: Any, n: Any, out: Any, name: str, first: Any, step: Any, high: Any, shift: bool
+    x: Scalar | Array,
+    n: Scalar | Array,
+    out: Array,
+    name: str,
+    first: Callable[..., Any],
+    step: Callable[..., Any],
+    high: Callable[..., Any],
+    shift: bool,
 ) -> None:
     """Of degree n at x, element by element."""
     x, degree = np.broadcast_arrays(2 * x - 1 if shift else x, np.asarray(n).astype(np.int64))
@@ -114,7 +127,9 @@ def polynomial(
     out[left] = recurrence(x[left], degree[left], name, first, step)
 
 
-def recurrence(x: Any, degree: Any, name: str, first: Any, step: Any) -> Any:
+def recurrence(
+    x: Array, degree: Array, name: str, first: Callable[..., Any], step: Callable[..., Any]
+) -> Any:
     """The polynomials of degrees 1, 2, ... at x, one after the other; each element keeps its own.
 
     Raises RuntimeError for a degree that takes too many steps."""
@@ -134,7 +149,13 @@ def recurrence(x: Any, degree: Any, name: str, first: Any, step: Any) -> Any:
     return result
 
 
-def _chebyshev(kind: str, x: Any, n: Any, out: Any = None, shift: bool = False) -> Any:
+def _chebyshev(
+    kind: str,
+    x: Scalar | Tensor,
+    n: Scalar | Tensor,
+    out: Tensor | None = None,
+    shift: bool = False,
+) -> Any:
     kernel = f"{'shifted_' if shift else ''}chebyshev_polynomial_{kind}_cpu"
     first, high = FIRST_OF_CHEBYSHEV[kind], partial(of_angle, kind=kind)
     return _run(kernel, first, chebyshev, high, x, n, out, shift)
@@ -156,7 +177,14 @@ shifted_chebyshev_polynomial_w = partial(_chebyshev, "w", shift=True)
 
 
 def _run(
-    kernel: str, first: Any, step: Any, high: Any, x: Any, n: Any, out: Any, shift: bool = False
+    kernel: str,
+    first: Callable[..., Any],
+    step: Callable[..., Any],
+    high: Callable[..., Any],
+    x: Scalar | Tensor,
+    n: Scalar | Tensor,
+    out: Tensor | None,
+    shift: bool = False,
 ) -> Any:
     name = kernel.removesuffix("_cpu")
     loop = partial(polynomial, name=name, first=first, step=step, high=high, shift=shift)
