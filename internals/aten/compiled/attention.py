@@ -1,6 +1,6 @@
 """Attention in one call of machine code: softmax(q @ k.T * scale) @ v for a few queries at a time.
 
-Nobody sees the scores, so they need not be kept: twelve queries are compared with all keys, their
+The scores are not returned, so need not be kept: twelve queries are compared with all keys, their
 scores become weights, and these the mean of the values, before the next twelve come
 (`attention_code`). With `is_causal` keys that are not seen are not multiplied either. The keys are
 copied first, rows as columns, since the product wants its second matrix so.
@@ -74,7 +74,7 @@ def weights_of_rows(
 
 
 class Plan(NamedTuple):
-    """What to call with which numbers, and how to copy the keys first."""
+    """The entry to call, its arguments, and how to copy the keys first."""
 
     entry: Entry
     items: int

@@ -104,8 +104,8 @@ def gradients(
 def input_gradient(
     g: Tensor, weight: Tensor, bias: Tensor | None, sizes: Sequence[int], how: How, groups: int
 ) -> Any:
-    """What the input of a convolution, of `sizes`, gets back for a gradient g: the transposed
-    convolution of g, plus `bias`.
+    """The gradient of a convolution's input, of `sizes`, given the output's gradient g: the
+    transposed convolution of g, plus `bias`.
 
     `how` is stride, padding and dilation of the convolution."""
     out = empty_as(g, sizes)
@@ -167,8 +167,8 @@ def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: 
 
 
 def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -> Any:
-    """What a weight, like `like` (O, C/groups, *K), gets back for a gradient g (N, O, *S') and
-    input x (N, C, *S).
+    """The gradient of a weight, like `like` (O, C/groups, *K), given the output's gradient g (N, O,
+    *S') and input x (N, C, *S).
     """
     dw = empty_contiguous(like.shape, like.dtype)
     if not g.numel():

@@ -309,20 +309,20 @@ def index_add(
 
 
 def _reads(out: Tensor, x: Tensor, index: Tensor) -> str | None:
-    """What the elements are called if they can be read by machine code, and that pays."""
+    """The name for the elements if they can be read by machine code, and that pays."""
     if not out.is_contiguous() or not _usable(index, out.numel()) or not are_apart(out, x, index):
         return None
     return _bits(x) if x.numel() else None
 
 
 def _bits(t: Tensor) -> str | None:
-    """What elements are called that are only moved."""
+    """The name for elements that are only moved."""
     found = BITS.get(t.dtype.itemsize)
     return None if found is None else found[0]
 
 
 def _word(t: Tensor) -> str | None:
-    """What elements are called that are added up; for bools that means something else."""
+    """The name for elements that are added up; for bools that means something else."""
     return WORDS.get(t.dtype) if t.dtype.category != BOOL else None
 
 

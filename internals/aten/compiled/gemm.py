@@ -248,8 +248,8 @@ def dot(x: Tensor, w_transposed: Tensor, bias: Tensor | None, out: Tensor) -> bo
 
 @lru_cache(maxsize=1 << 12)
 def _plan_of_dot(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: bool) -> Any:
-    """What to call with which numbers for operands of these geometries; None where there is no such
-    loop or it does not pay."""
+    """The entry to call, and its numbers, for operands of these geometries; None where there is no
+    such loop or it does not pay."""
     (rows, terms), columns = x.sizes, w.sizes[1]
     if (
         x.dtype not in FLOATS

@@ -32,7 +32,7 @@ from .vector_code import Code
 
 
 class Tile(NamedTuple):
-    """What is kept in registers: `rows` times `vectors` vectors; of the columns that are left over,
+    """The vectors kept in registers: `rows` times `vectors`; of the columns that are left over,
     `narrow` vectors."""
 
     vector: Vector

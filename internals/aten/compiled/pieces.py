@@ -1,4 +1,4 @@
-"""What a kernel does with one row: `row_sum`, `row_largest`, ... of n elements from `start` on,
+"""The work of a kernel on one row: `row_sum`, `row_largest`, ... of n elements from `start` on,
 `stride` apart.
 
 They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector

@@ -141,7 +141,7 @@ def sums(x: Tensor, dims: tuple[int, ...], out: Tensor, mean_of: int = 0) -> boo
 
 
 def plan_of_sums(g: Geometry, dims: tuple[int, ...], result: dt.dtype, mean: bool) -> Plan | None:
-    """What to run for sums, or means, of rows that lie as the result does; None for others."""
+    """The plan for sums, or means, of rows that lie as the result does; None for others."""
     rows = rows_of(g, dims)
     if rows is None or rows.inner > 1 or not rows.straight:
         return None
@@ -311,7 +311,7 @@ def _columns(x: Array, rows: Rows, wide: Any, of: Inline, last: Inline, divisor:
 
 
 def _wide(d: Any) -> Any:
-    """What sums are kept in."""
+    """The dtype that sums are kept in."""
     return np.dtype(np.float64 if d.kind == "f" else np.int64)
 
 

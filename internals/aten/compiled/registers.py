@@ -1,5 +1,4 @@
-"""What a vector register of this CPU holds, and how many there are: what decides how large a tile
-of sums can be.
+"""The size and number of this CPU's vector registers, which decide how large a tile of sums can be.
 
 How the real one differs: `at::vec` has one type for each set of instructions
 (`aten/src/ATen/cpu/vec`); oneDNN asks CPUID.
@@ -28,7 +27,7 @@ BLOCK = Vector("f4", LANES)
 
 
 def register_for(dtype: dtype) -> Vector:
-    """What a register of this CPU holds of float32 or float64."""
+    """The vector of float32 or float64 that a register of this CPU holds."""
     bits, _ = vector_registers()
     return Vector("f4", bits // 32) if dtype is dt.float32 else Vector("f8", bits // 64)
 

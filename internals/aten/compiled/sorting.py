@@ -14,8 +14,8 @@ order.
 than the last of them.
 
 How the real one differs: it sorts with `std::stable_sort` over pairs of iterators, or with vector
-instructions where those are at hand and nobody asked for stability; `topk` is `std::nth_element` or
-`std::partial_sort`.
+instructions where those are at hand and stability was not asked for; `topk` is `std::nth_element`
+or `std::partial_sort`.
 """
 
 from __future__ import annotations

@@ -228,8 +228,8 @@ class Code:
         )
 
     def mask(self, count: Any) -> Any:
-        """What holds for the first `count` lanes: all of them, or none, where it is more than that,
-        or less.
+        """A mask that holds in the first `count` lanes: in all if there are fewer lanes, in none if
+        it is negative.
 
         It goes through integers of the numbers' size, whose signs instructions take for a mask: as
         a comparison alone it would be made anew in the loops that use it."""

@@ -86,7 +86,7 @@ def choose(
 
 
 def candidates(p: Problem) -> list[Algorithm]:
-    """What is worth trying, the most promising first."""
+    """The algorithms worth trying, the most promising first."""
     if p.depthwise and p.x.lanes == LANES:
         width = p.out.sizes[3]
         return [

@@ -38,10 +38,9 @@ from .buffers import Place
 
 
 class Tile(NamedTuple):
-    """What is unrolled: pixels (rows x columns), blocks of output channels, inner steps; how far
-    apart the inputs of neighbouring
-    pixels are; and how far ahead weights are fetched into the cache (0: left to the processor,
-    which does not do it across pages).
+    """The unrolled loops: pixels (rows x columns), blocks of output channels, inner steps; how far
+    apart the inputs of neighbouring pixels are; and how far ahead weights are fetched into the
+    cache (0: left to the processor, which does not do it across pages).
     """
 
     rows: int
@@ -53,8 +52,8 @@ class Tile(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What sums begin with and where they go: between bounds, the residual added (its address is 0
-    where there is none)."""
+    """The bias that sums begin with, and where they go: between bounds, with the residual added
+    (its address is 0 where there is none)."""
 
     bias: Pointer
     residual: Place

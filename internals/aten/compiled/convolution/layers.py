@@ -1,4 +1,4 @@
-"""What a region of a network is for the kernels: a list of layers, and the values between them by
+"""A region of a network as the kernels see it: a list of layers, and the values between them by
 number.
 
 The list says nothing about memory or algorithms; `network.py` decides that when the sizes are
@@ -26,8 +26,8 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layer:
-    """What all layers have: the numbers of the values read and of the one written, and bounds for
-    the result.
+    """The fields of all layers: the numbers of the values read and of the one written, and bounds
+    for the result.
     """
 
     inputs: tuple[int, ...]

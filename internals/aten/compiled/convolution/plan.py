@@ -1,4 +1,4 @@
-"""What was decided for a network, to be printed: a table with a row for each step.
+"""The decisions made for a network, to be printed: a table with a row for each step.
 
     resnet18 on 2 threads
     layer               result              algorithm                                       ratio
@@ -57,8 +57,8 @@ class Plan:
 
 
 class Progress:
-    """What is told on stderr while a network is built that has layers to be tried; nothing where
-    all are known.
+    """Messages on stderr while a network is built that has layers to be tried; none where all are
+    known.
 
     A terminal sees the layer; other places see that it begins and that it ends.
     """

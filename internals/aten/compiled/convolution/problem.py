@@ -26,8 +26,8 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """What decides how long it takes, but the CPU; adding a residual takes the same time in all
-        algorithms.
+        """Everything that decides how long it takes, except the CPU; adding a residual takes the
+        same time in all algorithms.
         """
         a = self.layer
         what = (
