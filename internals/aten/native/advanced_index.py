@@ -1,8 +1,8 @@
-"""What a list of index tensors asks for (`AdvancedIndex` in
+"""The meaning of a list of index tensors (`AdvancedIndex` in
 `aten/src/ATen/native/IndexingUtils.h`).
 
 `x.index([i, None, j])` has one entry a dimension: an index tensor, or None for "all of it". Before
-an element is read or written, somebody has to decide
+an element is read or written, three things are decided:
 
 - what a mask means: the positions where it is true, one integer tensor for each dimension of the
   mask;
@@ -144,7 +144,7 @@ class AdvancedIndex:
         return arrays + [None] * (len(sizes) - len(arrays))
 
     def _here(self, index: Tensor) -> Any:
-        """What an index is: on the CPU an array, elsewhere a tensor that is where the source is."""
+        """An index on the source's device: on the CPU an array, elsewhere a tensor."""
         here = self.source.device
         if here is CPU:
             return array(index)

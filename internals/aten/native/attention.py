@@ -74,8 +74,8 @@ def scaled_dot_product_attention(
 def _at_once(
     query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None
 ) -> Any:
-    """What one kernel computes for tensors (batch, heads, ..., ...) or (batch, ..., ...); None
-    where operators have to.
+    """The result of one kernel for tensors (batch, heads, ..., ...) or (batch, ..., ...); None
+    where operators have to compute it.
     """
     tensors = query, key, value
     if any(t.dim() != query.dim() or t.device is not CPU for t in tensors) or query.dim() not in (

@@ -135,7 +135,7 @@ def input_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """What `forward`'s input gets back for a gradient g (N, O, *S'); it is the transposed
+    """The gradient of `forward`'s input, given the output's gradient g (N, O, *S'): the transposed
     convolution of g.
     """
     n, outputs, *spatial = g.shape
@@ -160,8 +160,8 @@ def weight_gradient(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """What `forward`'s weight gets back for a gradient g (N, O, *S') and input x: an array (O,
-    C/groups, *K).
+    """The gradient of `forward`'s weight, given the output's gradient g (N, O, *S') and input x: an
+    array (O, C/groups, *K).
     """
     n, outputs = g.shape[:2]
     windows = unfold_windows(pad_spatial(x, padding), kernel, stride, dilation)

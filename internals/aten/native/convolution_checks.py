@@ -1,5 +1,5 @@
-"""What a convolution requires of its arguments, and the sizes of what it gives
-(`check_shape_forward` in `Convolution.cpp`).
+"""Checks of a convolution's arguments, and the sizes of its result (`check_shape_forward` in
+`Convolution.cpp`).
 
 The kernels of every backend begin with `checked_arguments`.
 
@@ -65,7 +65,7 @@ def checked_arguments(
 def gradients_of_nothing(
     input: Tensor, weight: Tensor, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
-    """What `convolution_backward` gives for an input without channels."""
+    """The result of `convolution_backward` for an input without channels."""
     zeros = [
         ops.new_zeros(input, sizes, None, None, None, None) if asked else None
         for sizes, asked in zip((input.shape, weight.shape, bias_sizes), output_mask)

@@ -192,7 +192,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 
 def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
-    """What `self` would be after `self.copy_(src)`."""
+    """The tensor that `self` would be after `self.copy_(src)`."""
     return ops.clone(self.detach(), None).copy_(src.detach(), non_blocking)
 
 

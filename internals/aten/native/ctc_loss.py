@@ -214,8 +214,8 @@ def _log_beta(states: _States, log_p: Array) -> Any:
 
 @dataclass
 class _States:
-    """What the recursions go through: every target with blanks around its labels, filled up with
-    blanks to (N, states).
+    """The states that the recursions go through: every target with blanks around its labels, filled
+    up with blanks to (N, states).
     """
 
     labels: Any

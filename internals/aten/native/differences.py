@@ -161,8 +161,8 @@ def _of_places(
 
 
 def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """What adds up to the slope at the first of three samples, at the distances a and b from each
-    other.
+    """The terms whose sum is the derivative at the first of three samples, at the distances a and b
+    from each other.
     """
     return (
         f[0] * (-(2.0 * a + b) / (a * (a + b))),

@@ -126,7 +126,7 @@ def _alpha(
 
 
 def _noise(input: Tensor, p: float, train: bool, whole_channels: bool = False) -> Any:
-    """What to multiply with, or None for nothing to do."""
+    """The factors to multiply with, or None where there is nothing to do."""
     _check(p)
     if p == 0 or not train or input.numel() == 0:
         return None

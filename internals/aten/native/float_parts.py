@@ -1,4 +1,4 @@
-"""What a floating-point number is made of: sign, exponent, infinities, NaN; its neighbours
+"""The parts of a floating-point number: sign, exponent, infinities, NaN; its neighbours
 (`aten/src/ATen/native/UnaryOps.cpp`).
 
 How the real one differs: `frexp` of half precision is computed bit by bit.

@@ -1,5 +1,5 @@
-"""What the kernel of a gradient asks of the tensors that it is given
-(`aten/src/ATen/TensorUtils.cpp`: `check_dim_size`).
+"""Checks of the tensors given to the kernel of a gradient (`aten/src/ATen/TensorUtils.cpp`:
+`check_dim_size`).
 
 Autograd gives it what fits. Whoever calls `X_backward` by hand may give anything, and PyTorch's
 kernels believe most of it.

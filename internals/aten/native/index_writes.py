@@ -240,8 +240,8 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor, out: Tensor | Non
 
 
 def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> Any:
-    """What arrived where the mask is true, in the shape of the source; zeros for the elements that
-    were not needed.
+    """The gradients that arrived where the mask is true, in the shape of the source; zeros for the
+    elements that were not needed.
     """
     used, n = ops.masked_select(grad_output, mask), int(np.prod(sizes, dtype=np.int64))
     if used.numel() < n:

@@ -161,8 +161,8 @@ def trunc_divide(a: Array, b: Scalar | Array, out: Array) -> None:
 
 @in_single
 def remainder(a: Any, b: Any, out: Any) -> None:
-    """What is left of a after division rounded down: it has the sign of b. Raises RuntimeError for
-    an integer modulo zero.
+    """The remainder of a / b with the quotient rounded down: it has the sign of b. Raises
+    RuntimeError for an integer modulo zero.
     """
     if a.dtype.kind in "iu":
         _check_divisor(a, b)
@@ -175,7 +175,7 @@ def remainder(a: Any, b: Any, out: Any) -> None:
 
 
 def fmod(a: Array, b: Scalar | Array, out: Array) -> None:
-    """What is left of a after division rounded towards zero: it has the sign of a.
+    """The remainder of a / b with the quotient rounded towards zero: it has the sign of a.
 
     Raises RuntimeError for an integer modulo zero.
     """

@@ -3,7 +3,7 @@
 All are written with operators. `soft_margin_loss` alone has a formula for its gradient, as in
 PyTorch; of the others autograd sees the steps.
 
-How the real one differs: it clamps in place what nobody else will see.
+How the real one differs: it clamps its own intermediate results in place.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ def batch_norm(
 def write_batch_norm(
     results: tuple[Any, Any, Any], training: bool, out: Any
 ) -> tuple[Any, Any, Any]:
-    """What native_batch_norm gives back. Evaluation fills only the first `out`; RuntimeError if the
+    """The result of native_batch_norm. Evaluation fills only the first `out`; RuntimeError if the
     others are not 1-d.
     """
     if out is None:

@@ -163,7 +163,7 @@ def _compiled_batch_norm(
     eps: float,
     mask: Sequence[bool],
 ) -> Any:
-    """What `native_batch_norm_backward` gives, from a compiled kernel; None where there is none.
+    """The result of `native_batch_norm_backward`, from a compiled kernel; None where there is none.
 
     `scale` is the reciprocal standard deviation of the batch (`train`), or else the running
     variance."""

@@ -95,7 +95,7 @@ def mode(
 
 
 def _of_all(kernel: str, self: Tensor, chosen: Callable[..., Any]) -> Any:
-    """What `chosen` takes from all elements as one row; NaN of none."""
+    """The result of `chosen` for all elements as one row; NaN of none."""
     if self.numel() and self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented(kernel, self.dtype)
 

@@ -315,7 +315,7 @@ def divisors_of(
     padded: bool,
     override: int | None,
 ) -> Any:
-    """What the sum of each of `size` windows over images like `t` is divided by, as a table."""
+    """A table of the divisors for the sum of each of `size` windows over images like `t`."""
     sizes = (size, t.shape[-2:], kernel, stride, padding)
     return _divisors(tuple(map(tuple, sizes)), padded, override, t.dtype)
 
@@ -398,7 +398,7 @@ def check_places(name: str, t: Tensor, dims: int, what: str = "input") -> None:
 
 
 def lowest_of(d: dt.dtype) -> Any:
-    """What no maximum is smaller than."""
+    """The lowest value of a dtype: no maximum is smaller."""
     return -np.inf if d.is_floating_point else np.iinfo(d.np).min
 
 

@@ -116,7 +116,7 @@ def _relu_step(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor, w_hr: An
 def _input_gates(
     step: Step, x: Tensor, w_ih: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Any:
-    """What the inputs contribute to the gates, at all times at once."""
+    """The inputs' contribution to the gates, at all times at once."""
     return linear(
         x,
         w_ih,

@@ -1,4 +1,4 @@
-"""What reductions share: which dimensions go, what shape is left, where the result is put
+"""Tools that reductions share: which dimensions go, what shape is left, where the result is put
 (`ReduceOpsUtils.h`).
 
 And how to add up many numbers without losing digits. Adding n numbers one after the other can lose
@@ -231,7 +231,7 @@ def sum_of_products(a: Array, b: Array, dims: tuple[int, ...]) -> Any:
 
 @cache
 def _subscripts(ndim: int, dims: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
-    """What einsum is told, and the index that puts the reduced dimensions back with size 1."""
+    """Einsum's subscripts, and the index that puts the reduced dimensions back with size 1."""
     letters = "abcdefghijklmnopqrstuvwxyz"[:ndim]
     kept = "".join([c for d, c in enumerate(letters) if d not in dims])
     return f"{letters},{letters}->{kept}", tuple(

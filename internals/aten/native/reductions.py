@@ -263,7 +263,7 @@ def _mean(a: Array, axes: tuple[int, ...], n: int) -> Any:
 
 
 def sum_dtype(self: Tensor, dtype: dtype | None, out: Tensor | None) -> Any:
-    """What was asked for, else what `out` has, else int64 for integers and bools."""
+    """The dtype asked for, else that of `out`, else int64 for integers and bools."""
     if dtype is not None:
         return dtype
     if out is not None:

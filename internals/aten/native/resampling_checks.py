@@ -58,8 +58,8 @@ def check_gradient(
 def sizes_and_scales(
     t: Tensor, output_size: Any, scale_factors: Any, dims: int
 ) -> tuple[list[int], list[float | None]]:
-    """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors
-    and the size they make.
+    """The output size that the `.vec` overloads, which `interpolate` calls, are asked for, or scale
+    factors and the size they make.
     """
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")

@@ -145,7 +145,7 @@ def _check_index_dtype(self: Tensor, reduce: str, include_self: bool) -> None:
 
 
 def _identity(reduce: str, kind: Any) -> Any:
-    """What changes nothing when it is reduced with something else."""
+    """The value that changes nothing when it is reduced with something else."""
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     if kind.kind == "f":

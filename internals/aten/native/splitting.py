@@ -3,7 +3,7 @@
 
 `tensor_split` takes a number of parts, which need not divide the dimension, or the places to cut
 at, as a slice would take them. The parts are views, except of the `unsafe` ones: these show the
-same memory, and autograd is told that nobody will write to it.
+same memory, and autograd is told that it will not be written to.
 
 How the real one differs: not at all.
 """

@@ -45,15 +45,15 @@ def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
 
 
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Any:
-    """`view` of a tensor nobody else holds: the result does not count as a view of it."""
+    """`view` of a tensor that only the caller holds: the result does not count as a view of it."""
     result = view(self, size)
     result._geometry = result._geometry.without_grad
     return result
 
 
 def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Any:
-    """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous
-    can express the new shape.
+    """The operator that `reshape` calls when it has found out how the strides of a non-contiguous
+    tensor can express the new shape.
     """
     return as_strided(self, size, stride)
 

@@ -1,5 +1,4 @@
-"""What the transforms are asked for, checked and completed
-(`aten/src/ATen/native/SpectralOps.cpp`).
+"""The arguments of the transforms, checked and completed (`aten/src/ATen/native/SpectralOps.cpp`).
 
 `n` and `s` cut a tensor or fill it up with zeros; left out, and where they are -1, they are the
 sizes there are. The inverse of a transform of real numbers cannot see how many points there were:

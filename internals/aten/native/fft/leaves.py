@@ -98,8 +98,8 @@ def _result(
     kind: dtype,
     transform: Callable[..., Any],
 ) -> Any:
-    """What `transform` makes of the values, with the transformed dimensions innermost; `sizes` says
-    which sizes change.
+    """The result of `transform` for the values, with the transformed dimensions innermost; `sizes`
+    says which sizes change.
 
     Raises RuntimeError where there are no values, and there would have to be results.
     """

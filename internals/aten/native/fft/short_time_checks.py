@@ -1,4 +1,4 @@
-"""What `stft` and `istft` refuse and warn about (`aten/src/ATen/native/SpectralOps.cpp`).
+"""Errors and warnings of `stft` and `istft` (`aten/src/ATen/native/SpectralOps.cpp`).
 
 Their messages begin with the whole call, sizes and types of its tensors included, so `stft_call`
 and `istft_call` give that text back for the checks which come later.

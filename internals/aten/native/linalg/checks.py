@@ -1,4 +1,4 @@
-"""What the operators on matrices ask of their arguments
+"""Checks of the arguments of the operators on matrices
 (`aten/src/ATen/native/LinearAlgebraUtils.h`).
 
 How the real one differs: it does not; that some operators ask more of these than others is

@@ -1,4 +1,4 @@
-"""What LAPACK reports, as an exception (`_linalg_check_errors` in
+"""LAPACK's reports as exceptions (`_linalg_check_errors` in
 `aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
 A routine of LAPACK does not raise: it returns a number, `info`. 0 is success; a positive number

@@ -58,8 +58,8 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> Any:
 
 
 def _lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> Any:
-    """What `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever the caller
-    says.
+    """The operator that `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever
+    the caller says.
     """
     deprecated("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
     return named("_lu_with_info", ("LU", "pivots", "info"))(

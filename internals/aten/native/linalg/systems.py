@@ -1,4 +1,4 @@
-"""What is asked of the two sides of A X = B (`aten/src/ATen/native/LinearAlgebraUtils.h`:
+"""Checks of the two sides of A X = B (`aten/src/ATen/native/LinearAlgebraUtils.h`:
 `checkInputsSolver`).
 
 How the real one differs: it does not.
@@ -41,7 +41,7 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 
 
 def common_batch(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """What the batches of matrices of these sizes broadcast to. Raises RuntimeError if they do
-    not.
+    """The sizes that the batches of matrices of these sizes broadcast to. Raises RuntimeError if
+    they do not.
     """
     return tuple(broadcast_shapes(first[:-2], second[:-2]))

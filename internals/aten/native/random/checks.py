@@ -1,4 +1,4 @@
-"""What a random operator refuses: no range, a dtype that cannot hold it
+"""Arguments that random operators refuse: no range, a dtype that cannot hold it
 (`aten/src/ATen/native/DistributionTemplates.h`).
 
 The kernels of the GPU ask the same functions.
@@ -73,8 +73,8 @@ def check_std(std: Tensor) -> None:
 
 
 def check_integers(t: Tensor, low: int, high: int | None) -> int:
-    """What comes after the largest integer to draw, by default after the largest there is. Raises
-    RuntimeError.
+    """The exclusive end of the range to draw integers from, by default after the largest there is.
+    Raises RuntimeError.
     """
     if t.is_complex():
         raise RuntimeError(

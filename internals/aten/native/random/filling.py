@@ -63,7 +63,7 @@ def target(
     pin_memory: Any,
     out: Tensor | None = None,
 ) -> Any:
-    """What a factory fills: a new tensor, or `out`, which is resized without a word."""
+    """The tensor that a factory fills: a new one, or `out`, which is resized without a warning."""
     if out is None:
         return empty(size, dtype, layout, device, pin_memory)
     check_sizes(size)
@@ -85,7 +85,7 @@ def on_cpu(given: Generator | None) -> Generator:
 
 
 def kernel_device(t: Tensor) -> str:
-    """What errors call the device in the name of a kernel; that of "meta" is the CPU's."""
+    """The name of the device in errors of a kernel; that of "meta" is the CPU's."""
     return "cuda" if t.device.type == "cuda" else "cpu"
 
 

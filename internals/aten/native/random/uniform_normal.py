@@ -59,7 +59,7 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
 
 
 def normal_functional(self: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
-    """What `self` would be after `self.normal_(mean, std)`."""
+    """The tensor that `self` would be after `self.normal_(mean, std)`."""
     return ops.normal_(ops.clone(ops.detach(self), None), mean, std, generator)
 
 
