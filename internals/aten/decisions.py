@@ -1,4 +1,4 @@
-"""What a `TensorIterator` decides, and how: PyTorch's steps in PyTorch's order
+"""The decisions of a `TensorIterator`, and how they are made: PyTorch's steps in PyTorch's order
 (`TensorIteratorBase::build`).
 
 Shape, device, dtypes; whether one run over memory serves all operands; else the order of the

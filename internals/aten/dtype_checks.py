@@ -1,4 +1,4 @@
-"""What a kernel says when a dtype or a number does not suit it (`aten/src/ATen/Dispatch.h`,
+"""The errors of a kernel that a dtype or a number does not suit (`aten/src/ATen/Dispatch.h`,
 `c10/util/TypeCast.h`).
 
 How the real one differs: the list of dtypes of a kernel is the macro it is wrapped in, and the

@@ -53,7 +53,7 @@ class Methods:
                 setattr(owner, name, Method(self, name))
 
     def parser(self, name: str) -> PythonArgParser:
-        """What reads the arguments of the method called `name`."""
+        """The parser of the arguments of the method called `name`."""
         if name not in self.parsers:
             self.parsers[name] = _parser(name, self.lines[name], method=True)
         return self.parsers[name]
@@ -95,7 +95,7 @@ class Method:
 
 
 class Overloads:
-    """What a name stands for, for `PythonArgParser`: two operators for "add_Tensor>add_out"."""
+    """The operators that a name stands for, for `PythonArgParser`: two for "add_Tensor>add_out"."""
 
     def __init__(self, words: str) -> None:
         self.words = words.split()

@@ -1,4 +1,4 @@
-"""Which operators PyTorch has, and what to say when somebody asks for one that is not here.
+"""Which operators PyTorch has, and what to say when you ask for one that is not here.
 
 `pytorch_names.txt` lists the names in PyTorch's `aten/src/ATen/native/native_functions.yaml`, each
 with the places where Python finds it; `python -m tools.operators --names` writes it from an
@@ -37,7 +37,7 @@ def is_pytorchs(name: str) -> bool:
 
 
 def advice(name: str) -> str:
-    """What to say of an operator of PyTorch that is not here; "" for a name that PyTorch has no
+    """The advice about an operator of PyTorch that is not here; "" for a name that PyTorch has no
     operator of, or that is here.
     """
     if not is_pytorchs(name) or dispatcher.operators.names(f"aten::{name}"):

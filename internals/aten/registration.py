@@ -53,7 +53,7 @@ class DeclaredOperator(OperatorHandle):
 
     @property
     def identifier(self) -> str:
-        """What Python calls it: `add_Tensor` for add.Tensor."""
+        """Its name in Python: `add_Tensor` for add.Tensor."""
         return identifier(self.name)
 
     @property
@@ -107,7 +107,7 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
 
 
 def call_text(op: DeclaredOperator) -> str:
-    """The function that calls `op`. While somebody watches, it takes the dispatcher's long way."""
+    """The function that calls `op`; while calls are watched, by the dispatcher's long path."""
     name, arguments = op.identifier, ", ".join(a.python_name for a in op.schema.arguments)
     return (
         f"def {name}({arguments}, _table={name}_op.table):\n"

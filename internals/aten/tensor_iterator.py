@@ -1,6 +1,6 @@
-"""What all pointwise operators have in common (`aten/src/ATen/TensorIterator.cpp`).
+"""The part common to all pointwise operators (`aten/src/ATen/TensorIterator.cpp`).
 
-Before a loop can run, somebody has to decide: which dtype to compute in, what shape the operands
+Before a loop can run, it must be decided which dtype to compute in, what shape the operands
 broadcast to, what the output is (given, or new: then in which memory order), and how few dimensions
 the walk over memory really needs. A `TensorIterator` makes these decisions in its constructor,
 where they can be looked at, and `run` hands numpy's loop exactly the operands it decided on. Large
@@ -54,8 +54,8 @@ REMEMBERED = 1 << 12
 
 
 class Watch(threading.local):
-    """Who hears of the loops that this thread's operators ask for on tensors without memory: the
-    JIT's fuser, or nobody.
+    """The listener to the loops that this thread's operators ask for on tensors without memory: the
+    JIT's fuser, or None.
     """
 
     loop: Callable[[TensorIterator, Decisions, Any], None] | None = None

@@ -66,7 +66,7 @@ class ScalarFunction(Template):
 
     @property
     def loop(self) -> Any:
-        """What `TensorIterator` runs with numpy: the formula on arrays, if nothing is quicker."""
+        """The loop that runs with numpy: the formula on arrays, if nothing is quicker."""
         return self._derived if self.own_loop is None else self.own_loop
 
     @cached_property
@@ -78,7 +78,7 @@ class ScalarFunction(Template):
         return loop
 
     def on(self, kind: str) -> ScalarFunction:
-        """What it is for a kind of `dtypes`."""
+        """Its version for a kind of `dtypes`."""
         return {"i": self.on_integers, "b": self.on_bools}.get(kind) or self
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ def of_loop(loop: Callable[..., Any]) -> ScalarFunction | None:
 
 
 def name_of(loop: object) -> str:
-    """What messages call a loop."""
+    """The name of a loop in messages."""
     loop = loop.func if loop.__class__ is partial else loop
     return str(getattr(loop, "__name__", loop))
 

@@ -85,7 +85,7 @@ def rounds(entry: ScalarFunction) -> bool:
 
 
 class _Versions(dict[str, Any]):
-    """What the loop is for each dtype, by numpy's letter for it."""
+    """The loop for each dtype, by numpy's letter for it."""
 
     def __init__(self, entry: ScalarFunction) -> None:
         self.entry = entry

@@ -193,7 +193,7 @@ round_before_point = scalar(lambda a, *, scale: round(a / scale) * scale, loops.
 
 @partial(scalar, ufunc=loops.remainder, on_integers=int_remainder)
 def remainder(a: Element, b: Element):
-    """What is left of a after division rounded down: it has the sign of b."""
+    """The remainder of a / b with the quotient rounded down: it has the sign of b."""
     rest = fmod(a, b)
     return rest + b if (rest != T(0)) & ((rest < T(0)) != (b < T(0))) else rest
 
