@@ -9,7 +9,7 @@ anew.
 The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing
 can be written, code is kept for this process only. `INTERNALS_CACHE_DIR` may name several, as
 `PATH` does: code is looked for in all and written to the first, so that a class finds what was
-compiled for it, and nobody in it writes what others run. Everyone may read what is written (0644,
+compiled for it, and no student writes what others run. Everyone may read what is written (0644,
 folders 0755), whatever the umask. What others might have written is not run (`trust.py`); a warning
 says what, and why.
 
@@ -63,7 +63,7 @@ def store(key: str, code: Code) -> None:
 
 
 def read(key: str, kind: str) -> bytes | None:
-    """What `write` stored under `key`, None if there is nothing, or nothing that is whole and
+    """The bytes that `write` stored under `key`, None if there are none, or none that are whole and
     trusted.
     """
     start = len(MAGIC) + 32

@@ -163,7 +163,7 @@ _dispatchers: dict[Inline, Any] = {}
 
 
 def _callable(called: Inline) -> Any:
-    """What numba calls for an inline function: a dispatcher of its own, always inlined."""
+    """The callable numba sees for an inline function: a dispatcher of its own, always inlined."""
     found = _dispatchers.get(called)
     if found is None:
         import numba

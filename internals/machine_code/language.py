@@ -1,4 +1,4 @@
-"""What a CPU kernel is written in: Python functions over a range of work and raw pointers.
+"""The language of CPU kernels: Python functions over a range of work and raw pointers.
 
     T = template("T")
 

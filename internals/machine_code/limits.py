@@ -1,5 +1,5 @@
-"""What this machine can do at most: bytes a second from memory, operations a second in registers.
-Both are measured, quickly.
+"""The limits of this machine: bytes a second from memory, operations a second in registers. Both
+are measured, quickly.
 
 No loop over memory can be faster than its bytes divided by `bandwidth()`, none faster than its
 operations divided by `peak()`. Which of the two it runs into is told by its operations per byte:

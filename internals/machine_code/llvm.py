@@ -159,8 +159,8 @@ def load(code: cache.Code, symbol: str) -> int:
 
 
 def whole_at_fork(lock: Any) -> None:
-    """Have a fork wait until nobody holds the lock: the new process would find it held for ever, by
-    a thread it does not have.
+    """Have a fork wait until the lock is free: the new process would find it held for ever, by a
+    thread it does not have.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
@@ -201,7 +201,7 @@ def _is_object_file(content: bytes) -> bool:
 
 @once
 def _beginning() -> bytes:
-    """What tells the machine in an object file: of ELF its first 20 bytes, of Mach-O 12, of COFF
+    """The bytes that tell the machine in an object file: of ELF the first 20, of Mach-O 12, of COFF
     2.
     """
     length = {"darwin": 12, "win32": 2}.get(sys.platform, 20)

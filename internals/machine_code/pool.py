@@ -1,7 +1,7 @@
 """Threads that take parts of a job until none are left: what `Entry.parallel` does.
 
 Handing work to a thread that sleeps takes 10 to 50 microseconds, as long as some million additions.
-So, first, nobody is *given* a part. The job is cut into several parts a thread, and each thread,
+So, first, no thread is *given* a part. The job is cut into several parts a thread, and each thread,
 when it is there, takes the next one by an atomic addition to a counter; the caller begins at once,
 and whoever comes late finds fewer left, or none. And second, a thread that has found nothing more
 to do looks for the next job for some 300 microseconds before it goes to sleep.

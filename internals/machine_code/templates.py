@@ -70,8 +70,8 @@ class DeviceFunction:
         return type(self)(self.function, bindings)
 
     def meaning(self, name: str) -> Any:
-        """What the global or enclosing `name` means in this instance; `MISSING` if it has no
-        meaning (a builtin).
+        """The meaning of the global or enclosing `name` in this instance; `MISSING` if it has none
+        (a builtin).
 
         A device function that leaves template parameters open gets those of this instance that have
         the same names.
@@ -174,8 +174,8 @@ class Choice:
 
 
 class Intrinsic:
-    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel
-    that calls it is compiled.
+    """A function that only a GPU has, as "module:name" of what numba compiles it to; looked up when
+    a kernel that calls it is compiled.
 
     `elsewhere` is the Python function that stands for it on the simulators.
     """
