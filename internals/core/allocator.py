@@ -4,7 +4,7 @@
 An `Allocator` hands out `DataPtr`s. A `DataPtr` is a pointer *and* the recipe for giving it back: a
 `deleter` to be called exactly once on a `context`. Usually the context is the memory itself; for
 `from_numpy` it is the numpy array, and the deleter just drops the reference to it. That one
-indirection is how a storage can sit on memory that somebody else owns.
+indirection is how a storage can sit on memory that another object owns.
 
 How the real one differs: a C++ `DataPtr` is move-only, so the compiler guarantees the single owner;
 here `clear()` makes the second call harmless, and an allocator raises when a block comes back
@@ -95,12 +95,12 @@ def int64(value: int) -> int:
 
 
 def delete_nothing(context: Any) -> None:
-    """The deleter of memory that nobody has to give back."""
+    """The deleter of memory that need not be given back."""
 
 
 def drop_reference(context: object) -> None:
-    """The deleter of borrowed memory: the owner lives as long as somebody refers to it, and the
-    last reference just went.
+    """The deleter of borrowed memory: the owner lives as long as there are references to it, and
+    the last one just went.
 
     PyTorch's deleter for `from_numpy` takes the GIL and calls `Py_DECREF`; here returning does it.
     """

@@ -118,8 +118,8 @@ class PythonArgParser:
 
 
 def _kind(v: Any) -> Any:
-    """What the choice of overload depends on: the type, for sequences that of their elements, for
-    0-d tensors what they hold.
+    """The kind of a value, which the choice of overload depends on: the type, for sequences that of
+    their elements, for 0-d tensors what they hold.
     """
     t = v.__class__
     if t in _tensors:

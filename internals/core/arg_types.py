@@ -47,8 +47,8 @@ def accepts(t: Type, value: object) -> bool:
 
 
 def converter(t: Type, value: object) -> Callable[[Any], Any] | None:
-    """What turns an accepted value of this Python type into what kernels expect; None when nothing
-    has to be done.
+    """The function that turns an accepted value of this Python type into what kernels expect; None
+    when nothing has to be done.
     """
     if value is None:
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BackendHooks:
-    """What the core asks of a backend."""
+    """The services that the core asks of a backend."""
 
     @property
     def simulated(self) -> bool:
@@ -83,7 +83,7 @@ class BackendHooks:
         """Make these the current ones, and the default stream on all other devices."""
 
     def wait_stream(self, index: int, waiting: int, other: int) -> None:
-        """Whatever is queued on stream `waiting` from now on runs after what is queued on `other`
+        """Make work queued on stream `waiting` from now on run after what is queued on `other`
         already.
         """
         raise NotImplementedError

@@ -39,8 +39,8 @@ class Block(DataPtr):
     """A `DataPtr` that goes back to its size class instead of to the system.
 
     `size` is the size of the class in bytes, `requested` what was asked for; `array` and `geometry`
-    are the numpy header kept ready and the geometry it was made for; `active` says whether somebody
-    owns the block at the moment, `uses` how often it was handed out.
+    are the numpy header kept ready and the geometry it was made for; `active` says whether the
+    block is in use at the moment, `uses` how often it was handed out.
     """
 
     __slots__ = ("size", "requested", "free_list", "array", "geometry", "active", "uses")
@@ -146,7 +146,7 @@ class CachingAllocator(Allocator):
         else:
             if self.history is not None:
                 self._record("cache_return", block)
-            block.free_list.append(block)  # from here on it may be somebody else's
+            block.free_list.append(block)  # from here on it may be another thread's
 
     def free_list(self, nbytes: int) -> list[Block]:
         """The free list that serves requests of `nbytes` bytes."""
@@ -179,7 +179,7 @@ class CachingAllocator(Allocator):
         """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size
         classes.
 
-        The numbers of blocks and segments have no peak: nobody keeps it. While other threads
+        The numbers of blocks and segments have no peak: it is not kept. While other threads
         allocate, they are of slightly different moments.
         """
         s = self.stats

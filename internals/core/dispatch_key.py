@@ -7,7 +7,7 @@ highest key of its arguments and works its way down to a backend, which computes
 
 A tensor carries the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast, whatever
 is done with it; one made in inference mode lacks those that keep books. Two more bits, above all
-keys, are nobody's key: `RECORDS` says that a tensor requires a gradient, `INFERENCE` that it was
+keys, stand for no layer: `RECORDS` says that a tensor requires a gradient, `INFERENCE` that it was
 made in inference mode. They let the fast lane know, without looking at the tensors, that a kernel
 would step aside; no key set that is shown has them.
 

@@ -270,7 +270,7 @@ class Dispatcher:
         return f(op, keys & dk.below(key), *args) if kernel.takes_keys else f(*args)
 
     def resolve(self, op: OperatorHandle, keys: int) -> Kernel:
-        """What `redispatch` would run for `keys`, as one callable of the op's arguments."""
+        """The work of `redispatch` for `keys`, as one callable of the op's arguments."""
         while True:
             key = dk.highest(keys)
             found = op.kernel_for(key)
@@ -319,7 +319,7 @@ _EXCLUDED = dk.AUTOCAST_MASK
 
 
 class _ThreadLocal(threading.local):
-    """What this thread adds to and takes from every call's key set
+    """The keys that this thread adds to and takes from every call's key set
     (`c10/core/impl/LocalDispatchKeySet.h`).
     """
 

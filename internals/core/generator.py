@@ -93,7 +93,7 @@ class Generator:
         return self._seed
 
     def seed(self) -> int:
-        """Start anew from a seed that nobody can guess, and return it."""
+        """Start anew from a seed that cannot be guessed, and return it."""
         self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
         return self._seed
 
@@ -145,21 +145,21 @@ class Generator:
         return Generator().set_state(self.get_state())
 
     def get_offset(self) -> int:
-        """What only generators of a GPU have. Raises RuntimeError."""
+        """Raises RuntimeError: only generators of a GPU have an offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
     def set_offset(self, offset: int) -> Generator:
-        """What only generators of a GPU have. Raises RuntimeError."""
+        """Raises RuntimeError: only generators of a GPU have an offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
     def graphsafe_get_state(self) -> Generator:
-        """What only generators of a GPU have: a state that a CUDA graph can hold. Raises
-        NotImplementedError.
+        """Raises NotImplementedError: only generators of a GPU have a state that a CUDA graph can
+        hold.
         """
         raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
 
     def graphsafe_set_state(self, state: Generator) -> None:
-        """What only generators of a GPU have. Raises NotImplementedError."""
+        """Raises NotImplementedError: only generators of a GPU have such a state."""
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def _bits(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a tensor says about its bytes: sizes, strides, dtype, device, dispatch keys
+"""A tensor's description of its bytes: sizes, strides, dtype, device, dispatch keys
 (`c10/core/TensorImpl.h`).
 
 A `Geometry` is immutable and *interned*: all tensors with the same sizes, strides, dtype, device
@@ -8,7 +8,7 @@ below are the arithmetic of strides: which are contiguous, and when an old set o
 express a new shape (`view`).
 
 Python's integers do not wrap, those of kernels and allocators do. So every number of elements,
-stride and span is checked here, once for each geometry, before anybody computes an address with it.
+stride and span is checked here, once for each geometry, before an address is computed with it.
 
 How the real one differs: every `TensorImpl` carries its own sizes and strides (`SizesAndStrides`),
 numel and contiguity flags, recomputed when they change; nothing is shared between tensors. Its
@@ -47,7 +47,7 @@ class Geometry:
     `fast`: plain and of a floating or complex dtype, the case the fast lane is for; `free_list`:
     the allocator's free list that serves plain tensors; `without_grad`: the same less the bit
     `RECORDS`, which is what a kernel gives its result; `with_grad`: the same with that bit, once
-    somebody asked for it (`requiring_grad`); `fast_recorded`: `fast` but for that bit; `alone`: a
+    it was asked for (`requiring_grad`); `fast_recorded`: `fast` but for that bit; `alone`: a
     tuple of nothing but this geometry.
     """
 

@@ -2,7 +2,7 @@
 `InferenceMode.h`).
 
 The mode belongs to a thread, and asking a thread-local costs more than adding four floats. So
-`grad_mode.off` counts the threads that have it switched off: while it is 0, nobody needs to ask.
+`grad_mode.off` counts the threads that have it switched off: while it is 0, no thread needs to ask.
 
 How the real one differs: a C++ thread-local is one instruction away, and holds the forward-mode AD
 flag as well.

@@ -6,7 +6,7 @@
 - The *fast lane* (`_generated/fast_lane.py`, and the key set → kernel memo of the generated
   operators) skips the steps of which nothing can be seen from outside. It is open while `hot.off`
   is 0.
-- *Compiled loops* take numpy's place for large tensors. They are open unless somebody reads.
+- *Compiled loops* take numpy's place for large tensors. They are open while `hot.readers` is 0.
 
 How the real one differs: PyTorch needs no such switch. Its layers are C++ and the compiler inlines
 them.

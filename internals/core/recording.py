@@ -5,7 +5,7 @@ below: the engine runs a node of the graph, a compiled function is called. So th
 slot per thread with the recorder, None at all other times, and `recorded(name, scope)`, a block
 that the recorder is told of. (Operators need no block: the dispatcher tells of them.)
 
-Nobody looks at the slot on the hot path: whoever fills it also closes the fast lane, so `hot.off`
+The hot path does not look at the slot: whoever fills it also closes the fast lane, so `hot.off`
 is asked first:
 
     if hot.off:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Scope(IntEnum):
-    """What a recorded range is (`at::RecordScope`)."""
+    """The kind of a recorded range (`at::RecordScope`)."""
 
     FUNCTION = 0  # an operator
     BACKWARD_FUNCTION = 1  # a node of the autograd graph

@@ -145,7 +145,7 @@ class FunctionSchema:
 
 
 def python_name(name: str) -> str:
-    """What Python calls an argument: `from_`, where the schema says `from`."""
+    """The name of an argument in Python: `from_`, where the schema says `from`."""
     return f"{name}_" if iskeyword(name) else name
 
 

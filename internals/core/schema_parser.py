@@ -30,7 +30,7 @@ UNKNOWN_TYPE = (
 
 
 class Parts(NamedTuple):
-    """What a schema says. A name without namespace is in aten."""
+    """The parts of a schema. A name without namespace is in aten."""
 
     namespace: str
     name: str
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
 
 
 class DefaultKind(NamedTuple):
-    """What has to be known of a type to read a default: `int[2] stride=1` gives [1, 1]."""
+    """The facts about a type that reading a default needs: `int[2] stride=1` gives [1, 1]."""
 
     is_list: bool
     size: int | None

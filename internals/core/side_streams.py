@@ -1,4 +1,4 @@
-"""Whether any work goes to a stream besides the default ones: as long as none does, nobody has to
+"""Whether any work goes to a stream besides the default ones: as long as none does, no code has to
 ask on which.
 
 How the real one differs: PyTorch asks the device guard for the current stream whenever it makes a

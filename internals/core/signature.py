@@ -286,8 +286,8 @@ def _check_list(position: int, t: Type, value: object) -> None:
 
 
 def _found(t: Type, value: object) -> str:
-    """What stands where `t` was wanted: for a list of ints that begins with something else, that
-    element.
+    """The words for what was found where `t` was wanted: for a list of ints that begins with
+    something else, that element.
     """
     if _is_int_list(t) and isinstance(value, SEQUENCES) and value and not is_int(value[0]):
         return f", but found element of type {type_name(value[0])} at pos 0"

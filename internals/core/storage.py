@@ -87,7 +87,7 @@ class Storage:
         free = data.recycle
         if free is None or hot.off or not data.active:  # type: ignore[attr-defined]
             data.clear()
-        else:  # what `CachingAllocator.release` does, for a small block that nobody watches
+        else:  # what `CachingAllocator.release` does, for a small block that is not watched
             data.active = False  # type: ignore[attr-defined]
             _stats.bytes -= data.size  # type: ignore[attr-defined]
             free.append(data)
@@ -157,8 +157,8 @@ class Storage:
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
         if fresh._nbytes:
-            # nobody looks at no bytes; else every tensor on this storage must look at the new
-            # memory
+            # memory of no bytes has no readers; else every tensor on this storage must look at
+            # the new memory
             for owner in gc.get_referrers(self):
                 if hasattr(type(owner), "forget_array"):
                     owner.forget_array()

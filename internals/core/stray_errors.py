@@ -1,4 +1,4 @@
-"""What a kernel stumbles over becomes an error of ours where a call comes back to Python
+"""Turns what a kernel stumbles over into an error of ours, where a call comes back to Python
 (`torch/csrc/Exceptions.h`).
 
 Kernels check their arguments, and say in PyTorch's words what is wrong. Where a check is missing,
@@ -26,7 +26,7 @@ _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "  # as i
 _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
 _LIBRARIES = tuple(os.path.join(_PACKAGES, name) + os.sep for name in ("numpy", "scipy", "numba"))
 _RAISES = opmap["RAISE_VARARGS"], opmap["RERAISE"]
-# somebody asked for these, or is too deep in calls
+# the user asked for these, or is too deep in calls
 _MEANT = (Warning, FloatingPointError, RecursionError)
 
 

@@ -62,7 +62,7 @@ class VersionCounter:
 
 
 class AutogradMeta:
-    """What autograd knows of a tensor; a tensor that never met it has none
+    """The data that autograd keeps of a tensor; a tensor that never met it has none
     (`torch/csrc/autograd/variable.h`).
 
     `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's
@@ -307,7 +307,7 @@ def array(t: TensorImpl) -> Any:
             raise RuntimeError(
                 f"the CPU cannot look into a tensor on '{g.device}'; move it with .to('cpu') first"
             )
-        check_backed(t._storage, g, t._offset)  # somebody may have made the storage shorter
+        check_backed(t._storage, g, t._offset)  # the storage may have been made shorter
         n = g.dtype.itemsize
         if g.nbytes == 0:
             a = np.empty(g.sizes, g.dtype.np)

@@ -88,7 +88,7 @@ class TokenReader:
         return self.next()
 
     def items(self, opening: str, separator: str, closing: str, read: Callable[[], T]) -> list[T]:
-        """What `read` returns for each element of a list between brackets. An `opening` of "" was
+        """The results of `read` for the elements of a list between brackets. An `opening` of "" was
         consumed before.
         """
         if opening:
@@ -120,7 +120,7 @@ class TokenReader:
             raise self.error(str(why), token) from None
 
     def raw(self, pattern: re.Pattern[str], expected: str) -> str:
-        """What matches `pattern` right after the last token consumed, blanks included."""
+        """The text that matches `pattern` right after the last token consumed, blanks included."""
         match = pattern.match(self.text, self.previous.end)
         if match is None:
             raise self.expected(expected)

@@ -2,11 +2,11 @@
 `isTracing`).
 
 The tracer sits at the top of the house, in `internals.jit.tracing`; what it must hear of happens
-below: somebody asks a tensor for its size, or makes a Python number of it. So this floor keeps one
+below: user code asks a tensor for its size, or makes a Python number of it. So this floor keeps one
 slot per thread. It holds the `TracingState` while user code runs under a trace, and None at all
 other times, also while an operator that was just recorded does its work.
 
-Nobody looks at the slot on the hot path: whoever fills it also closes the fast lane
+The hot path does not look at the slot: whoever fills it also closes the fast lane
 (`hot.detour()`), so `hot.off` is asked first.
 
 How the real one differs: an integer argument that was computed from a size is remembered aside, by
