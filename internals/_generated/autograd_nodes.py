@@ -35,7 +35,7 @@ from internals.autograd.formulas.moments import std_backward, std_mean_backward,
 from internals.autograd.formulas.movement import as_strided_scatter_backward, block_diag_backward, index_copy_source_backward, index_fill_value_backward, index_reduce_backward, narrow_copy_backward, put_self_backward, scatter_reduce_backward, take_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
-from internals.autograd.formulas.pointwise import acosh_slope, atan2_backward, clamp_backward, clamp_backward_min_max, copysign_backward, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, no_derivative, pow_backward, pow_backward_exponent, pow_backward_self, sinc_backward
+from internals.autograd.formulas.pointwise import acosh_derivative, atan2_backward, clamp_backward, clamp_backward_min_max, copysign_backward, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, no_derivative, pow_backward, pow_backward_exponent, pow_backward_self, sinc_backward
 from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, aminmax_backward, evenly_distribute_backward, mean_backward, nansum_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cummaxmin_backward, cumprod_backward, cumsum_backward, logcumsumexp_backward, prod_backward, prod_dim_backward
@@ -7510,7 +7510,7 @@ class AcoshBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * conj(acosh_slope(self)),)
+        return (grad * conj(acosh_derivative(self)),)
 
     def release_variables(node):
         release(node._raw_saved_self)

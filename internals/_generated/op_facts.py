@@ -498,7 +498,7 @@ DERIVATIVES = {
     'exp2': {'self': 'grad * conj(result) * 0.6931471805599453'},
     'log10': {'self': 'grad / (conj(self) * 2.3025850929940455)'},
     'asinh': {'self': 'grad * conj((self.pow(2) + 1).rsqrt())'},
-    'acosh': {'self': 'grad * conj(acosh_slope(self))'},
+    'acosh': {'self': 'grad * conj(acosh_derivative(self))'},
     'atanh': {'self': 'grad / conj(1 - self.pow(2))'},
     'sinc': {'self': 'sinc_backward(grad, self)'},
     'deg2rad': {'self': 'grad * (pi / 180)'},

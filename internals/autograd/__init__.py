@@ -15,7 +15,7 @@ The parts, in the order in which they are met:
     graph.py            the graph in users' hands    variable.py        tensors' name before 0.4
     gradcheck.py        formulas against differences functional.py      jacobian, hessian, vjp, ...
     not_implemented.py  operators that say nothing   streams.py         on which stream of a GPU
-    pairs.py            views of complex as real     profiler.py        a door to internals.profiler
+    complex_views.py    views of complex as real     profiler.py        a door to internals.profiler
 
 How the real one differs: forward-mode differentiation and batched gradients (vmap).
 """

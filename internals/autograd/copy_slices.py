@@ -6,7 +6,7 @@ to go back through the multiplication. So the node holds the node `fn` of the in
 cuts the slice out of the gradient, lets `fn` work on it, and puts the result in its place.
 
 Where the base is complex and the view real, or the other way round, the slice is cut out of their
-real numbers (`pairs.py`).
+real numbers (`complex_views.py`).
 
 How the real one differs: views that strides cannot describe are replayed by functions (`view_fn`)
 there.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import pairs
+from . import complex_views
 from .node import Edge, Node
 from .saved_variable import ERR_BACKWARD_TWICE
 
@@ -57,8 +57,8 @@ class CopySlices(Node):
             piece = result.as_strided(v.sizes, v.strides, self.view_offset - self.base_offset)
             fn_grads = [piece.clone()]
         else:
-            piece = pairs.part(result, self.base_offset, v, self.view_offset)
-            fn_grads = [pairs.of_kind(piece.clone(), v.dtype)]
+            piece = complex_views.part(result, self.base_offset, v, self.view_offset)
+            fn_grads = [complex_views.of_kind(piece.clone(), v.dtype)]
         # The first edge of `fn` led to the old value of the slice, which now is part of the base's
         # old value.
         first = self.fn.apply(fn_grads)
@@ -67,7 +67,7 @@ class CopySlices(Node):
         if first[0] is None:
             piece.zero_()
         else:
-            piece.copy_(first[0] if same else pairs.numbers(first[0]))
+            piece.copy_(first[0] if same else complex_views.numbers(first[0]))
         return (result, *first[1:])
 
     def release_variables(self) -> None:

@@ -221,9 +221,11 @@ def _refresh_view(t: Tensor, meta: Any) -> None:
     base = meta.base
     if base._geometry.keys & RECORDS:
         _check_view(meta, "its base or another view of its base has been")
-        from . import pairs
+        from . import complex_views
 
-        edge = _strided_look(t, base) if t.dtype is base.dtype else pairs.edge_through(base, t)
+        edge = (
+            _strided_look(t, base) if t.dtype is base.dtype else complex_views.edge_through(base, t)
+        )
         _move_retain_grad(meta, edge[0])
         meta.edge = edge
     meta.attr_version = version
@@ -258,14 +260,14 @@ def _tell_views(base: Tensor) -> None:
     if counter is None or sys.getrefcount(counter) <= 3:
         # base, this variable, the call: nobody else
         return
-    from . import pairs
+    from . import complex_views
 
     for t in gc.get_referrers(counter):
         if (
             isinstance(t, TensorImpl)
             and t is not base
             and t._base is base
-            and pairs.are_kin(t.dtype, base.dtype)
+            and complex_views.are_kin(t.dtype, base.dtype)
         ):
             t._geometry = requiring_grad(t._geometry)
 

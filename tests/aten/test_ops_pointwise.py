@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import internals
-from internals.aten.late import special
+from internals.aten.deferred import special
 from internals.core.tensor_impl import array
 from tests.side_by_side import cases, check, expression
 

@@ -6,15 +6,15 @@ What is here is imported, compiled and loaded when it is first needed.
 
 In reading order:
 
-- `ready`: a kernel's machine code, or None where it cannot be had. `scratch`: memory of kernels
+- `entries`: a kernel's machine code, or None where it cannot be had. `scratch`: memory of kernels
   that is no tensor.
 - Elementwise: `loops` (which function of one element stands for which loop), `walks` (how operands
   are walked over), `elementwise` (the two put together for what a `TensorIterator` decided).
   `copying` does the same for copies and casts.
 - `gathering`: reading and writing where an index says.
-- Rows and columns: `rows` (a tensor as such), `pieces` (what is done with one of them). Of these
-  are made `reductions`, `extrema`, `moments`, `scans`, `softmax` and `normalization`. `sorting`:
-  rows in order.
+- Rows and columns: `rows` (a tensor as such), `row_functions` (what is done with one of them). Of
+  these are made `reductions`, `extrema`, `moments`, `scans`, `softmax` and `normalization`.
+  `sorting`: rows in order.
 - Products: `gemm`, with `bmm` and `dot`; their inner loops (`gemm_code`) are written with vectors,
   in a small language on top of LLVM's (`vector_code`, `registers`). `attention` (`attention_code`)
   puts a softmax between two products.

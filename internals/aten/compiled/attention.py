@@ -28,9 +28,9 @@ from internals.machine_code.records import Elements
 
 from . import gemm
 from .copying import plan_copy
-from .pieces import keys_for, row_exp, row_largest
-from .ready import FLOATS, ready
+from .entries import FLOATS, machine_code_of
 from .registers import register_for
+from .row_functions import keys_for, row_exp, row_largest
 from .scratch import Scratch, Table
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
         return None
     number: Any = q.dtype.np
     bound = weights_of_rows.bind(T=number.type, W=np.float64, **keys_for(number.type))
-    weigh = ready(bound, f"*{number.str[1:]} *{number.str[1:]}")
+    weigh = machine_code_of(bound, f"*{number.str[1:]} *{number.str[1:]}")
     columns = (*k.strides[:2], k.strides[3], k.strides[2])
     packed = (heads * size * n_keys, size * n_keys, n_keys, 1)
     copy = plan_copy(k.dtype, k.dtype, (batch, heads, size, n_keys), packed, columns)

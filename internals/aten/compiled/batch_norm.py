@@ -6,7 +6,7 @@ item of work is a channel: the thread that has it sums it, sums the squares of t
 the mean, and writes the result. It reads the channel two or three times, but from a cache after the
 first time.
 
-Sums are of blocks of `PIECE` elements, which the compiler may add up in any order, and sums of
+Sums are of blocks of `SUM_CHUNK` elements, which the compiler may add up in any order, and sums of
 those in double precision.
 
 How the real one differs: it sums first and normalizes in a second parallel loop, over images and
@@ -24,8 +24,8 @@ from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.records import Elements, Values
 
 from ..native.memory_format import empty_as
-from .pieces import PIECE, piece_sum
-from .ready import FLOATS, run_typed
+from .entries import FLOATS, run_typed
+from .row_functions import SUM_CHUNK, chunk_sum
 
 if TYPE_CHECKING:
     from internals._tensor import Tensor
@@ -35,7 +35,7 @@ GRAIN = 1 << 13
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_squares(x: Elements, at: int, n: int, center: float) -> Any:
+def chunk_squares(x: Elements, at: int, n: int, center: float) -> Any:
     total = T(0)
     for i in range(n):
         total += (x[at + i] - center) * (x[at + i] - center)
@@ -43,7 +43,7 @@ def piece_squares(x: Elements, at: int, n: int, center: float) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_products(g: Elements, x: Elements, at: int, n: int, center: float) -> Any:
+def chunk_products(g: Elements, x: Elements, at: int, n: int, center: float) -> Any:
     total = T(0)
     for i in range(n):
         total += g[at + i] * (x[at + i] - center)
@@ -100,13 +100,13 @@ def train(
         total, squares = 0.0, 0.0
         for n in range(images):
             at = (n * channels + c) * size
-            for first in range(at, at + size, PIECE):
-                total += piece_sum(x, first, min(PIECE, at + size - first))
+            for first in range(at, at + size, SUM_CHUNK):
+                total += chunk_sum(x, first, min(SUM_CHUNK, at + size - first))
         center = T(total / count)
         for n in range(images):
             at = (n * channels + c) * size
-            for first in range(at, at + size, PIECE):
-                squares += piece_squares(x, first, min(PIECE, at + size - first), center)
+            for first in range(at, at + size, SUM_CHUNK):
+                squares += chunk_squares(x, first, min(SUM_CHUNK, at + size - first), center)
         variance = T(squares / count)
         r = T(1) / T(sqrt(variance + T(eps)))
         mean[c], rstd[c] = center, r
@@ -138,10 +138,10 @@ def backward(
         total, along = 0.0, 0.0
         for n in range(images):
             at = (n * channels + c) * size
-            for first in range(at, at + size, PIECE):
-                last = min(PIECE, at + size - first)
-                total += piece_sum(g, first, last)
-                along += piece_products(g, x, first, last, center)
+            for first in range(at, at + size, SUM_CHUNK):
+                last = min(SUM_CHUNK, at + size - first)
+                total += chunk_sum(g, first, last)
+                along += chunk_products(g, x, first, last, center)
         dw[c] = T(along * r)
         db[c] = T(total)
         if wants_dx:

@@ -44,9 +44,9 @@ from internals.machine_code.records import Elements, Indices, Values
 from ..native.memory_format import empty_as
 from . import windows
 from .convolving import convolution, convolve
+from .entries import run_typed
 from .gemm import batched, best_tile, factors, gemm
-from .pieces import PIECE, piece_sum
-from .ready import run_typed
+from .row_functions import SUM_CHUNK, chunk_sum
 from .scratch import Scratch, Table
 from .windows import (
     GRAIN,
@@ -57,9 +57,9 @@ from .windows import (
     Window,
     add_columns,
     as_images,
-    behind_inside,
     chunks,
     contiguous,
+    end_inside,
     fill_columns,
     first_inside,
     image_at,
@@ -116,7 +116,7 @@ def input_gradient(
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
         turned = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
-        exchanged = _exchanged(weight, prod(window.kernel), groups)
+        exchanged = _swapped(weight, prod(window.kernel), groups)
         convolve(g, exchanged.address, bias, dx, turned, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
@@ -128,14 +128,14 @@ def input_gradient(
     return out
 
 
-def _exchanged(weight: Tensor, elements: int, groups: int) -> Scratch:
+def _swapped(weight: Tensor, elements: int, groups: int) -> Scratch:
     """Weights (O, C/groups, *K) as (C, O/groups, *K), the kernels turned round."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
     turned = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / SIDE)
     sizes = outputs, inputs, elements, blocks
     grain = GRAIN // (outputs * elements * SIDE) + 1
-    run_typed(exchange_channels, weight.dtype, groups * blocks, grain, weight, turned, sizes)
+    run_typed(swap_channels, weight.dtype, groups * blocks, grain, weight, turned, sizes)
     return turned
 
 
@@ -278,7 +278,7 @@ def depthwise_input_gradient(
                 shift_h = e // kernel.w * dilation.h - padding.h
                 shift_w = e % kernel.w * dilation.w - padding.w
                 first = min(first_inside(stride.w, shift_w), places)
-                last = max(first, behind_inside(stride.w, shift_w, width, places))
+                last = max(first, end_inside(stride.w, shift_w, width, places))
                 for i in range(rows):
                     y, at = i * stride.h + shift_h, n * how.g.n + o * how.g.c + i * how.g.h
                     if y >= 0 and y < height:
@@ -359,7 +359,7 @@ def _laid_out(x: Tensor, out: Tensor, window: Window) -> Iterator[tuple[int, int
 
 
 @kernel
-def exchange_channels(
+def swap_channels(
     begin: int, end: int, x: Values, out: Values, outputs: int, inputs: int, elements: int,
     blocks: int,
 ) -> None:  # fmt: skip
@@ -452,6 +452,6 @@ def sum_channels(
         total = 0.0
         for n in range(images):
             at = (n * channels + c) * size
-            for first in range(at, at + size, PIECE):
-                total += piece_sum(x, first, min(PIECE, at + size - first))
+            for first in range(at, at + size, SUM_CHUNK):
+                total += chunk_sum(x, first, min(SUM_CHUNK, at + size - first))
         out[c] = T(total)

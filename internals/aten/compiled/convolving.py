@@ -32,8 +32,8 @@ from internals.core.tensor_impl import backed_ptr
 
 from ..native.memory_format import empty_as
 from . import gemm, windows
+from .entries import typed
 from .gemm import batched, best_tile, effort, factors
-from .ready import typed
 from .scratch import Scratch
 from .windows import (
     Plan,

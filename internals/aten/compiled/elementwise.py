@@ -34,7 +34,7 @@ from internals.machine_code.settings import use_compiled
 from internals.machine_code.templates import DeviceFunction
 
 from . import loops, walks
-from .ready import ready
+from .entries import machine_code_of
 
 if TYPE_CHECKING:
     from internals._tensor import Tensor
@@ -205,7 +205,7 @@ def planned(
         )
         numbers = [full[1], full[2], full[3], *numbers]
     signature = " ".join([f"*{operands[i].word}" for i in read] + ["i8"] * len(numbers))
-    entry = ready(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
+    entry = machine_code_of(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
     is_flat = kind == "flat" and all(s[0] in (0, 1) for s in strides)
     return None if entry is None else Plan(entry, n, grain, tuple(numbers), is_flat)
 

@@ -21,7 +21,8 @@ from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
-from .pieces import (
+from .entries import run
+from .row_functions import (
     chunk_of_row,
     keys_for,
     larger,
@@ -30,7 +31,6 @@ from .pieces import (
     smaller,
     tile_of_columns,
 )
-from .ready import run
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from internals.machine_code.settings import use_compiled
 
 from .copying import BITS
 from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
-from .ready import run
+from .entries import run
 
 if TYPE_CHECKING:
     from internals._tensor import Tensor

@@ -42,7 +42,7 @@ from internals.machine_code.entry import Entry
 from internals.machine_code.settings import settings, use_compiled
 
 from .copying import plan_copy
-from .ready import FLOATS, compiles
+from .entries import FLOATS, compiles
 from .registers import register_for, vector_registers
 from .scratch import Scratch, Table
 

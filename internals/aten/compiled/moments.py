@@ -21,8 +21,8 @@ from internals.core import dtype as dt
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 
-from .pieces import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
-from .ready import run
+from .entries import run
+from .row_functions import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
 from .rows import WORD, address, as_rows
 
 if TYPE_CHECKING:

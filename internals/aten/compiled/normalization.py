@@ -23,8 +23,8 @@ from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 
-from .pieces import identity, row_mean, row_squared_distances
-from .ready import run
+from .entries import run
+from .row_functions import identity, row_mean, row_squared_distances
 from .rows import WORD, address
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 THRESHOLD = 1 << 14
 GRAIN = 1 << 16
 BLOCK = 64  # rows that share a sum of the weights' gradients
-PIECE = 1024  # elements of a row that are added up at once
+SUM_CHUNK = 1024  # elements of a row that are added up at once
 
 T = template("T")
 W = template("W")
@@ -142,8 +142,8 @@ def layer_norm_backward_of_rows(
         for row in range(block * BLOCK, min(block * BLOCK + BLOCK, rows)):
             start, mean, rstd = row * n, means[row], rstds[row]
             level, along = W(0), W(0)
-            for first in range(0, n, PIECE):
-                a, b = gradient_sums(g, x, weight, start, first, min(first + PIECE, n), mean)
+            for first in range(0, n, SUM_CHUNK):
+                a, b = gradient_sums(g, x, weight, start, first, min(first + SUM_CHUNK, n), mean)
                 level += a
                 along += b
             level, along = T(level / W(n)), T(along * W(rstd * rstd) / W(n))

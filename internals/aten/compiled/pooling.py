@@ -25,15 +25,15 @@ from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Indices, Values
 
-from .ready import FLOATS, run_typed, typed
+from .entries import FLOATS, run_typed, typed
 from .scratch import Scratch, Table
 from .windows import (
     CHUNK,
     Pair,
     Plan,
     Window,
-    behind_inside,
     chunks,
+    end_inside,
     first_inside,
     lay_out,
     planned,
@@ -144,7 +144,7 @@ def avg_pool_backward(
                         shift = w - padding.w
                         first = min(first_inside(stride.w, shift), columns)
                         line, row = to + y * width + shift, i * columns
-                        for j in range(first, behind_inside(stride.w, shift, width, columns)):
+                        for j in range(first, end_inside(stride.w, shift, width, columns)):
                             dx[line + j * stride.w] += g[at + row + j] / divisor[row + j]
 
 

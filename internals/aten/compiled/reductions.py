@@ -27,8 +27,16 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
-from .pieces import chunk_of_row, identity, magnitude, row_product, row_sum, square, tile_of_columns
-from .ready import ready
+from .entries import machine_code_of
+from .row_functions import (
+    chunk_of_row,
+    identity,
+    magnitude,
+    row_product,
+    row_sum,
+    square,
+    tile_of_columns,
+)
 from .rows import WORD, Rows, address, as_rows, rows_of
 
 if TYPE_CHECKING:
@@ -242,7 +250,7 @@ def _entry(source: Any, result: Any, total: Inline, of: Inline, last: Inline) ->
     bound = totals_of_rows.bind(
         O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
     )
-    return ready(bound, f"{WORD[source.char]} {WORD[result.char]}")
+    return machine_code_of(bound, f"{WORD[source.char]} {WORD[result.char]}")
 
 
 def _in_two_steps(
@@ -283,7 +291,7 @@ def _columns(x: Array, rows: Rows, wide: Any, of: Inline, last: Inline, divisor:
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
     while True:
         bound = totals_of_columns.bind(W=wide.type, term=of)
-        entry = ready(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]}")
+        entry = machine_code_of(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]}")
         if entry is None:
             return None
         chunks, tiles = -(-n // BLOCK), -(-inner // TILE)

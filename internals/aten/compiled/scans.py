@@ -17,8 +17,8 @@ from internals.core.tensor_impl import backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 
-from .pieces import tile_of_columns
-from .ready import run
+from .entries import run
+from .row_functions import tile_of_columns
 from .rows import WORD, address, lines_of, tiles_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
 
-from . import pieces
-from .pieces import (
+from . import row_functions
+from .entries import run
+from .row_functions import (
     chunk_of_row,
     columns_exp_sum,
     columns_largest,
@@ -30,7 +31,6 @@ from .pieces import (
     row_largest,
     tile_of_columns,
 )
-from .ready import run
 from .rows import WORD, address, as_rows, lines_of, tiles_of
 
 if TYPE_CHECKING:
@@ -142,12 +142,15 @@ def exp_sums_of_columns(
 
 
 FORWARD = {
-    "softmax": (pieces.row_softmax, pieces.columns_softmax),
-    "log_softmax": (pieces.row_log_softmax, pieces.columns_log_softmax),
+    "softmax": (row_functions.row_softmax, row_functions.columns_softmax),
+    "log_softmax": (row_functions.row_log_softmax, row_functions.columns_log_softmax),
 }
 BACKWARD = {
-    "softmax": (pieces.row_softmax_backward, pieces.columns_softmax_backward),
-    "log_softmax": (pieces.row_log_softmax_backward, pieces.columns_log_softmax_backward),
+    "softmax": (row_functions.row_softmax_backward, row_functions.columns_softmax_backward),
+    "log_softmax": (
+        row_functions.row_log_softmax_backward,
+        row_functions.columns_log_softmax_backward,
+    ),
 }
 
 

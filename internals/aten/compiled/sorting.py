@@ -29,8 +29,8 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
 
-from .pieces import float32_key, float64_key, identity, larger
-from .ready import run
+from .entries import run
+from .row_functions import float32_key, float64_key, identity, larger
 from .rows import WORD, address
 
 if TYPE_CHECKING:

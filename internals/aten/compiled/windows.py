@@ -31,7 +31,7 @@ from internals.core.tensor_impl import alias, array, backed_ptr, empty_contiguou
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Indices, Values
 
-from .ready import run_typed
+from .entries import run_typed
 from .scratch import Scratch, Table
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def first_inside(stride: int, shift: int) -> Any:
 
 
 @inline
-def behind_inside(stride: int, shift: int, size: int, count: int) -> Any:
+def end_inside(stride: int, shift: int, size: int, count: int) -> Any:
     """The least j, of `count` at most, for which j * stride + shift >= size."""
     if shift >= size:
         return 0
@@ -265,7 +265,7 @@ def spread_out(
             shift_h, shift_w = phase[2 * p] - padding.h, phase[2 * p + 1] - padding.w
             target = n * how.image_step + (c * how.phases + p) * how.phase_step
             first = min(first_inside(stride.w, shift_w), columns)
-            last = max(first, behind_inside(stride.w, shift_w, width, columns))
+            last = max(first, end_inside(stride.w, shift_w, width, columns))
             for i in range(rows):
                 y = i * stride.h + shift_h
                 to = target + i * columns
@@ -340,7 +340,7 @@ def add_columns(begin: int, end: int, x: Values, out: Values, how: Columns) -> N
             shift_h = element // kernel.w * dilation.h - padding.h
             shift_w = element % kernel.w * dilation.w - padding.w
             first = min(first_inside(stride.w, shift_w), places)
-            last = max(first, behind_inside(stride.w, shift_w, width, places))
+            last = max(first, end_inside(stride.w, shift_w, width, places))
             at = (c * kernel.h * kernel.w + element) * how.row_step + n * how.image_step
             for i in range(rows):
                 y = i * stride.h + shift_h

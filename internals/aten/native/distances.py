@@ -18,8 +18,8 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.deferred import distance
 from internals.aten.dtype_checks import check_same_dtype, not_implemented
-from internals.aten.late import distance
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly

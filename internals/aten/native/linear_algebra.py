@@ -126,7 +126,7 @@ def addmm(
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
         result = empty(usual)
-        if mat2._geometry.numel >= settings.least and _dots(mat1, mat2, self, result):
+        if mat2._geometry.numel >= settings.least and _rows_dot(mat1, mat2, self, result):
             return result
         token = quiet()
         target = np.dot(array(mat1), array(mat2), array(result))
@@ -297,7 +297,7 @@ def _multiply_batches(a: Tensor, b: Tensor, out: Tensor) -> None:
 
 def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
     result = empty(g)
-    if b._geometry.numel >= settings.least and _dots(a, b, None, result):
+    if b._geometry.numel >= settings.least and _rows_dot(a, b, None, result):
         return result
     token = quiet()
     np.dot(array(a), array(b), array(result))
@@ -305,7 +305,7 @@ def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
     return result
 
 
-def _dots(a: Tensor, b: Tensor, addend: Tensor | None, result: Tensor) -> bool:
+def _rows_dot(a: Tensor, b: Tensor, addend: Tensor | None, result: Tensor) -> bool:
     """Whether machine code filled `result`, as it does for few rows times a large transposed
     matrix.
     """

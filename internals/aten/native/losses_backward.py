@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Any:
     """2 * (self - target) * grad_output."""
     _check_dtypes("mse_backward_cpu_out", (COMPLEX, BOOL), grad_output, self, target)
-    return _slopes(scalar.mse_backward.loop, 2, grad_output, self, target, reduction)
+    return _derivatives(scalar.mse_backward.loop, 2, grad_output, self, target, reduction)
 
 
 def smooth_l1_loss_backward(
@@ -43,7 +43,7 @@ def smooth_l1_loss_backward(
     _check_dtypes(
         "smooth_l1_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target
     )
-    return _slopes(
+    return _derivatives(
         partial(scalar.smooth_l1_backward.loop, beta=beta), 1, grad_output, self, target, reduction
     )
 
@@ -53,7 +53,7 @@ def huber_loss_backward(
 ) -> Any:
     """The difference, clamped to [-delta, delta], times grad_output."""
     _check_dtypes("huber_backward_cpu_out", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target)
-    return _slopes(
+    return _derivatives(
         partial(scalar.huber_backward.loop, delta=delta), 1, grad_output, self, target, reduction
     )
 
@@ -71,7 +71,7 @@ def binary_cross_entropy_backward(
     _check_dtypes(
         "binary_cross_entropy_backward", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target
     )
-    slopes = _slopes(
+    slopes = _derivatives(
         scalar.binary_cross_entropy_backward.loop, 1, grad_output, self, target, reduction
     )
     return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
@@ -86,7 +86,7 @@ def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: Tensor) -> No
         raise not_implemented(kernel, common)
 
 
-def _slopes(
+def _derivatives(
     loop: Loop,
     factor: int,
     grad_output: Tensor,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals.aten.deferred import special
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.late import special
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL

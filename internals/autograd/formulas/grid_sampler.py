@@ -47,12 +47,12 @@ def grid_sampler_double_backward(
         results[0] = sample(of_image, grid, *options)
         results[2] = back(grad_output, of_image, grid, *options, [False, True])[1]
     if of_grid is not None:
-        for i, part in enumerate(_through_slopes(of_grid, grad_output, input, grid, *options)):
+        for i, part in enumerate(_through_derivatives(of_grid, grad_output, input, grid, *options)):
             results[i] = part if results[i] is None else results[i] + part
     return tuple(r if wanted else None for r, wanted in zip(results, mask))  # type: ignore[return-value]
 
 
-def _through_slopes(
+def _through_derivatives(
     of_grid: Tensor,
     grad_output: Tensor,
     input: Tensor,

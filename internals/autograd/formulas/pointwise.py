@@ -147,7 +147,7 @@ def no_derivative(name: str) -> NoReturn:
     raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
-def acosh_slope(self: Tensor | Sym) -> Any:
+def acosh_derivative(self: Tensor | Sym) -> Any:
     """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those
     of acosh.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.compiled import loops
-from internals.aten.compiled.pieces import (
+from internals.aten.compiled.row_functions import (
     identity,
     keys_for,
     row_largest,

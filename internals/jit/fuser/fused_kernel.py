@@ -85,7 +85,7 @@ class FusedKernel:
     ) -> None:
         self.group, self.reason = group, reason
         self._part = part
-        self.left_to_operators = [] if program is None else [call.kind for call in program.late]
+        self.left_to_operators = [] if program is None else [call.kind for call in program.deferred]
         if part is None:
             self.name, self.source, self.signature, self.tier = "", "", "", "unfused"
             self.inputs: list[Meta] = []

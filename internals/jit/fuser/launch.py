@@ -72,7 +72,7 @@ class Launch:
     ) -> None:
         self.outputs = program.outputs
         self.several = len(graph.outputs()) > 1
-        self.late, self.wanted = program.late, len(graph.outputs())
+        self.deferred, self.wanted = program.deferred, len(graph.outputs())
         shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
@@ -83,7 +83,7 @@ class Launch:
         ]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
-        simple = len(self.parts) == 1 and len(self.outputs) == 1 and not self.late
+        simple = len(self.parts) == 1 and len(self.outputs) == 1 and not self.deferred
         self.run = self.run_one if simple else self.run_all
 
     def prepare(self, when_ready: Callable[[], None]) -> None:
@@ -125,22 +125,22 @@ class Launch:
                 )
         for part in self.parts:
             part.call(inputs, results)
-        if self.late:
-            self.run_late(inputs, results)
+        if self.deferred:
+            self.run_deferred(inputs, results)
         return tuple(results[: self.wanted]) if self.several else results[0]
 
-    def run_late(self, inputs: Sequence[Any], results: list[Any]) -> None:
+    def run_deferred(self, inputs: Sequence[Any], results: list[Any]) -> None:
         """What the operators do with what the kernels made."""
         made: list[Any] = []
-        places = {"input": inputs, "output": results, "late": made}
-        for call in self.late:
+        places = {"input": inputs, "output": results, "deferred": made}
+        for call in self.deferred:
             found = call.function(
                 *[places[where][i] if where in places else i for where, i in call.inputs]
             )
             made += found if call.results > 1 else [found]
         for k, o in enumerate(self.outputs):
-            if o.late >= 0:
-                results[k] = made[o.late]
+            if o.deferred >= 0:
+                results[k] = made[o.deferred]
 
 
 class GpuForm(NamedTuple):

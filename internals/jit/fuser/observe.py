@@ -13,8 +13,8 @@ these is the group's program:
 
 Functions of rows (`row_steps`), casts, chunks and a `cat` at the end run no loop and have steps of
 their own. A sum over what was broadcast (`prim::SumToSize`, in backward graphs) comes after the
-kernels, with whatever needs it (`LateCall`), and so does a function of rows that no kernel can do.
-What cannot be said like this raises `NotFusable`: the group runs operator by operator.
+kernels, with whatever needs it (`DeferredCall`), and so does a function of rows that no kernel can
+do. What cannot be said like this raises `NotFusable`: the group runs operator by operator.
 
 How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second
 time.
@@ -43,7 +43,7 @@ from internals.jit.runtime.node_functions import function_of
 
 from .names import Names
 from .row_steps import add_row_steps
-from .steps import LateCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
+from .steps import DeferredCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
 
 if TYPE_CHECKING:
     from internals.aten.decisions import Decisions
@@ -82,8 +82,8 @@ class Observer:
         self.made: dict[int, Any] = {}
         self.kept: list[Any] = []  # whoever is known by its id has to live
         self.steps: list[Step] = []
-        self.late_nodes: list[Node] = []
-        self.late_values: dict[Value, int] = {}
+        self.deferred_nodes: list[Node] = []
+        self.deferred_values: dict[Value, int] = {}
         self.node: Node | None = None
 
     def run(self, arguments: Sequence[Any]) -> Program:
@@ -98,17 +98,17 @@ class Observer:
                 continue
             elif self.is_of_rows(node):
                 continue
-            elif self.is_late(node):
-                self.late_nodes.append(node)
+            elif self.is_deferred(node):
+                self.deferred_nodes.append(node)
                 for v in node.outputs():
-                    self.late_values[v] = len(self.late_values)
+                    self.deferred_values[v] = len(self.deferred_values)
             else:
                 self.run_node(node)
         outputs: list[Output] = []
         for v in self.graph.outputs():
             outputs.append(self.output(v, outputs))
-        late = [self.late_call(n, outputs) for n in self.late_nodes]
-        return Program(self.steps, outputs, self.device, late, self.rows)
+        deferred = [self.deferred_call(n, outputs) for n in self.deferred_nodes]
+        return Program(self.steps, outputs, self.device, deferred, self.rows)
 
     def is_of_rows(self, node: Node) -> bool:
         """Whether it is a function of rows that kernels can do; its steps are in the program
@@ -123,25 +123,25 @@ class Observer:
         self.values[v] = result
         self.know(result, step)
 
-    def is_late(self, node: Node) -> bool:
+    def is_deferred(self, node: Node) -> bool:
         """Whether it is a sum over what was broadcast, a function of rows that is no part of a
         kernel, or needs one of them.
         """
-        if any(v in self.late_values for v in node.inputs()) or overload_of(node) in OF_ROWS:
+        if any(v in self.deferred_values for v in node.inputs()) or overload_of(node) in OF_ROWS:
             return True
         if node.kind() != "prim::SumToSize":
             return False
         t, size = (self.values[v] for v in node.inputs())
         return list(t.shape) != list(size)
 
-    def late_call(self, node: Node, outputs: list[Output]) -> LateCall:
-        inputs = tuple(self.late_input(v, outputs) for v in node.inputs())
-        return LateCall(node.kind(), _function(node), inputs, len(node.outputs()))
+    def deferred_call(self, node: Node, outputs: list[Output]) -> DeferredCall:
+        inputs = tuple(self.deferred_input(v, outputs) for v in node.inputs())
+        return DeferredCall(node.kind(), _function(node), inputs, len(node.outputs()))
 
-    def late_input(self, v: Value, outputs: list[Output]) -> tuple[str, Any]:
-        """Where a late call finds `v`: if only kernels know it, they get one more output."""
-        if v in self.late_values:
-            return "late", self.late_values[v]
+    def deferred_input(self, v: Value, outputs: list[Output]) -> tuple[str, Any]:
+        """Where a deferred call finds `v`: if only kernels know it, they get one more output."""
+        if v in self.deferred_values:
+            return "deferred", self.deferred_values[v]
         if v in self.graph.inputs():
             return "input", self.graph.inputs().index(v)
         value = self.values[v]
@@ -249,8 +249,8 @@ class Observer:
         node = v.node()
         if node.kind() == "prim::FusedConcat":
             return self.concat(node)
-        if v in self.late_values:
-            return Output(None, late=self.late_values[v])
+        if v in self.deferred_values:
+            return Output(None, deferred=self.deferred_values[v])
         t = self.values[v]
         made = self.made[id(t)]
         for k, w in enumerate(self.graph.outputs()[: len(before)]):
@@ -267,7 +267,7 @@ class Observer:
 
     def concat(self, node: Node) -> Output:
         """A new tensor, and each part's place in it."""
-        if any(v in self.late_values for v in node.inputs()):
+        if any(v in self.deferred_values for v in node.inputs()):
             raise NotFusable("a sum is put together with something else")
         tensors = [self.values[v] for v in node.inputs()]
         out, used, d = prepare_cat(tensors, node.i("dim"), None)

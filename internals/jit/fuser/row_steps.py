@@ -2,7 +2,7 @@
 one row.
 
 Of the reductions, one row gives one number. It is computed in double precision and converted at the
-end, as the eager kernels do, whose functions these are (`internals/aten/compiled/pieces.py`). What
+end, as the eager kernels do, whose functions these are (`aten/compiled/row_functions.py`). What
 takes two goes over the row is two steps:
 
     var          center = row_mean(x);  v = row_variance(x, center, correction)

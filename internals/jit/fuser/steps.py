@@ -96,19 +96,19 @@ class Piece(NamedTuple):
 
 class Output(NamedTuple):
     """A tensor that the group returns: a new one that pieces are written to, `argument` if one that
-    went in, `twin` if it is an earlier output once more, `late` if a late call makes it."""
+    went in, `twin` if it is an earlier output once more, `deferred` if a deferred call makes it."""
 
     geometry: Geometry | None
     pieces: tuple[Piece, ...] = ()
     argument: int = -1
     twin: int = -1
-    late: int = -1
+    deferred: int = -1
 
 
-class LateCall(NamedTuple):
+class DeferredCall(NamedTuple):
     """An operator that runs after the kernels, on what they made: one that sums, or needs a sum.
-    `inputs` are ("input", i), ("output", i), ("late", i) or ("constant", value); its results are
-    the next of the late values; `kind` is that of its node."""
+    `inputs` are ("input", i), ("output", i), ("deferred", i) or ("constant", value); its results
+    are the next of the deferred values; `kind` is that of its node."""
 
     kind: str
     function: Any
@@ -120,12 +120,12 @@ class Program(NamedTuple):
     """All steps of a group for arguments of certain geometries, in order, what comes out, and where
     it runs.
 
-    The first of the outputs are those of the group; others are there for the late calls. `rows` are
-    what functions of rows go over, if there are any.
+    The first of the outputs are those of the group; others are there for the deferred calls. `rows`
+    are what functions of rows go over, if there are any.
     """
 
     steps: list[Step]
     outputs: list[Output]
     device: device
-    late: list[LateCall]
+    deferred: list[DeferredCall]
     rows: Rows | None

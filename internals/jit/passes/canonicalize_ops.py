@@ -50,7 +50,7 @@ def _canonicalize(block: Block) -> bool:
         if node.kind() == "aten::addmm":
             changed |= _split_addmm(node)
         elif node.kind() == "aten::chunk":
-            changed |= _name_pieces(node)
+            changed |= _name_chunks(node)
         elif overload_of(node) in WITH_A_TENSOR:
             changed |= _tensor_to_number(node)
     return changed
@@ -104,7 +104,7 @@ def _promotes_like_its_number(x: Value, other: DType) -> bool:
     )
 
 
-def _name_pieces(node: Node) -> bool:
+def _name_chunks(node: Node) -> bool:
     if node.inputsSize() != 3:
         return False
     chunks, dim = constant(node.input(1)), constant(node.input(2))

@@ -97,7 +97,7 @@ def _move_behind(chunk: Node, position: int) -> None:
     split: dict[Value, list[Value]] = {}
     for v in node.inputs():
         if is_tensor(v) and v not in split:
-            split[v] = _pieces_of(chunk, v, results)
+            split[v] = _chunks_of(chunk, v, results)
     place = chunk.next()
     for i, result in enumerate(results):
         clone = graph.createClone(node, lambda v: split[v][i] if v in split else v)  # noqa: B023
@@ -111,7 +111,7 @@ def _move_behind(chunk: Node, position: int) -> None:
     node.destroy()
 
 
-def _pieces_of(chunk: Node, v: Value, like: list[Value]) -> list[Value]:
+def _chunks_of(chunk: Node, v: Value, like: list[Value]) -> list[Value]:
     """The outputs of the chunk for `v`, which becomes one of its inputs if it isn't."""
     pieces = len(like)
     for i, w in enumerate(chunk.inputs()):

@@ -71,13 +71,13 @@ def chunk_sizes(node: Node) -> Function:
     """The sizes of the pieces of a chunk: of all but the last, and of the last."""
     chunks, dim = node.i("chunks"), node.i("dim")
 
-    def sizes_of_pieces(size: list[int]) -> tuple[list[int], list[int]]:
+    def sizes_of_chunks(size: list[int]) -> tuple[list[int], list[int]]:
         regular, last = list(size), list(size)
         regular[dim] = -(-size[dim] // chunks)
         last[dim] = size[dim] - regular[dim] * (chunks - 1)
         return regular, last
 
-    return sizes_of_pieces
+    return sizes_of_chunks
 
 
 @node_function("prim::SumToSize")

@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals.aten.compiled import extrema, moments, pieces, reductions, scans, softmax
+from internals.aten.compiled import (
+    extrema,
+    moments,
+    reductions,
+    row_functions as functions,
+    scans,
+    softmax,
+)
 from internals.aten.compiled.rows import address, rows_of
 from internals.core.tensor_impl import array, from_array
 from internals.machine_code import compiled_kernels, get_num_threads, set_num_threads
@@ -46,22 +53,22 @@ def kernel_cases() -> list[Any]:
     stream = np.random.default_rng(5)
     x = stream.standard_normal((6, 37)).astype(np.float32)
     x[2, 5], x[4, 0] = np.nan, np.inf
-    keys = pieces.keys_for(np.float32)
+    keys = functions.keys_for(np.float32)
     totals = reductions.totals_of_rows.bind(
         O=np.float32,
         W=np.float64,
-        row_total=pieces.row_sum,
-        term=pieces.square,
+        row_total=functions.row_sum,
+        term=functions.square,
         finish=reductions.root,
     )
     return [
         (totals, "*f4 *f4 i8 i8 i8 i8 f8", 18, [x], np.empty(18, np.float32), (37, 16, 3, 37, 0.0)),
         (
-            reductions.totals_of_columns.bind(W=np.float64, term=pieces.identity),
+            reductions.totals_of_columns.bind(W=np.float64, term=functions.identity),
             "*f4 *f8 i8 i8 i8 i8 i8 i8 i8", 2, [x], np.empty((2, 37)), (6, 37, 5, 2, 1, 0, 37),
         ),
         (
-            extrema.extremes_of_rows.bind(T=np.float32, row_extreme=pieces.row_smallest, **keys),
+            extrema.extremes_of_rows.bind(T=np.float32, row_extreme=functions.row_smallest, **keys),
             "*f4 *f4 i8 i8 i8 i8", 6, [x], np.empty(6, np.float32), (37, 37, 1, 37),
         ),
         (
@@ -69,11 +76,11 @@ def kernel_cases() -> list[Any]:
             "*f4 *f4 i8 i8", 6, [x], np.empty_like(x), (37, 1),
         ),
         (
-            softmax.results_of_rows.bind(row_result=pieces.row_softmax).bind(**SINGLE, **keys),
+            softmax.results_of_rows.bind(row_result=functions.row_softmax).bind(**SINGLE, **keys),
             "*f4 *f4 i8", 6, [x], np.empty_like(x), (37,),
         ),
-        (softmax.gradients_of_rows.bind(row_result=pieces.row_log_softmax_backward).bind(
-            **SINGLE, term=pieces.identity,
+        (softmax.gradients_of_rows.bind(row_result=functions.row_log_softmax_backward).bind(
+            **SINGLE, term=functions.identity,
         ),
          "*f4 *f4 *f4 i8", 6, [x, -abs(x)], np.empty_like(x), (37,)),
     ]  # fmt: skip
@@ -220,8 +227,8 @@ def fresh() -> Any:
     return reductions._entry(
         np.dtype(np.int16),
         np.dtype(np.int64),
-        pieces.row_product,
-        pieces.magnitude,
+        functions.row_product,
+        functions.magnitude,
         reductions.as_it_is,
     )
 

@@ -360,7 +360,7 @@ def test_kernels_are_plain_python() -> None:
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 0], padded[:, 0::2])
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 1], padded[:, 1::2])
     turned = np.empty(12, np.float32)
-    convolution_gradients.exchange_channels.bind(T=np.float32)(
+    convolution_gradients.swap_channels.bind(T=np.float32)(
         0, 1, x[0].reshape(-1), turned, 2, 2, 3, 1
     )
     np.testing.assert_array_equal(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.aten.late import fft
+from internals.aten.deferred import fft
 from internals.aten.native.factories import empty_strided
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
 from internals.core.geometry import wrap_dim

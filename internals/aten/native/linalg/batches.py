@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.aten.late import linalg
+from internals.aten.deferred import linalg
 from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.grad_mode import is_grad_enabled

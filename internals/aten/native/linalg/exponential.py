@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.aten.late import linalg
+from internals.aten.deferred import linalg
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, from_array
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from internals.aten.late import special
+from internals.aten.deferred import special
 
 from ..real import real
 

@@ -11,7 +11,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from internals.aten.late import special
+from internals.aten.deferred import special
 from internals.aten.scalar_functions import table as scalar
 
 from ..loops import in_single

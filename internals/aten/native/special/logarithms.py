@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from internals.aten.deferred import special
 from internals.aten.dtype_checks import check_dtype
-from internals.aten.late import special
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING

@@ -27,7 +27,7 @@ _refused: set[Any] = set()
 SWITCH = "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off"
 
 
-def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
+def machine_code_of(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
     """`kernel.entry(signature)`; None, with one warning, if it cannot be compiled here."""
     found = kernel._entries.get((signature, aliasing))
     if found is None and (kernel, signature) not in _refused:
@@ -56,7 +56,7 @@ def run(kernel: Kernel, signature: str, units: int, grain: int, *arguments: Any)
     signature: see `Kernel.entry`. arguments: numbers, records of them, and what has an address.
     None is a pointer that the kernel does not follow.
     """
-    return _run(ready(kernel, signature), units, grain, arguments)
+    return _run(machine_code_of(kernel, signature), units, grain, arguments)
 
 
 def run_typed(kernel: Kernel, dtype: dtype, units: int, grain: int, *arguments: Any) -> bool:
@@ -90,7 +90,7 @@ def typed(kernel: Kernel, dtype: dtype) -> Any:
     number: Any = dtype.np
     words = signature_of(kernel.function).replace("T", np.dtype(number).str[1:]).split()
     pointers = " ".join(word for word in words if word.startswith("*"))
-    return ready(kernel.bind(T=number.type), pointers)
+    return machine_code_of(kernel.bind(T=number.type), pointers)
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:

@@ -14,7 +14,7 @@ import importlib
 from typing import Any
 
 
-class Late:
+class Deferred:
     """A module that is imported when something of it is first asked for."""
 
     def __init__(self, name: str) -> None:
@@ -26,7 +26,7 @@ class Late:
         return value
 
 
-special = Late("scipy.special")
-linalg = Late("scipy.linalg")
-distance = Late("scipy.spatial.distance")
-fft = Late("scipy.fft")
+special = Deferred("scipy.special")
+linalg = Deferred("scipy.linalg")
+distance = Deferred("scipy.spatial.distance")
+fft = Deferred("scipy.fft")

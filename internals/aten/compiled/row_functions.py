@@ -45,7 +45,7 @@ term = template("term")
 BLOCK = 1024
 # elements that are added up in any order, as T, before their sum is added to others in double
 # precision
-PIECE = 512
+SUM_CHUNK = 512
 
 
 @inline
@@ -97,7 +97,7 @@ def block_sum(x: Elements, start: int, n: int, stride: int) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def piece_sum(x: Elements, at: int, n: int) -> Any:
+def chunk_sum(x: Elements, at: int, n: int) -> Any:
     """The sum of n elements, as a T."""
     total = T(0)
     for i in range(n):
