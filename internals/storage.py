@@ -178,7 +178,7 @@ class storagetype(type):
 
         return TypedStorage(copy_of(content, cls.dtype, None)._storage, cls.dtype)
 
-    def __instancecheck__(cls, instance: TypedStorage) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
 

@@ -261,7 +261,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
 
     # Moving and making more
 
-    def copy_(self, other: float | Tensor, non_blocking: bool = False) -> Any:
+    def copy_(self, other: Scalar | Tensor, non_blocking: bool = False) -> Any:
         """Write the elements of a tensor, or a number, into this one; it is broadcast and cast."""
         if isinstance(other, (int, float, complex)):
             other = ops.scalar_tensor(other, of_number(other), None, self.device, None)

@@ -33,7 +33,7 @@ class Operators:
 
     __slots__ = ()
 
-    def __rsub__(self, other: float) -> Any:
+    def __rsub__(self, other: Scalar) -> Any:
         if not isinstance(other, _OPERANDS):
             return NotImplemented
         return (
@@ -42,7 +42,7 @@ class Operators:
             else ops.rsub_Scalar(self, _number(other), 1)
         )
 
-    def __rtruediv__(self: Any, other: float) -> Any:
+    def __rtruediv__(self: Any, other: Scalar) -> Any:
         return self.reciprocal() * other if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Scalar) -> Any:
@@ -50,7 +50,7 @@ class Operators:
             ops.pow_Scalar(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
         )
 
-    def __rfloordiv__(self, other: int) -> Any:
+    def __rfloordiv__(self, other: Scalar) -> Any:
         return (
             ops.floor_divide(_wrapped(other, self), self)
             if isinstance(other, _OPERANDS)
@@ -64,7 +64,7 @@ class Operators:
             else NotImplemented
         )
 
-    def __rlshift__(self: Any, other: int) -> Any:
+    def __rlshift__(self: Any, other: Scalar) -> Any:
         return (
             functions.bitwise_left_shift(_number(other), self)
             if isinstance(other, _OPERANDS)
@@ -103,7 +103,7 @@ def _number(x: object) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def _wrapped(x: int, beside: Any) -> Any:
+def _wrapped(x: Scalar, beside: Any) -> Any:
     """A number as a 0-d tensor of the dtype that it and `beside` have in common."""
     if isinstance(x, TensorImpl):
         return x

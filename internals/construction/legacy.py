@@ -27,7 +27,7 @@ from internals.core.tensor_impl import TensorImpl, empty
 from internals.storage import TypedStorage, storage_class
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
+    pass
 
 _SIGNATURES = (
     " * (*, internals.device device = None)\n * (internals.Storage storage)\n * (Tensor other)\n"
@@ -52,7 +52,7 @@ class tensortype(type):
             )
         return construct(cls.dtype, args, kwargs, device(cls.device_type))
 
-    def __instancecheck__(cls, instance: Tensor) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return (
             isinstance(instance, TensorImpl)
             and instance.dtype is cls.dtype

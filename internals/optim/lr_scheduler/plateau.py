@@ -66,7 +66,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
-    def step(self, metrics: Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
         """Note the metric of an epoch, a number or a tensor of one, and reduce the learning rates
         if it is time.
         """
