@@ -101,12 +101,25 @@ class Kernel(Inline):
         if found is None:
             from .compile import compiled
 
-            given = iter(signature.split())
-            own = signature_of(self.function).split()
-            words = [next(given) if word.startswith("*") else word for word in own]
-            whole = " ".join(words) if own else signature
+            whole = self._whole(signature)
             found = self._entries[signature, aliasing] = compiled(self, whole, aliasing)
         return found
+
+    def _whole(self, signature: str) -> str:
+        """The signature with a word for each number, too, where the kernel says what they are."""
+        own = signature_of(self.function).split()
+        if not own:
+            return signature
+        given = [word for word in signature.split() if word.startswith("*")]
+        wanted = sum(word.startswith("*") for word in own)
+        if len(given) != wanted:
+            from .llvm import CompileError
+
+            raise CompileError(
+                f"{self.name} takes {wanted} pointers, and '{signature}' names {len(given)}"
+            )
+        pointers = iter(given)
+        return " ".join(next(pointers) if word.startswith("*") else word for word in own)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from internals.machine_code import kernel, template
 from internals.machine_code.compile import description
+from internals.machine_code.llvm import CompileError
 from internals.machine_code.records import Pointer, Values, filled, flat, signature_of
 
 T = template("T")
@@ -56,6 +58,12 @@ def test_a_kernel_takes_records_apart_by_itself() -> None:
     entry(0, 4, compiled.ctypes.data, *flat(arguments))
     points.bind(T=np.float32)(0, 4, plain, *arguments)
     assert compiled.tolist() == plain.tolist() == [7.5, 9, 10.5, 12]
+
+
+def test_a_signature_names_every_pointer() -> None:
+    with pytest.raises(CompileError, match=r"^points takes 1 pointers, and '\*f4 \*f4' names 2$"):
+        points.bind(T=np.float32).entry("*f4 *f4")
+    assert points.bind(T=np.float32).entry("*f4").signature == "*f4 f8 i8 i8 i8"
 
 
 def test_code_of_another_record_is_another_one() -> None:
