@@ -65,6 +65,7 @@ def test_kernels_know_nothing_of_the_host() -> None:
     own = (
         "internals.cuda.kernels",
         "internals.cuda.language",
+        "internals.machine_code.records",
         "internals.machine_code.templates",
         "internals.aten.scalar_functions",
         "internals.core.dtype",
