@@ -17,6 +17,7 @@ import numpy as np
 from viz.device_bytes import in_words
 from viz.footprint import Footprint, row_major
 from viz.refs import count_in_words, others
+from viz.text import corrected
 
 
 @dataclass
@@ -156,8 +157,13 @@ def _exchange(obj: Any, name: str, census: Census) -> Look:
             raise TypeError
     except (TypeError, ValueError, BufferError) as error:
         raise TypeError(
-            f"viz.memory cannot look into {name!r}, a {type(obj).__name__}: it needs a tensor, a "
-            "numpy array, or an object with a buffer, __dlpack__ or __array_interface__"
+            corrected(
+                f"viz.memory cannot look into {name!r}, a {type(obj).__name__}: it needs a "
+                "tensor, a numpy array, or an object with a buffer, __dlpack__ or "
+                "__array_interface__",
+                f"viz.memory(x={obj!r:.40})",
+                f"viz.memory(x=torch.tensor({obj!r:.40}))",
+            )
         ) from error
     low, high = footprint.bounds()
     owner = view.obj if view is not None and type(obj) is memoryview else obj

@@ -55,3 +55,10 @@ def size_in_words(nbytes: int) -> str:
         return plural(nbytes, "byte")
     power = min((nbytes.bit_length() - 1) // 10, 4)
     return f"{nbytes / 1024**power:.1f} {'KMGT'[power - 1]}iB ({nbytes:,} bytes)"
+
+
+def corrected(why: str, wrong: str, right: str) -> str:
+    """The text of an error, as those of `internals` are written."""
+    from internals.core.corrected import corrected
+
+    return corrected(why, wrong, right)

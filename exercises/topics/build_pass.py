@@ -346,9 +346,10 @@ def build_pass_2(merge: Callable[[Any], Any]) -> str:
                 ) from None
             raise
         except RuntimeError as error:
-            if "is still used by" in str(error):
+            why = str(error).partition("\n")[0]
+            if "is still used by" in why:
                 raise Wrong(
-                    f"{error}: first give its users the other's output, then destroy it"
+                    f"{why}: first give its users the other's output, then destroy it"
                 ) from None
             raise
         x, y = torch.tensor([0.5, 2.0]), torch.tensor([3.0, -1.0])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.construction.conversions import type_name, type_named
+from internals.core.corrected import corrected
 from internals.core.device import CPU, device as Device, is_simulated
 from internals.core.dtype import dtype as Dtype
 from internals.core.tensor_impl import TensorImpl
@@ -170,6 +171,10 @@ def refuse_simulated(t: TensorImpl, protocol: str) -> None:
     """Raises BufferError for memory that only this package's simulator can address."""
     if is_simulated(t.device):
         raise BufferError(
-            f"{protocol}: '{t.device}' is a simulated device, and no other library can read its "
-            "memory. Copy the tensor to the host first, with .cpu()"
+            corrected(
+                f"{protocol}: '{t.device}' is a simulated device, and no other library can read "
+                "its memory",
+                "numpy.from_dlpack(t)",
+                "numpy.from_dlpack(t.cpu())",
+            )
         )

@@ -15,6 +15,7 @@ from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
+from internals.core.corrected import corrected
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl
 
@@ -73,7 +74,11 @@ def grad(
     """
     if is_grads_batched:
         raise NotImplementedError(
-            "is_grads_batched needs vmap, which is left out here; call grad once for each row"
+            corrected(
+                "is_grads_batched needs vmap, which is left out here: call grad once for each row",
+                "grad(y, x, rows, is_grads_batched=True)",
+                "[grad(y, x, row, retain_graph=True) for row in rows]",
+            )
         )
     if materialize_grads and allow_unused is False:
         raise ValueError(

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 from internals.construction.tensor_numpy import lent
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr
+from internals.core.corrected import corrected
 from internals.core.device import CPU, device, is_simulated, resolve
 from internals.core.dtype import dtype
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
@@ -176,7 +177,14 @@ def take(capsule: Any) -> Any:
         [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
     )
     if any(s < 0 for s in strides):
-        raise BufferError(f"strides {strides} are negative; copy the array first")
+        raise BufferError(
+            corrected(
+                f"strides {strides} are negative, and those of a tensor are not: copy the array "
+                "first",
+                "torch.from_dlpack(array[::-1])",
+                "torch.from_dlpack(array[::-1].copy())",
+            )
+        )
     g = geometry(sizes, strides, kind, where)
     nbytes = bytes_spanned(g)
     _capsule_set_name(capsule, _NAMES[b"used_" + name])

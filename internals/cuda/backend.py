@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
 from internals.core.side_streams import side_streams
 
 from .driver import CudaError, Driver
@@ -99,8 +100,12 @@ def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False)
     with _lock:
         if _driver is not None and choice != _asked:
             raise RuntimeError(
-                f"CUDA is in use already, as {_describe(_asked)}: call use_simulator(), with the "
-                "same arguments, before anything uses CUDA"
+                corrected(
+                    f"CUDA is in use already, as {_describe(_asked)}: say what it is before "
+                    "anything uses it",
+                    f"t.cuda(); use_simulator({devices})",
+                    f"use_simulator({devices}); t.cuda()",
+                )
             )
         _asked = choice
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.core.corrected import corrected
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.geometry import is_contiguous
@@ -90,7 +91,11 @@ def whole(t: Any) -> DeviceArray:
 def _index(where: device) -> int:
     if where.type != "cuda" or where.index is None:
         raise RuntimeError(
-            f"a kernel runs on a GPU: move the tensor on '{where}' there with .cuda()"
+            corrected(
+                f"a kernel runs on a GPU, and a tensor is on '{where}'",
+                "kernel[grid, block](t)",
+                "kernel[grid, block](t.cuda())",
+            )
         )
     return where.index
 

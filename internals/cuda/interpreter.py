@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from internals.core.corrected import corrected
 from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic
 
 from .device_array import DeviceArray
@@ -172,8 +173,12 @@ def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer |
                 barrier.append(wait)
             elif wait != barrier[0]:
                 raise CudaError(
-                    f"threads of one block wait at different barriers, in lines {barrier[0]} and "
-                    f"{wait}: every thread of a block has to reach the same cuda.syncthreads()"
+                    corrected(
+                        f"threads of one block wait at different barriers, in lines {barrier[0]} "
+                        f"and {wait}: each thread of a block has to reach the same one",
+                        "if i < n: cuda.syncthreads()",
+                        "cuda.syncthreads()  # outside of the if",
+                    )
                 )
             waiting.append((thread, steps))
         exchange(requests)

@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
 from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic, Template
 
 if TYPE_CHECKING:
@@ -92,9 +93,19 @@ class Kernel(DeviceFunction):
 
         return Launch(self, configuration)
 
+    def call_text(self) -> str:
+        """The arguments as a call names them: "(x, out)"."""
+        code = self.function.__code__
+        return f"({', '.join(code.co_varnames[: code.co_argcount])})"
+
     def __call__(self, *args: Any) -> Any:
+        call = self.call_text()
         raise RuntimeError(
-            f"{self.name} is a kernel: launch it as {self.name}[blocks, threads](...)"
+            corrected(
+                f"{self.name} is a kernel: it is launched, with a grid and blocks of threads",
+                f"{self.name}{call}",
+                f"{self.name}[grid, block]{call}",
+            )
         )
 
 

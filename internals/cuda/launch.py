@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.core.corrected import corrected
 from internals.core.tensor_impl import TensorImpl
 
 from . import backend
@@ -40,8 +41,13 @@ class Launch:
 
     def __init__(self, kernel: Kernel, configuration: Any) -> None:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            call = kernel.call_text()
             raise ValueError(
-                f"launch {kernel.name} as {kernel.name}[grid, block] or [grid, block, stream]"
+                corrected(
+                    "a launch says how many blocks, of how many threads, and perhaps the stream",
+                    f"{kernel.name}[{configuration!r}]{call}",
+                    f"{kernel.name}[grid, block]{call}",
+                )
             )
         self.kernel = kernel
         self.grid, self.block = shape_of(*configuration[:2])
@@ -50,10 +56,9 @@ class Launch:
     def __call__(self, *args: Any) -> None:
         code = self.kernel.function.__code__
         if len(args) != code.co_argcount:
-            names = ", ".join(code.co_varnames[: code.co_argcount])
             raise TypeError(
-                f"kernel {self.kernel.name} takes {code.co_argcount} arguments ({names}), got "
-                f"{len(args)}"
+                f"kernel {self.kernel.name} takes {code.co_argcount} arguments "
+                f"{self.kernel.call_text()}, got {len(args)}"
             )
         driver = backend.driver()
         index, arguments = _on_one_device(args)
@@ -91,7 +96,14 @@ def shape_of(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Dim
     """Both as three sizes. Raises ValueError for what no device takes."""
     blocks, threads = dim3("grid", grid), dim3("block", block)
     if prod(threads) > 1024:
-        raise ValueError(f"a block has at most 1024 threads, got {prod(threads)} = {threads}")
+        raise ValueError(
+            corrected(
+                f"a block has at most 1024 threads, got {prod(threads)} = {threads}: take more "
+                "blocks",
+                f"kernel[{grid}, {block}]",
+                f"kernel[{prod(blocks) * -(-prod(threads) // 1024)}, 1024]",
+            )
+        )
     return blocks, threads
 
 
@@ -159,8 +171,12 @@ def check_numbers(args: Iterable[Any]) -> None:
     for value in args:
         if not isinstance(value, DeviceArray) and not is_numbers(value):
             raise TypeError(
-                "a kernel takes CUDA tensors, numbers and tuples of numbers, not "
-                f"{type(value).__name__}"
+                corrected(
+                    "a kernel takes CUDA tensors, numbers and tuples of numbers, not "
+                    f"{type(value).__name__}",
+                    "kernel[grid, block]([1, 2])",
+                    "kernel[grid, block](torch.tensor([1, 2]).cuda())",
+                )
             )
 
 

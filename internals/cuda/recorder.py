@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from internals.core import dtype as dtypes
+from internals.core.corrected import corrected
 from internals.core.tensor_impl import TensorImpl, backed_ptr
 
 from .access_log import Access, AccessLog, ArrayInfo, Place
@@ -172,9 +173,14 @@ class RecordedArray(CheckedArray):
     def __getitem__(self, index: Any) -> Any:
         value = super().__getitem__(index)
         if isinstance(value, np.ndarray):
+            names = ", ".join("ijklmnopqrstuvwxyz"[: self.ndim])
             raise TypeError(
-                f"index {index} of {self.ndim} dimensions leaves some out: a thread touches single "
-                "elements"
+                corrected(
+                    f"index {index} of {self.ndim} dimensions leaves some out, and a thread "
+                    "touches single elements",
+                    "x[i]",
+                    f"x[{names}]",
+                )
             )
         if self.recorder.in_atomic:
             # behind cuda.atomic.add and what it is made of
@@ -238,8 +244,12 @@ class _Memory:
         if is_numbers(value):
             return value
         raise TypeError(
-            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of numbers, not "
-            f"{type(value).__name__}"
+            corrected(
+                f"'{name}' of a kernel is a {type(value).__name__}: it has to be an array, a "
+                "tensor, a number or a tuple of numbers",
+                f"{name}=[1, 2]",
+                f"{name}=torch.tensor([1, 2])",
+            )
         )
 
     def fetch(self) -> None:

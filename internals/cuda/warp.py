@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from internals.core.corrected import corrected
+
 from .driver import CudaError
 
 # Which lane's value `lane` gets. Where there is no such lane it keeps its own.
@@ -57,8 +59,12 @@ def exchange(requests: list[Request]) -> None:
         lanes = sum(1 << lane for lane in here) if len(here) < 32 else 0xFFFFFFFF
         if request.mask & ~lanes or not request.mask >> request.lane & 1:
             raise CudaError(
-                f"cuda.{request.kind} in line {request.line} is for the lanes {request.mask:#010x} "
-                f"of a warp, and those that come to it together are {lanes:#010x}: every lane of "
-                "the mask has to reach the same shuffle"
+                corrected(
+                    f"cuda.{request.kind} in line {request.line} is for the lanes "
+                    f"{request.mask:#010x} of a warp, and {lanes:#010x} reach it: all lanes of "
+                    "the mask have to",
+                    f"if i < n: y = cuda.{request.kind}(mask, x, 1)",
+                    f"y = cuda.{request.kind}(mask, x, 1)  # outside of the if",
+                )
             )
         request.answer = here.get(request.source, request).value

@@ -16,6 +16,7 @@ import threading
 import warnings
 from typing import Any
 
+from internals.core.corrected import corrected
 from internals.nn.module import Module
 
 from .script_function import ScriptFunction
@@ -81,10 +82,18 @@ def _script(obj: object) -> Any:
         )
     if not callable(obj) or not hasattr(obj, "__name__"):
         raise TypeError(
-            f"a {type(obj).__name__} cannot be scripted: give a function or an nn.Module"
+            corrected(
+                f"a {type(obj).__name__} cannot be scripted: functions and modules can",
+                f"torch.jit.script({obj!r:.40})",
+                "torch.jit.script(f)",
+            )
         )
     if find_builtin(obj) is not None or inspect.isbuiltin(obj):
         raise TypeError(
-            f"{obj.__name__} is built in: it is not scripted, but called in functions that are"
+            corrected(
+                f"{obj.__name__} is built in: it is called in functions that are scripted",
+                f"torch.jit.script({obj.__name__})",
+                f"def f(x): return {obj.__name__}(x)",
+            )
         )
     return script_function(obj)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
 from internals.nn.module import Module
 
 from ._script import script
@@ -50,8 +51,12 @@ def optimize(fn_or_module: object = None, example_inputs: Sequence[Any] | None =
         return lambda f: optimize(f, example_inputs)
     if not callable(fn_or_module):
         raise TypeError(
-            "jit.optimize expects a function or an nn.Module, but got "
-            f"{type(fn_or_module).__name__}"
+            corrected(
+                "jit.optimize expects a function or an nn.Module, but got "
+                f"{type(fn_or_module).__name__}",
+                f"torch.jit.optimize({fn_or_module!r:.40})",
+                "torch.jit.optimize(f)",
+            )
         )
     if example_inputs is not None:
         return _ready(_traced(fn_or_module, tuple(example_inputs)))

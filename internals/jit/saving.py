@@ -16,6 +16,8 @@ import io
 import os
 from typing import Any, BinaryIO
 
+from internals.core.corrected import corrected
+
 FORMATS = ("modern", "1.0.1")
 
 
@@ -41,8 +43,11 @@ def save(
         save_script(m, f, _extra_files)
     elif _extra_files:
         raise ValueError(
-            "the layout of 1.0.1 has no place for extra files: leave _extra_files out, or use the "
-            "modern format"
+            corrected(
+                "the layout of 1.0.1 has no place for extra files",
+                "torch.jit.save(m, path, _extra_files=extra, format='1.0.1')",
+                "torch.jit.save(m, path, _extra_files=extra)",
+            )
         )
     else:
         save_101(m, f)

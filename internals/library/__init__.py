@@ -26,6 +26,7 @@ from typing import Any
 from internals._generated import fast_lane
 from internals.aten.pytorch_names import missing_attribute
 from internals.core.arg_parser import PythonArgParser
+from internals.core.corrected import corrected
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import FALLTHROUGH, KernelFunction, OperatorHandle, dispatcher
 from internals.core.hot import hot
@@ -53,7 +54,12 @@ class Library:
         """Declare an op, as in native_functions but without a namespace. Returns its name."""
         if self.kind == "IMPL":
             raise RuntimeError(
-                f"define() needs a library of kind 'DEF' or 'FRAGMENT'; this one is {self.kind!r}"
+                corrected(
+                    f"a library of kind {self.kind!r} gives kernels to operators that exist; it "
+                    "defines none",
+                    f"Library('{self.namespace}', '{self.kind}').define('{schema}')",
+                    f"Library('{self.namespace}', 'FRAGMENT').define('{schema}')",
+                )
             )
         op = dispatcher.define(f"{self.namespace}::{schema}")
         try:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from internals.core.corrected import corrected
+
 from .events import DeviceType, FunctionEvent, Times
 from .table import build_table
 
@@ -150,7 +152,13 @@ class EventList(list[Any]):
     def total_average(self) -> FunctionEventAvg:
         """Everything added up, under the key "Total". Raises ValueError if there is nothing."""
         if not self:
-            raise ValueError("nothing was recorded, so there is no average of it")
+            raise ValueError(
+                corrected(
+                    "nothing was recorded, so there is no average of it",
+                    "with profile() as p: pass",
+                    "with profile() as p: f(x)",
+                )
+            )
         total = FunctionEventAvg(self[0])
         for event in self:
             total.add(event)

@@ -18,6 +18,8 @@ import os
 import warnings
 from typing import IO, Any
 
+from internals.core.corrected import corrected
+
 from .container.serialization_id import RECORD, serialization_id
 from .container.zip_reader import ArchiveReader
 from .container.zip_records import ALIGNMENT
@@ -119,8 +121,11 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
             return jit.load(f, map_location)
         if not reader.has("data.pkl") and reader.has("archive_format"):
             raise ArchiveError(
-                "an exported program (torch.export.save), not an object: internals.export.load "
-                "reads it",
+                corrected(
+                    "an exported program (torch.export.save), not an object",
+                    "torch.load(path)",
+                    "torch.export.load(path)",
+                ),
                 archive=reader.name,
             )
         return unpickle(
@@ -149,8 +154,12 @@ def beginning(f: File) -> bytes:
     start = f.read(4)
     if not isinstance(start, bytes):
         raise TypeError(
-            f"read() gave {type(start).__name__}, not bytes: open the file in binary mode, "
-            "open(..., 'rb')"
+            corrected(
+                f"read() gave {type(start).__name__}, not bytes: the file has to be open in "
+                "binary mode",
+                "torch.load(open(path))",
+                "torch.load(open(path, 'rb'))",
+            )
         )
     f.seek(position)
     return start

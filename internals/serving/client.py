@@ -20,6 +20,7 @@ from typing import Any
 import grpc
 
 from internals import Tensor
+from internals.core.corrected import corrected
 
 from .errors import ServingError
 from .protocol import wire
@@ -204,8 +205,11 @@ def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
     for name, tensor in inputs.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(
-                f"the input '{name}' is of type {type(tensor).__name__}, not a tensor: make it one "
-                "first"
+                corrected(
+                    f"the input '{name}' is of type {type(tensor).__name__}, not a tensor",
+                    f"{{'{name}': {tensor!r:.40}}}",
+                    f"{{'{name}': torch.tensor({tensor!r:.40})}}",
+                )
             )
     return inputs
 

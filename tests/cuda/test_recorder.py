@@ -267,7 +267,7 @@ def test_kernels_of_numba_and_plain_functions() -> None:
 
 def test_what_is_refused() -> None:
     out = np.zeros(4, np.float32)
-    with pytest.raises(TypeError, match="'a' of a kernel is a numpy array"):
+    with pytest.raises(TypeError, match="'a' of a kernel is a "):
         record(copy, 1, 4, out, "text")
     with pytest.raises(TypeError, match="strides"):
         record(copy, 1, 4, out, floats(4)[::-1])

@@ -341,7 +341,7 @@ def test_wrong_files(tmp_path: Path) -> None:
         AttributeError, match="You can only torch.load from a file that is seekable"
     ):
         torch.load(object())
-    with pytest.raises(TypeError, match="open the file in binary mode"):
+    with pytest.raises(TypeError, match="has to be open in binary mode"):
         torch.load(io.StringIO("text"))
     with pytest.raises(ArchiveError, match="failed locating file data.pkl"):
         archive = io.BytesIO()

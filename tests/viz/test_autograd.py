@@ -208,7 +208,7 @@ def test_several_roots_and_roots_by_name() -> None:
 def test_what_has_no_graph() -> None:
     with pytest.raises(
         TypeError,
-        match="argument 0 must be a tensor of internals or a node of its graph .*, got int",
+        match="argument 0 must be a tensor of internals or a node of its graph, got int",
     ):
         viz.autograd(3)
     with pytest.raises(TypeError, match="needs tensors to start from, got ExpBackward0"):

@@ -392,7 +392,7 @@ def test_long_blocks_are_folded_inside_their_nodes() -> None:
 
 def test_what_has_no_graph_and_what_has() -> None:
     with pytest.raises(
-        TypeError, match="a int has no graph; give a graph, or what internals.jit.script"
+        TypeError, match="a int has no graph: what jit.script and jit.trace return does"
     ):
         viz.graph(3)
     with pytest.raises(ValueError, match="at least 1, not 0"):

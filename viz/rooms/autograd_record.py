@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from viz.rooms.autograd import Autograd, GraphEdge, GraphNode, GraphTensor, Saved
+from viz.text import corrected
 
 
 def record(
@@ -38,12 +39,19 @@ def edge_of(t: Any, who: str) -> tuple[Any, int]:
     if not isinstance(t, Tensor):
         kind = f"{type(t).__module__}.{type(t).__name__}".removeprefix("builtins.")
         raise TypeError(
-            f"{who} must be a tensor of internals or a node of its graph (t.grad_fn), got {kind}"
+            corrected(
+                f"{who} must be a tensor of internals or a node of its graph, got {kind}",
+                f"viz.autograd({t!r:.40})",
+                "viz.autograd(loss)",
+            )
         )
     if not t.requires_grad:
         raise ValueError(
-            f"{who} does not require a gradient, so there is no graph behind it; compute it from a "
-            "tensor with requires_grad=True, outside torch.no_grad()"
+            corrected(
+                f"{who} does not require a gradient, so there is no graph behind it",
+                "x = torch.ones(3)",
+                "x = torch.ones(3, requires_grad=True)",
+            )
         )
     return get_gradient_edge(t)
 
@@ -101,7 +109,13 @@ class Walk:
         self.called = {id(t): name for name, t in reversed(list(self.given.items()))}
         starts = list(tensors) or self.computed(names)
         if not starts:
-            raise ValueError("viz.autograd needs a tensor to start from: viz.autograd(loss)")
+            raise ValueError(
+                corrected(
+                    "viz.autograd needs a tensor to start from",
+                    "viz.autograd()",
+                    "viz.autograd(loss)",
+                )
+            )
         edges = [edge_of(t, self._who(t, i)) for i, t in enumerate(starts)]
         self.order = execution_order(node for node, _ in edges)
         self.number = {node: n for n, node in enumerate(self.order)}

@@ -20,6 +20,7 @@ from viz.rooms.autograd_fold import fold
 from viz.rooms.autograd_record import Walk, edge_of, is_leaf
 from viz.scene import Picture
 from viz.stepper import Stepper, one_style_sheet
+from viz.text import corrected
 
 NODES_AT_MOST = 12
 VALUES_AT_MOST = 4  # a gradient of up to so many elements is shown by its values
@@ -145,7 +146,11 @@ def starting_gradients(tensors: Sequence[Any], gradient: Any) -> list[Any]:
     for t, g in zip(tensors, given):
         if not isinstance(t, internals.Tensor):
             raise TypeError(
-                f"viz.autograd_steps needs tensors to start from, got {type(t).__name__}"
+                corrected(
+                    f"viz.autograd_steps needs tensors to start from, got {type(t).__name__}",
+                    f"viz.autograd_steps({t!r:.40})",
+                    "viz.autograd_steps(loss)",
+                )
             )
         if g is None and t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")

@@ -17,7 +17,7 @@ from viz.canvas import Canvas, text_width
 from viz.rooms.batching import OUTCOMES, RUNNING, SHORT, WAITING, Batching, Moment, events_of, scene
 from viz.scene import Picture
 from viz.stepper import LeanStepper
-from viz.text import and_list, plural
+from viz.text import and_list, corrected, plural
 
 STEPS_AT_MOST = 40
 IN_LINE_AT_MOST, BACK_AT_MOST = 9, 10
@@ -174,7 +174,13 @@ def batching_steps(recording: Any, limit: int = STEPS_AT_MOST) -> LeanStepper:
     """
     whole = scene(events_of(recording, "viz.batching_steps"), at_most=10**9)
     if not whole.moments:
-        raise ValueError("nothing was recorded: attach the recorder before the requests come")
+        raise ValueError(
+            corrected(
+                "nothing was recorded: the recorder has to be there before the requests",
+                "submit(x); batcher.recorder = Recorder()",
+                "batcher.recorder = Recorder(); submit(x)",
+            )
+        )
     frames = list(states(whole))
     rest = len(frames) - limit
     title = "a batcher's line" + (

@@ -18,7 +18,7 @@ from viz.canvas import Box, Canvas, text_width
 from viz.device_bytes import bytes_at, in_words
 from viz.refs import count_in_words, others
 from viz.scene import Picture
-from viz.text import table
+from viz.text import corrected, table
 
 BOX, GAP, LINE = 252.0, 46.0, 36.0
 BYTES_SHOWN = 12
@@ -86,7 +86,13 @@ def big_picture(t: Any) -> BigPicture:
     else.
     """
     if not hasattr(t, "untyped_storage") or not hasattr(t.untyped_storage(), "data_ptr_object"):
-        raise TypeError(f"viz.big_picture needs a tensor of internals, got {type(t).__name__}")
+        raise TypeError(
+            corrected(
+                f"viz.big_picture needs a tensor of internals, got {type(t).__name__}",
+                f"viz.big_picture({t!r:.40})",
+                f"viz.big_picture(torch.tensor({t!r:.40}))",
+            )
+        )
     holder = [t.untyped_storage()]
     uses = count_in_words(others(holder, 0))
     storage = holder[0]

@@ -13,7 +13,7 @@ from typing import Any
 
 from viz.canvas import Box, Canvas, shorten, text_width
 from viz.scene import Picture
-from viz.text import plural
+from viz.text import corrected, plural
 
 ROW = 17.0
 SIZE = 11.5
@@ -98,8 +98,11 @@ def code_of(fn: Any) -> Any:
     code = fn if hasattr(fn, "instructions") else getattr(fn, "bytecode", None)
     if code is None or not hasattr(code, "instructions"):
         raise TypeError(
-            f"a {type(fn).__name__} has no bytecode; give what internals.jit.script or "
-            "internals.jit.trace returned"
+            corrected(
+                f"a {type(fn).__name__} has no bytecode: what jit.script and jit.trace return does",
+                "viz.bytecode(f)",
+                "viz.bytecode(torch.jit.script(f))",
+            )
         )
     return code
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from viz.canvas import Canvas
 from viz.scene import Picture
-from viz.text import plural, table
+from viz.text import corrected, plural, table
 
 WIDTH, ROW = 780.0, 21.0
 NARROWEST = 1.5  # what would be narrower is counted instead of drawn
@@ -153,7 +153,11 @@ def _events(source: Any, args: tuple[Any, ...], weight: str) -> Iterable[Any]:
     if callable(source):
         return _recorded(source, args, weight)
     raise TypeError(
-        f"viz.flame takes a profile, its events, or a function, not {type(source).__name__}"
+        corrected(
+            f"viz.flame takes a profile, its events, or a function, not {type(source).__name__}",
+            "viz.flame(f(x))",
+            "viz.flame(f, x)",
+        )
     )
 
 

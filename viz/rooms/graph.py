@@ -17,7 +17,7 @@ from typing import Any
 from viz.canvas import Canvas
 from viz.rooms.ir_record import IrBlock, IrNode, Recorder, record
 from viz.scene import Picture
-from viz.text import plural
+from viz.text import corrected, plural
 
 BOXES_AT_MOST = 60
 
@@ -89,8 +89,11 @@ def graph_of(g: Any) -> tuple[Any, str]:
     if hasattr(g, "graph") and hasattr(g.graph, "param_node"):
         return g.graph, getattr(g, "name", "")
     raise TypeError(
-        f"a {type(g).__name__} has no graph; give a graph, or what internals.jit.script or "
-        "internals.jit.trace returned"
+        corrected(
+            f"a {type(g).__name__} has no graph: what jit.script and jit.trace return does",
+            "viz.graph(f)",
+            "viz.graph(torch.jit.script(f))",
+        )
     )
 
 

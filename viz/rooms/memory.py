@@ -25,6 +25,7 @@ from viz.looking import Census, Look, look
 from viz.names import Names
 from viz.refs import others
 from viz.scene import Picture
+from viz.text import corrected
 
 CELLS_AT_MOST = 32  # a storage of more elements is drawn to scale, without values
 BUCKETS = 120
@@ -112,7 +113,9 @@ def memory(*tensors: Any, **named: Any) -> Memory:
     or there is no object.
     """
     if not tensors and not named:
-        raise ValueError("viz.memory needs something to look at: viz.memory(a=a, b=b)")
+        raise ValueError(
+            corrected("viz.memory needs something to look at", "viz.memory()", "viz.memory(t=t)"),
+        )
     counts = [others(tensors, i) for i in range(len(tensors))]
     holder = tuple(named.values())
     # `named` holds one

@@ -14,7 +14,7 @@ from typing import Any
 
 from viz.rooms.diff import diff
 from viz.stepper import LeanStepper, Stepper
-from viz.text import plural
+from viz.text import corrected, plural
 
 
 def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1000) -> Stepper:
@@ -27,8 +27,11 @@ def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1
     """
     if not hasattr(fn, "phases"):
         raise TypeError(
-            f"a {type(fn).__name__} has no phases; give what internals.jit.script or "
-            "internals.jit.trace returned"
+            corrected(
+                f"a {type(fn).__name__} has no phases: what jit.script and jit.trace return does",
+                "viz.pipeline(f, x)",
+                "viz.pipeline(torch.jit.script(f), x)",
+            )
         )
     from internals.jit.ir import type_verbosity
 

@@ -23,7 +23,7 @@ from typing import Any
 from viz.canvas import Canvas, text_width
 from viz.frames import who
 from viz.scene import Picture
-from viz.text import plural, table
+from viz.text import corrected, plural, table
 
 WIDTH, HEIGHT, LEAST = 760.0, 38.0, 30.0
 BLOCKS_AT_MOST, SEGMENTS_AT_MOST = 40, 24
@@ -124,8 +124,12 @@ class SegmentsScene(Picture):
         events = [e for trace in self.traces for e in trace]
         if not any(e["action"] == "alloc" for e in events):
             raise ValueError(
-                "this snapshot holds no history: call torch.cuda.memory._record_memory_history() "
-                "before the program"
+                corrected(
+                    "this snapshot holds no history: recording it has to begin before the program",
+                    "snapshot = torch.cuda.memory._snapshot()",
+                    "torch.cuda.memory._record_memory_history(); run(); snapshot = "
+                    "torch.cuda.memory._snapshot()",
+                )
             )
         return timeline_of(events, self.snapshot, self.device, self.simulated)
 

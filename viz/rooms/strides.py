@@ -21,7 +21,7 @@ import numpy as np
 from viz.canvas import Canvas, text_width
 from viz.device_bytes import in_words
 from viz.scene import Picture
-from viz.text import plural, table
+from viz.text import corrected, plural, table
 
 ROWS, COLUMNS, PLANES, STRIP = 8, 12, 6, 36  # what is drawn at most; the rest is counted
 
@@ -98,7 +98,13 @@ def strides(t: Any, index: Sequence[int] | int | None = None) -> Strides:
         )
         scene.device = in_words(t.device) if type(t).__module__.startswith("internals") else ""
     else:
-        raise TypeError(f"viz.strides needs a tensor or a numpy array, got {type(t).__name__}")
+        raise TypeError(
+            corrected(
+                f"viz.strides needs a tensor or a numpy array, got {type(t).__name__}",
+                f"viz.strides({t!r:.40})",
+                f"viz.strides(torch.tensor({t!r:.40}))",
+            )
+        )
     scene.chosen = _choose(scene, index)
     return scene
 

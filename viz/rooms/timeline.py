@@ -20,7 +20,7 @@ from typing import Any
 from viz.canvas import Canvas, text_width
 from viz.rooms.chart import number, ticks
 from viz.scene import Picture, write_atomically
-from viz.text import plural, table
+from viz.text import corrected, plural, table
 
 KINDS = {
     "kernel": ("view", "kernel", "#"),
@@ -189,8 +189,12 @@ def timeline(source: Any, *args: Any, host: bool = True) -> Timeline:
     if callable(source):
         return scene(_recorded(source, args), host)
     raise TypeError(
-        "viz.timeline takes a recording, a function, or a Chrome trace, not "
-        f"{type(source).__name__}"
+        corrected(
+            "viz.timeline takes a recording, a function, or a Chrome trace, not "
+            f"{type(source).__name__}",
+            "viz.timeline(f(x))",
+            "viz.timeline(f, x)",
+        )
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from viz.canvas import Canvas
 from viz.scene import Picture
+from viz.text import corrected
 
 
 @dataclass
@@ -91,7 +92,11 @@ class Versions(Picture):
         """
         if self._recorder is None:
             raise RuntimeError(
-                "watch(name=tensor) belongs inside the block: with viz.versions() as log: ..."
+                corrected(
+                    "watch(name=tensor) belongs inside the block",
+                    "log = viz.versions(); log.watch(t=t)",
+                    "with viz.versions() as log: log.watch(t=t)",
+                )
             )
         self._recorder.name(names)
 
@@ -126,7 +131,13 @@ def versions(**names: Any) -> Versions:
 
     for name, t in names.items():
         if not isinstance(t, Tensor):
-            raise TypeError(f"viz.versions: {name!r} must be a tensor, got {type(t).__name__}")
+            raise TypeError(
+                corrected(
+                    f"viz.versions: {name!r} must be a tensor, got {type(t).__name__}",
+                    f"viz.versions({name}={t!r:.40})",
+                    f"viz.versions({name}=torch.tensor({t!r:.40}))",
+                )
+            )
     picture = Versions()
     picture._given = dict(names)
     return picture

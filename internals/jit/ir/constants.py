@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
 from internals.core.device import device as Device
 from internals.core.tensor_impl import TensorImpl
 
@@ -61,8 +62,12 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
     elif isinstance(value, TensorImpl):
         if value.requires_grad:
             raise TypeError(
-                "a tensor that requires grad cannot be a constant of a graph; make it an input or "
-                "detach it"
+                corrected(
+                    "a tensor that requires grad cannot be a constant of a graph: make it an "
+                    "input, or detach it",
+                    "graph.insertConstant(t)",
+                    "graph.insertConstant(t.detach())",
+                )
             )
         node.t_("value", value)
     elif isinstance(value, (list, tuple)) and is_constant_value(value):

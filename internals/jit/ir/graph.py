@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
+
 from .block import Block, ValueMap
 from .constants import insert_constant
 from .node import Node
@@ -96,8 +98,11 @@ class Graph:
         for v in inputs:
             if not isinstance(v, Value):
                 raise TypeError(
-                    f"the inputs of a node are Values, not {type(v).__name__}: see "
-                    "Graph.insertConstant"
+                    corrected(
+                        f"the inputs of a node are Values, not {type(v).__name__}",
+                        f"graph.create('{kind}', [{v!r:.40}])",
+                        f"graph.create('{kind}', [graph.insertConstant({v!r:.40})])",
+                    )
                 )
             node.addInput(v)
         for _ in range(num_outputs):

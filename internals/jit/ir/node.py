@@ -17,6 +17,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
+
 from .attributes import HasAttributes
 from .printer import node_text
 from .value import Use, Value
@@ -72,7 +74,13 @@ class Node(HasAttributes):
     def owningBlock(self) -> Block:
         """Raises RuntimeError for a node that is not in a block."""
         if self._block is None:
-            raise RuntimeError(f"this {self._kind} node is not in a block; insert it first")
+            raise RuntimeError(
+                corrected(
+                    f"this {self._kind} node is not in a block",
+                    f"graph.create('{self._kind}')",
+                    f"graph.insertNode(graph.create('{self._kind}'))",
+                )
+            )
         return self._block
 
     # Inputs
@@ -93,7 +101,11 @@ class Node(HasAttributes):
         if i is None:
             if len(self._inputs) != 1:
                 raise RuntimeError(
-                    f"{self._kind} has {len(self._inputs)} inputs, not one; say which"
+                    corrected(
+                        f"{self._kind} has {len(self._inputs)} inputs, not one",
+                        "node.input()",
+                        "node.input(0)",
+                    )
                 )
             i = 0
         return self._inputs[i]
@@ -174,7 +186,11 @@ class Node(HasAttributes):
         if i is None:
             if len(self._outputs) != 1:
                 raise RuntimeError(
-                    f"{self._kind} has {len(self._outputs)} outputs, not one; say which"
+                    corrected(
+                        f"{self._kind} has {len(self._outputs)} outputs, not one",
+                        "node.output()",
+                        "node.output(0)",
+                    )
                 )
             i = 0
         return self._outputs[i]
@@ -300,8 +316,12 @@ class Node(HasAttributes):
         for v in self._outputs:
             if v._uses:
                 raise RuntimeError(
-                    f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} "
-                    "cannot be destroyed"
+                    corrected(
+                        f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: "
+                        f"{self._kind} cannot be destroyed",
+                        "node.destroy()",
+                        "node.replaceAllUsesWith(other); node.destroy()",
+                    )
                 )
         if self._block is not None:
             place = self.owningGraph().insertPoint()
@@ -333,7 +353,13 @@ class Node(HasAttributes):
 
     def _link(self, before: Node, after: Node) -> Node:
         if self._block is not None:
-            raise RuntimeError(f"this {self._kind} node is in a block already; move it instead")
+            raise RuntimeError(
+                corrected(
+                    f"this {self._kind} node is in a block already",
+                    "graph.insertNode(node)",
+                    "node.moveBefore(other)",
+                )
+            )
         self._block = after.owningBlock()
         self._prev, self._next = before, after
         before._next = after._prev = self

@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from internals.core.corrected import corrected
 from internals.jit.ir import Graph
 
 PassFunction = Callable[["Graph"], "bool | None"]
@@ -242,6 +243,10 @@ def _check(entry: Pass, graph: Graph, changed: bool, before: str, after: str) ->
         ) from error
     if before != after and not changed:
         raise RuntimeError(
-            f"the pass '{entry.name}' says that it changed nothing, but the graph's text has "
-            "changed"
+            corrected(
+                f"the pass '{entry.name}' says that it changed nothing, but the graph's text has "
+                "changed",
+                "return False",
+                "return True  # where something was changed",
+            )
         )

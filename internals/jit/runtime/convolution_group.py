@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from internals.core.corrected import corrected
 from internals.core.device import CPU
 from internals.core.dtype import float32
 from internals.core.geometry import default_keys
@@ -66,8 +67,12 @@ def convolution_plan(module: ScriptModule) -> str:
     ]
     if not nodes:
         raise RuntimeError(
-            f"convolution_plan: there are no packed convolutions in this {type(module).__name__}; "
-            "it expects a module that optimize_for_inference made of one with convolutions"
+            corrected(
+                "convolution_plan: there are no packed convolutions in this "
+                f"{type(module).__name__}",
+                "convolution_plan(model)",
+                "convolution_plan(torch.jit.optimize_for_inference(torch.jit.script(model.eval())))",
+            )
         )
     return "\n\n".join(group_of(n).plan() for n in nodes)
 

@@ -23,6 +23,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals.core.corrected import corrected
 from internals.core.device import device
 from internals.jit.ir import ClassType
 from internals.jit.script_module import RecursiveScriptModule
@@ -68,8 +69,12 @@ def load_script(
             return load_101(reader, location, extra_files)
         if reader.has("archive_format"):
             raise ArchiveError(
-                "an exported program (torch.export.save), not TorchScript: internals.export.load "
-                "reads it, and `python -m internals convert` makes TorchScript of it",
+                corrected(
+                    "an exported program (torch.export.save), not TorchScript (`python -m "
+                    "internals convert` makes it so)",
+                    "torch.jit.load(path)",
+                    "torch.export.load(path)",
+                ),
                 archive=reader.name,
             )
         version = version_of(reader)
@@ -77,9 +82,12 @@ def load_script(
             name.startswith("code/") for name in reader.records
         ):
             raise ArchiveError(
-                "PytorchStreamReader failed locating file constants.pkl: file not found. The "
-                "archive has no code: it was written by torch.save, not by torch.jit.save; "
-                "torch.load reads it",
+                corrected(
+                    "PytorchStreamReader failed locating file constants.pkl: file not found. The "
+                    "archive has no code: it was written by torch.save, not by torch.jit.save",
+                    "torch.jit.load(path)",
+                    "torch.load(path)",
+                ),
                 archive=reader.name,
             )
         module = ModuleReader(reader, version, location).read()

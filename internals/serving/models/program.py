@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import internals as torch
+from internals.core.corrected import corrected
 from internals.core.dtype import dtype
 from internals.export.exported_program import ExportedProgram
 from internals.export.input_checks import InputCheck
@@ -185,8 +186,12 @@ class PythonProgram(Program):
                 found.append(Parameter(p.name, PYTHON_NUMBERS.get(p.annotation)))
             elif p.default is kinds.empty and p.kind is kinds.KEYWORD_ONLY:
                 raise TypeError(
-                    f"the argument '{p.name}' can only be given by keyword: give it a default "
-                    "value to serve this"
+                    corrected(
+                        f"the argument '{p.name}' can only be given by keyword, and a request "
+                        "gives its inputs in order",
+                        f"def forward(self, *, {p.name}): ...",
+                        f"def forward(self, {p.name}): ...",
+                    )
                 )
         self.parameters = None if starred else tuple(found)
 

@@ -36,6 +36,7 @@ from typing import Any
 
 import internals as torch
 from internals import Tensor
+from internals.core.corrected import corrected
 
 from ..errors import ModelFailed
 from ..protocol.datatypes import DATATYPES
@@ -289,8 +290,12 @@ def _inputs(
     if program.parameters is None:  # *args
         if not said:
             raise TypeError(
-                "forward takes *args, which have no names: declare the inputs (--input "
-                "NAME:DATATYPE:SIZES)"
+                corrected(
+                    "forward takes *args, which have no names: name them, or declare the inputs "
+                    "(--input NAME:DATATYPE:SIZES)",
+                    "def forward(self, *args): ...",
+                    "def forward(self, x, y): ...",
+                )
             )
         parameters = [Parameter(name) for name in said]
     else:
