@@ -14,6 +14,7 @@ import pytest
 import internals as torch
 import viz
 from internals.core.corrected import corrected
+from internals.core.dispatcher import dispatcher
 from internals.jit.runtime.convolution_group import convolution_plan
 from internals.library import Library
 from internals.profiler import profile
@@ -111,4 +112,7 @@ def both_lines(code: str, kind: type[Exception], scope: Callable[[], dict[str, A
 @pytest.mark.parametrize("case", CASES)
 def test_the_wrong_line_raises_and_the_right_one_runs(case: str, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    both_lines(*CASES[case], scope)
+    try:
+        both_lines(*CASES[case], scope)
+    finally:
+        dispatcher.operators.remove("corrected::f")

@@ -107,7 +107,7 @@ def test_numba_types_it_as_a_dense_array() -> None:
 
 
 def test_the_host_has_none() -> None:
-    with pytest.raises(RuntimeError, match="move the tensor on 'cpu' there"):
+    with pytest.raises(RuntimeError, match="a tensor is on 'cpu'"):
         flat(torch.zeros(2))
 
 
