@@ -36,6 +36,7 @@ from viz.rooms.strides import strides
 from viz.rooms.timeline import timeline
 from viz.rooms.versions import versions
 from viz.rooms.wire import wire
+from viz.rooms.you_are_here import you_are_here
 from viz.scene import Picture
 from viz.stepper import Stepper
 
@@ -72,4 +73,5 @@ __all__ = [
     "timeline",
     "versions",
     "wire",
+    "you_are_here",
 ]
