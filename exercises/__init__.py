@@ -6,6 +6,7 @@ and the checker names it. Each exercise is defined once, in `topics/`: the quest
 answer, two hints, the solution, the checker, and the wrong answers that the checker has to
 recognise. Everything else is made of that definition.
 
+- `bets.py`       `bet`, for the questions inside a notebook: an answer first, then the experiment
 - `exercise.py`   what an exercise consists of, and the decorator that makes one of a checker
 - `reading.py`    what an answer of level 1 means, however it is typed
 - `verdict.py`    what a check shows; what counts as not answered yet
@@ -27,6 +28,7 @@ learntools (three verbs, no server) and of srush's Tensor Puzzles (the checker s
 answer fails).
 """
 
+from exercises.bets import bet
 from exercises.checking import check
 
-__all__ = ["check"]
+__all__ = ["bet", "check"]

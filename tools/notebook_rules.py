@@ -14,6 +14,7 @@ from typing import Any
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from exercises.bets import UNANSWERED
 from tools.notebooks import KEPT_CELL_METADATA, METADATA, is_exempt
 
 MAX_EXEMPT = 0.05
@@ -47,7 +48,7 @@ def stored_outputs(notebook: NotebookNode) -> Iterator[str]:
 
 def shows_something(source: str) -> bool:
     """Whether running a cell leaves something to see, judged from its text."""
-    tree = ast.parse(TransformerManager().transform_cell(source))
+    tree = ast.parse(plain_python(source))
     if any(is_call_of(node, "print", "display") for node in top_level(tree)):
         return True
     last = tree.body[-1] if tree.body else None
@@ -56,6 +57,11 @@ def shows_something(source: str) -> bool:
     if isinstance(last.value, ast.Constant) and last.value.value in (None, ...):
         return False
     return not is_call_of(last.value, *SILENT_CALLS)
+
+
+def plain_python(source: str) -> str:
+    """A cell's text without IPython's magic."""
+    return str(TransformerManager().transform_cell(source))
 
 
 def top_level(tree: ast.AST) -> Iterator[ast.AST]:
@@ -172,6 +178,27 @@ def ends_well(notebook: NotebookNode) -> Iterator[str]:
             yield f"the last cells have no heading '{what}'"
 
 
+def bets_are_folded(notebook: NotebookNode) -> Iterator[str]:
+    """A bet's result is stored folded, in JupyterLab and on the site, and its first line gives
+    nothing away.
+    """
+    for number, cell in enumerate(code_cells(notebook), 1):
+        if not any(
+            is_call_of(node, "bet") for node in top_level(ast.parse(plain_python(cell.source)))
+        ):
+            continue
+        hidden = cell.metadata.get("jupyter", {}).get("outputs_hidden") is True
+        if not hidden or "hide-output" not in cell.metadata.get("tags", []):
+            yield (
+                f"cell {number} has a bet: give it the tag 'hide-output' and the metadata "
+                "jupyter.outputs_hidden"
+            )
+        for output in cell.outputs:
+            text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
+            if not text.startswith(UNANSWERED):
+                yield f"cell {number} has a bet, and its first line gives it away: {text:.40}"
+
+
 def is_exercise(cell: NotebookNode) -> bool:
     return "exercise" in cell.metadata.get("tags", [])
 
@@ -184,4 +211,5 @@ RULES = (
     no_volatile_metadata,
     opens_well,
     ends_well,
+    bets_are_folded,
 )

@@ -97,6 +97,8 @@ def broken(rule: str) -> nbformat.NotebookNode:
             )
         case "ends_well":
             ending.source = "## Recap\nTwo."
+        case "bets_are_folded":
+            showing.source = "bet(..., lambda: 2)"
     return notebook
 
 
