@@ -19,7 +19,7 @@ from nbformat.sign import NotebookNotary
 
 from tools.notebook_files import BUILD, FOLDER, ROOT, kernel_environment, notebook_paths
 
-FIRST = FOLDER / "00_start_here.ipynb"
+FIRST = FOLDER / "spine.ipynb"
 SETTINGS = Path(__file__).parent / "lab_settings"
 
 

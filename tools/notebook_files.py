@@ -21,13 +21,18 @@ def notebook_paths(names: list[str] | None = None) -> list[Path]:
     """All notebooks in order, or those whose file names start with one of `names` (as in `make
     notebooks ARGS=03`).
     """
-    paths = sorted(FOLDER.glob("*.ipynb"))
+    paths = sorted(FOLDER.glob("*.ipynb"), key=lambda path: (number(path.name), path.name))
     if names:
         wanted = tuple(Path(name).name for name in names)
         paths = [path for path in paths if path.name.startswith(wanted)]
         if not paths:
             raise SystemExit(f"no notebook in {FOLDER.name}/ starts with {' or '.join(wanted)}")
     return paths
+
+
+def number(name: str) -> int:
+    """A notebook's place in the order: 14 for `14b_…`, -1 for the spine, which comes first."""
+    return int(name[:2]) if name[:2].isdigit() else -1
 
 
 def kernel_environment() -> dict[str, str]:

@@ -152,7 +152,7 @@ def opens_well(notebook: NotebookNode) -> Iterator[str]:
     opening = "\n".join(cell.source for cell in notebook.cells[:3] if cell.cell_type == "markdown")
     if "?" not in opening:
         yield "the opening asks no question"
-    if not re.search(r"\d+\s*(min\b|minutes)", opening):
+    if not re.search(r"\d+\s*(min\b|minutes|hours)", opening):
         yield "the opening does not say how many minutes it takes"
     if not re.search(r"\b(c10|aten|torch|torchgen|caffe2|tools)/[\w./]+|torch\.\w+", opening):
         yield "the opening names no PyTorch file that the notebook mirrors"

@@ -42,6 +42,7 @@ EXPECTED = [
     "24_payloads",
     "25_two_https",
     "26_batching",
+    "spine",
 ]
 
 

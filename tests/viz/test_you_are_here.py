@@ -26,7 +26,7 @@ def test_the_facts_are_those_of_the_neuron():
         "a pass, a program": "11 instructions",
         "its file": "a zip of 6 records",
         "one fused kernel": "2 operators in 1 kernel",
-        "an answer by wire": "60 bytes ask for it",
+        "an answer by wire": "44 bytes ask for it",
     }
 
 

@@ -11,8 +11,10 @@ import re
 from dataclasses import dataclass
 from html import escape
 
+from tools.notebook_files import number
+
 GROUPS = {
-    "Start": range(1),
+    "Start": range(-1, 1),
     "Tensors and memory": range(1, 6),
     "Operators and autograd": range(6, 11),
     "The JIT": range(11, 19),
@@ -21,14 +23,13 @@ GROUPS = {
     "Production": range(24, 27),
 }
 PATHS = ("ninety_minutes", "half_day", "two_days")
-ROW = re.compile(r"^\| \[(\d\d) ([^\]]*)\]\(notebooks/([^)]*)\.ipynb\) \| (.*) \|$", re.M)
+ROW = re.compile(r"^\| \[([^\]]*)\]\(notebooks/([^)]*)\.ipynb\) \| (.*) \|$", re.M)
 
 
 @dataclass
 class Row:
     """One row of README.md's table."""
 
-    number: int
     title: str
     name: str
     shows: str
@@ -38,14 +39,12 @@ def index(frame: str, readme: str, notebooks: list[str], texts: dict[str, str]) 
     """The page. `notebooks` are file names without the ending, `texts` all other documents by their
     names.
     """
-    rows = [
-        Row(int(number), title, name, shows) for number, title, name, shows in ROW.findall(readme)
-    ]
+    rows = [Row(*cells) for cells in ROW.findall(readme)]
     described = {row.name for row in rows}
     for name in notebooks:
         if name not in described:
             raise ValueError(f"README.md's table has no row for notebooks/{name}.ipynb")
-        if not any(int(name[:2]) in numbers for numbers in GROUPS.values()):
+        if not any(number(name) in numbers for numbers in GROUPS.values()):
             raise ValueError(
                 f"notebooks/{name}.ipynb belongs to no group: add it to GROUPS in "
                 "tools/site/landing.py"
@@ -66,9 +65,9 @@ def map_of(rows: list[Row]) -> str:
     for title, numbers in GROUPS.items():
         lines += [f"### {title}", "", "```{list-table}", ":class: map", ":widths: 30 70", ""]
         for row in rows:
-            if row.number in numbers:
+            if number(row.name) in numbers:
                 lines += [
-                    f"* - [{row.number:02} {row.title}](notebooks/{row.name}.ipynb)",
+                    f"* - [{row.title}](notebooks/{row.name}.ipynb)",
                     f"  - {row.shows}",
                 ]
         lines += ["```", ""]
@@ -98,7 +97,7 @@ def paths(texts: dict[str, str]) -> str:
 def contents(notebooks: list[str], texts: list[str]) -> str:
     """The side bar: what is in the site, group by group."""
     blocks = [
-        _toctree(title, [f"notebooks/{name}" for name in notebooks if int(name[:2]) in numbers])
+        _toctree(title, [f"notebooks/{name}" for name in notebooks if number(name) in numbers])
         for title, numbers in GROUPS.items()
     ]
     teaching = [text for text in texts if text.startswith("workshop/")]

@@ -219,4 +219,4 @@ def _request(x: Tensor) -> str:
         from internals.serving.client import write_request
     except ImportError:
         return "gRPC is not installed"
-    return f"{len(write_request('neuron', x))} bytes ask for it"
+    return f"{len(write_request('neuron', x.view(1, 3)))} bytes ask for it"
