@@ -1,23 +1,23 @@
 """`bet`: an answer first, then the experiment.
 
-    bet(..., lambda: torch.tensor([1, 2.5]).dtype, {
-        torch.float64: "a Python float has 64 bits, but its tensor gets the default dtype",
-    })
+    bet(..., lambda: torch.tensor([1, 2.5]).dtype, "01 mixed numbers")
 
 Replace the `...` by what you expect and run the cell: the experiment runs, and the bet is settled.
-A wrong answer that others give too is told why it is wrong. As long as nothing is bet, the result
-stays folded away: its first line gives nothing away, and what is below it opens with a click.
+A wrong answer that others give too is told why it is wrong (`exercises/beliefs`). As long as
+nothing is bet, the result stays folded: its first line gives nothing away, and the rest opens with
+a click.
 
 A question whose answer is more than a value belongs into `exercises/topics`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from exercises import beliefs
 from exercises.reading import as_meant
 from exercises.verdict import missing_part
 
@@ -66,21 +66,19 @@ class Bet:
 def bet(
     answer: Any,
     experiment: Callable[[], Any],
-    beliefs: Mapping[Any, str] | Sequence[tuple[Any, str]] = (),
+    about: str = "",
 ) -> Bet:
     """Settle a bet: run `experiment` and compare what it returns with `answer`.
 
     answer: a value, or a list or dict of values; `...` stands for what is not answered yet.
-    beliefs: wrong answers that people give, with the reason why each is wrong; pairs, where an
-        answer cannot be a key.
+    about: where the wrong answers that people give stand, "07 what mul keeps".
     An experiment that raises has the error's type and message as its result.
     """
     try:
         result = experiment()
     except Exception as error:
         result = error
-    pairs = list(beliefs.items()) if isinstance(beliefs, Mapping) else list(beliefs)
-    return Bet(answer, result, pairs)
+    return Bet(answer, result, beliefs.of(about) if about else [])
 
 
 def equal(answer: Any, result: Any) -> bool:

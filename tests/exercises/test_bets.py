@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import nbformat
 import pytest
 
 import internals as torch
 import viz
-from exercises import bet
-from exercises.bets import UNANSWERED
+from exercises import beliefs, bet
+from exercises.bets import UNANSWERED, told
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
 
 
 def test_without_an_answer_the_result_is_folded():
@@ -49,17 +57,18 @@ def test_an_answer_is_compared_as_it_was_meant(answer, result, won):
 
 
 def test_a_known_belief_is_told_why_it_is_wrong():
-    beliefs = {torch.float64: "a tensor of Python floats gets the default dtype"}
-    shown = bet(torch.float64, lambda: torch.tensor([2.5]).dtype, beliefs)
-    assert repr(shown).startswith(f"✗ You bet internals.float64: {beliefs[torch.float64]}.")
-    assert repr(shown).endswith("\ninternals.float32")
+    shown = bet(24, lambda: 12, "spine bytes")
+    assert repr(shown).startswith("✗ You bet 24: a Python float has 64 bits")
+    assert repr(shown).endswith("\n12")
     assert "<details open>" in shown._repr_mimebundle_()["text/html"]
-    assert "default" not in repr(bet("int8", lambda: torch.tensor([2.5]).dtype, beliefs))
+    assert repr(bet(7, lambda: 12, "spine bytes")) == "✗ You bet 7. What happened:\n12"
 
 
-def test_a_belief_that_is_no_key_comes_as_a_pair():
-    shown = bet([1, 1], lambda: [1, 2], [([1, 1], "the second step counts twice")])
-    assert "the second step counts twice" in repr(shown)
+def test_an_entry_that_is_not_there_is_told_which_are():
+    with pytest.raises(LookupError, match=r"exercises/beliefs/spine\.py has 'bytes', 'change'"):
+        bet(..., lambda: 12, "spine bits")
+    with pytest.raises(LookupError, match=r"has no n99\.py"):
+        bet(..., lambda: 12, "99 bits")
 
 
 def test_an_experiment_may_raise():
@@ -80,3 +89,38 @@ def test_a_picture_shows_itself():
 
 def test_what_is_shown_is_escaped():
     assert "<b>" not in bet("<b>", lambda: "<i>")._repr_mimebundle_()["text/html"]
+
+
+# the notebooks' bets
+
+
+def stored() -> list[tuple[str, str, str]]:
+    """The notebook, the entry and the stored result of each bet with beliefs."""
+    found = []
+    for path in FOLDER.glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            about = re.findall(r', "((?:\d\d\w?|spine) [^"]+)"\)', cell.source)
+            if cell.cell_type == "code" and "bet(" in cell.source and about:
+                text = cell.outputs[-1].data["text/plain"].partition("\n\n\n")[2]
+                found.append((path.stem.partition("_")[0], about[-1], text))
+    return found
+
+
+STORED = stored()
+
+
+@pytest.mark.parametrize(("notebook", "about", "result"), STORED, ids=lambda text: text[:20])
+def test_what_is_believed_is_wrong(notebook, about, result):
+    assert about.partition(" ")[0] == notebook
+    assert beliefs.of(about)
+    for answer, why in beliefs.of(about):
+        assert told(answer) != result and why[-1] != "."
+        assert not result.startswith(f"{answer}:"), "an error of that type is raised"
+
+
+def test_every_belief_is_asked_about():
+    asked = {about for _, about, _ in STORED}
+    for module in pkgutil.iter_modules(beliefs.__path__):
+        table = importlib.import_module(f"exercises.beliefs.{module.name}").BELIEFS
+        number = module.name.removeprefix("n") if module.name[1:2].isdigit() else module.name
+        assert {f"{number} {entry}" for entry in table} <= asked
