@@ -1,5 +1,5 @@
-"""`python -m tools.source_map` writes docs/source_map.md from internals/source_map; `--check` exits
-1 when the page is stale.
+"""`python -m tools.source_map` writes docs/source_map.md and docs/symptoms.md from
+internals/source_map; `--check` exits 1 when a page is stale.
 
 The page has what `internals.where` knows, and three things more, from `internals/source_map/guide`:
 the folders of PyTorch beside ours, a reading order, and the questions of readers who were lost.
@@ -25,6 +25,7 @@ from internals.source_map.entries import (
     read,
 )
 from internals.source_map.subjects import place_of
+from tools import symptoms_page
 from tools.whole_file import write
 
 PAGE = ROOT / "docs" / "source_map.md"
@@ -60,18 +61,20 @@ line numbers. The paths are those of <https://github.com/pytorch/pytorch>: put `
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.source_map", description="write docs/source_map.md"
+        prog="python -m tools.source_map",
+        description="write docs/source_map.md and docs/symptoms.md",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 when the page is stale"
     )
     options = parser.parse_args()
-    text = page()
+    pages = {PAGE: page(), symptoms_page.PAGE: symptoms_page.page()}
     if options.check:
-        fresh = PAGE.read_text(encoding="utf-8") == text
-        print("fresh" if fresh else f"{PAGE.name} is stale: python -m tools.source_map")
-        return 0 if fresh else 1
-    write(PAGE, text)
+        stale = [path.name for path, text in pages.items() if path.read_text("utf-8") != text]
+        print(f"stale: {', '.join(stale)}: python -m tools.source_map" if stale else "fresh")
+        return 1 if stale else 0
+    for path, text in pages.items():
+        write(path, text)
     return 0
 
 

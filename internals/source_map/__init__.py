@@ -5,15 +5,16 @@
                                               # "aten::conv2d"
     internals.where(torch.add)                # a function, a class, a module, any object that is no
                                               # tensor
+    internals.where(error)                    # an exception, or the text of an error
     internals.source_map.where(tensor)        # a tensor too: `internals.where(tensor)` is PyTorch's
                                               # `where(condition)`
 
 The facts are the YAML files beside this one, a file a floor: `entries.py` reads them, when first
-asked. `search.py` finds an entry by words, `subjects.py` finds out what an object is about,
-`operators.py` knows the lines that declare an operator, and `place.py` is the answer, as text and
-as HTML. `command.py` is `python -m internals where`. `guide/` holds what only the page
-docs/source_map.md has, the reading order and the questions; `python -m tools.source_map` writes
-that page.
+asked. `symptoms.py` knows the errors that people paste, `search.py` finds an entry by words,
+`subjects.py` finds out what an object is about, `operators.py` knows the lines that declare an
+operator, and `place.py` is the answer, as text and as HTML. `command.py` is `python -m internals
+where`. `guide/` holds what only the page docs/source_map.md has, the reading order and the
+questions; `python -m tools.source_map` writes that page.
 
 How the real one differs: PyTorch has no such map; its CONTRIBUTING.md describes the folders, and
 aten/src/ATen/native/README.md the YAML.
@@ -34,9 +35,10 @@ def where(subject: Any) -> Place:
     what to read next.
 
     `subject` may be words ("autograd engine"; typing errors are forgiven), a file of PyTorch's, the
-    name of an operator or of one of our modules, or any object of this package: it is found by its
-    class and module, an operator's function by the operator. Raises LookupError, with the nearest
-    topics, when the map does not have it.
+    name of an operator or of one of our modules, the text of an error or a warning, an exception,
+    or any object of this package: it is found by its class and module, an operator's function by
+    the operator. Raises LookupError, with the three nearest topics, their files and sections of
+    notebooks, when the map does not have it.
     """
     from .subjects import place_of
 

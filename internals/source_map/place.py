@@ -17,6 +17,7 @@ from html import escape
 
 from .entries import ROOT, Entry, Named, Section, file_of
 from .operators import OperatorFacts
+from .symptoms import Symptom
 
 REAL = r"`((?:torch|torchgen|aten|c10|caffe2|tools)/[\w./]+\.(?:py|h|cpp|cc|cu|cuh|yaml))`"
 URL = {
@@ -47,6 +48,7 @@ class Place:
     also: tuple[str, ...] = ()
     operator: OperatorFacts | None = None
     function: str = ""
+    symptom: Symptom | None = None
 
     @property
     def topic(self) -> str:
@@ -97,7 +99,9 @@ class Place:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return self.entry.sections
+        """Sections of notebooks; for an error first the one that shows it."""
+        shown = () if self.symptom is None else (self.symptom.section,)
+        return tuple(dict.fromkeys((*shown, *self.entry.sections)))
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -112,6 +116,9 @@ class Place:
 
     def rows(self, lines: bool = False) -> Iterator[Row]:
         """The answer line by line; with `lines`, our files have line numbers."""
+        if self.symptom is not None:
+            yield Row("cause", self.symptom.cause)
+            yield Row("cure", self.symptom.cure)
         if self.operator is not None:
             yield from self.operator_rows(lines)
         for named in self.ours:
@@ -170,6 +177,8 @@ class Place:
 
     @property
     def title(self) -> str:
+        if self.symptom is not None:
+            return self.symptom.text
         what = self.entry.what.replace("`", "")
         about = f"{self.subject} → " if self.subject and self.subject != self.topic else ""
         return f"{about}{self.topic}: {what}"

@@ -22,7 +22,6 @@ from .entries import Entry, entries
 TOPIC, WORDS, FILES, SECTIONS, DESCRIPTION = 6.0, 5.0, 4.0, 2.0, 1.5
 EXACT = 40.0
 LONGER, SLIP = 0.7, 0.6  # what a word that begins alike counts, and one with a typing error
-ALIKE = 0.4  # as difflib counts it
 ENOUGH = 0.5  # of the words that were asked for, by weight
 COMMON = frozenset(
     "a an and are as at by can do does for from get go has have how i in is it its me my "
@@ -66,13 +65,24 @@ def search(query: str) -> list[tuple[float, Entry]]:
     return sorted(found, key=lambda pair: -pair[0])
 
 
-def nearest_topics(query: str, count: int = 5) -> list[str]:
-    """Topics whose names look like the query, most alike first: what to propose when nothing was
-    found.
+def nearest_topics(query: str, count: int = 3) -> list[str]:
+    """The topics nearest to a query that finds none, of those that notebooks show: first the ones
+    with most of its words, then those whose names look like it.
     """
-    names = {" ".join(tokens(entry.topic)): entry.topic for entry in entries()}
-    close = difflib.get_close_matches(" ".join(tokens(query)), names, count, ALIKE)
-    return [names[name] for name in close]
+    wanted = tokens(query)
+    shown = [entry for entry in entries() if entry.ours and entry.sections]
+    scores = {
+        entry.topic: sum(
+            share * weights_of(entry).get(other, 0.0)
+            for word in wanted
+            for other, share in spellings(word).items()
+        )
+        for entry in shown
+    }
+    having = [topic for topic in sorted(scores, key=lambda t: -scores[t]) if scores[topic]]
+    names = {" ".join(tokens(entry.topic)): entry.topic for entry in shown}
+    alike = difflib.get_close_matches(" ".join(wanted), names, count, 0.0)
+    return list(dict.fromkeys([*having, *(names[name] for name in alike)]))[:count]
 
 
 def tokens(text: str) -> list[str]:

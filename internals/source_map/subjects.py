@@ -16,10 +16,11 @@ from typing import Any
 
 from internals.core.dispatcher import OperatorHandle
 
-from .entries import entry_named, entry_of_module
+from .entries import entry_named, entry_of_module, file_of
 from .operators import find_operator, operator_facts
 from .place import Place
 from .search import nearest_topics, search
+from .symptoms import symptom_of
 
 OURS = ("internals", "viz", "codegen", "apparatus")
 CALLS = (
@@ -32,6 +33,8 @@ ALMOST = 0.8  # of the best score: a second topic that is told as well
 
 def place_of(subject: Any) -> Place:
     """The place of words, a name or an object. Raises LookupError with the nearest topics."""
+    if isinstance(subject, BaseException):
+        subject = f"{type(subject).__name__}: {subject}"
     if isinstance(subject, str):
         return place_of_words(subject)
     op = operator_behind(subject)
@@ -49,6 +52,9 @@ def place_of_words(words: str) -> Place:
     """Where the best entry for these words leads; an operator's name leads to the operator. Raises
     LookupError.
     """
+    symptom = symptom_of(words)
+    if symptom is not None:
+        return Place(entry_named(symptom.topic), symptom=symptom)
     if "::" in words:
         op = find_operator(words)
         if words.startswith("aten::"):
@@ -72,11 +78,14 @@ def place_of_words(words: str) -> Place:
 
 
 def proposal(words: str) -> str:
-    """How to go on when nothing was found."""
-    topics = ", ".join(f'"{topic}"' for topic in nearest_topics(words))
-    if not topics:
-        return "nor a topic that looks like it (all of them: internals.source_map.topics())"
-    return f"the nearest topics are {topics} (all of them: internals.source_map.topics())"
+    """How to go on when nothing was found: the nearest topics, each with a file and a section."""
+    nearest = [entry_named(topic) for topic in nearest_topics(words)]
+    lines = ["the nearest topics (all of them: internals.source_map.topics()):"]
+    for entry in nearest:
+        files = [file_of(named.path) for named in entry.ours[:1]]
+        shown = [f"notebook {s.number}, {s.heading}" for s in entry.sections[:1]]
+        lines.append("  ".join([f'    "{entry.topic}"', *files, *shown]))
+    return "\n".join(lines)
 
 
 def place_of_operator(op: OperatorHandle, subject: Any) -> Place:

@@ -44,19 +44,6 @@ def test_every_module_is_in_the_table_of_contents(name: str) -> None:
     assert not modules - named
 
 
-def test_docstrings_end_with_how_the_real_one_differs() -> None:
-    assert len(FILES) > 100
-    last = {
-        path: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[-1]
-        for path in FILES
-    }
-    assert not [
-        path.name
-        for path, text in last.items()
-        if not text.startswith("How the real one differs: ")
-    ]
-
-
 def test_kernels_know_nothing_of_the_host() -> None:
     """Device code is made of the language of kernels, the table of functions of one element, and
     other device code.
