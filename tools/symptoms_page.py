@@ -1,5 +1,5 @@
-"""docs/symptoms.md: the errors and warnings that people paste, and the questions they ask, each with
-its cause and the section of a notebook that shows it. `python -m tools.source_map` writes it.
+"""docs/symptoms.md: the errors and warnings that people paste, and the questions they ask, each
+with its cause and the section of a notebook that shows it. `python -m tools.source_map` writes it.
 
 The errors are internals/source_map/guide/symptoms.yaml, which `internals.where` knows, too; the
 questions, ten for each notebook, are guide/asked.yaml.
