@@ -1,9 +1,9 @@
 """From an error message to its cause: `symptom_of("... modified by an inplace operation ...")`.
 
 `guide/symptoms.yaml` has the errors and warnings that people paste most, each with its cause, what
-to do, the section of a notebook that shows it, and where it was seen. Sizes, types and names differ from
-case to case, so a text is compared by its words: those of the pasted text that a known message has,
-weighted by how rare they are among all messages.
+to do, the section of a notebook that shows it, and where it was seen. Sizes, types and names differ
+from case to case, so a text is compared by its words: those of the pasted text that a known message
+has, weighted by how rare they are among all messages.
 """
 
 from __future__ import annotations

@@ -309,7 +309,8 @@ def test_who_reads_what_is_said() -> None:
         match=r"`python -m internals convert`(?s:.*)right:  torch.export.load\(path\)$",
     ):
         internals.jit.load(str(path))
-    with pytest.raises(ArchiveError, match=r"not an object(?s:.*)right:  torch.export.load\(path\)$"):
+    line = r"not an object(?s:.*)right:  torch.export.load\(path\)$"
+    with pytest.raises(ArchiveError, match=line):
         internals.load(path)
 
 
