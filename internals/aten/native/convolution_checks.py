@@ -166,7 +166,7 @@ def _check(
             raise RuntimeError(
                 "Given input size per channel: "
                 f"({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
-                f"channel: ({' x '.join(map(str, [*plane, *output_sizes]))}). Output size is too small"
+                f"channel: ({' x '.join(map(str, [*plane, *results]))}). Output size is too small"
             )
         return
     padded = [s + 2 * p for s, p in zip(tuple(input.shape)[2:], padding)]
@@ -176,7 +176,7 @@ def _check(
         raise RuntimeError(
             f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel "
             "size: "
-            f"({' x '.join(map(str, extents))}). Kernel size can't be greater than actual input size"
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
         )
     _check_not_empty(input, w)
 

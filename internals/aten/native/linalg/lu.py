@@ -152,7 +152,7 @@ def _permutation(pivots: Array, m: int) -> Any:
 
 
 def _triangles(LU: Array) -> tuple[Any, Any]:
-    """L (..., m, k) and U (..., k, n), from the one (m, n) matrix that holds both; k is min(m, n)."""
+    """L (..., m, k) and U (..., k, n), from the (m, n) matrix that holds both; k is min(m, n)."""
     k = min(LU.shape[-2:])
     L = np.tril(LU[..., :k], -1) + np.eye(LU.shape[-2], k, dtype=LU.dtype)
     return from_array(L), from_array(np.triu(LU[..., :k, :]))
