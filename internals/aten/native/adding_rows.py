@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from internals.core.tensor_impl import Array
 
-# Sorting is faster from this many numbers on, and from this many numbers in a row on (measured).
+# Rows are sorted from this many numbers on, if a row has at least this many on average.
 MANY = 8192
 LONG_ROW = 8
 
