@@ -100,7 +100,7 @@ def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -
 
 
 def _cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Any:
-    """The gradient of `x1`, (*, P, M), with the batch of the result. `cdist` holds the distances."""
+    """The gradient of `x1`, (*, P, M), with the batch of the result. `cdist` are the distances."""
     _check(x1, x2)
     for t in (x2, grad, cdist):
         check_same_dtype(x1, t)
