@@ -234,16 +234,19 @@ def _check_not_integral(kernel: str, grad_output: Tensor, output: Tensor) -> Non
 
 @scalar.threshold_backward.made_by
 def threshold_loop(g: Any, x: Any, out: Any, threshold: Any) -> None:
+    """g where x > threshold or x is NaN, else 0."""
     _zero_where(g, x <= threshold, out)
 
 
 @scalar.hardtanh_backward.made_by
 def hardtanh_loop(g: Any, x: Any, out: Any, low: Any, high: Any) -> None:
+    """g where low < x < high or x is NaN, else 0."""
     _zero_where(g, (x <= low) | (x >= high), out)
 
 
 @scalar.hardshrink_backward.made_by
 def shrink_loop(g: Any, x: Any, out: Any, lambd: Any) -> None:
+    """g where |x| > lambd or x is NaN, else 0."""
     _zero_where(g, (x >= -lambd) & (x <= lambd), out)
 
 
@@ -262,15 +265,17 @@ def _zero_where(g: Any, where: Any, out: Any) -> None:
 @scalar.sigmoid_backward.made_by
 @in_single
 def sigmoid_loop(g: Any, y: Any, out: Any) -> None:
-    slope = np.subtract(1, y)
-    slope *= y
-    np.multiply(g, slope.conj(), out=out)
+    """g * conj((1 - y) * y)."""
+    derivative = np.subtract(1, y)
+    derivative *= y
+    np.multiply(g, derivative.conj(), out=out)
 
 
 @scalar.tanh_backward.made_by
 @in_single
 def tanh_loop(g: Any, y: Any, out: Any) -> None:
-    slope = np.multiply(y, y)
-    # for 0-d arrays `slope` is a scalar of numpy's, which cannot be written to
-    slope = np.subtract(1, slope, out=slope if slope.ndim else None)
-    np.multiply(g, slope.conj(), out=out)
+    """g * conj(1 - y²)."""
+    derivative = np.multiply(y, y)
+    # for 0-d arrays `derivative` is a scalar of numpy's, which cannot be written to
+    derivative = np.subtract(1, derivative, out=derivative if derivative.ndim else None)
+    np.multiply(g, derivative.conj(), out=out)

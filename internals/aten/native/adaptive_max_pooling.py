@@ -1,4 +1,4 @@
-"""Adaptive max pooling: the maxima of as many windows as asked for, which cover the input evenly
+"""Adaptive max pooling: the maxima of a given number of windows that cover the input
 (`aten/src/ATen/native/AdaptiveMaxPooling{2d,3d}.cpp`).
 
 Of m windows over n elements, window i is floor(i * n / m) ... ceil((i + 1) * n / m) - 1; they

@@ -123,6 +123,9 @@ def _share_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    """Raises RuntimeError for several dtypes, for fewer than two dimensions, and for a mask of
+    another dtype.
+    """
     if not query.dtype is key.dtype is value.dtype:
         names = [TYPE_META_NAME[t.dtype] for t in (query, key, value)]
         raise RuntimeError(

@@ -73,8 +73,8 @@ replication_pad3d = partial(_padded, REPLICATION, 3)
 def _padding_gradient(
     border: Border, n: int, grad_output: Tensor, self: Tensor, padding: Sequence[int]
 ) -> Any:
-    """The gradient of the input: `grad_output` with what was read twice added up, as `self` in
-    size.
+    """The gradient of the input, with the sizes of `self`: the gradients of an element that was
+    read several times are added up.
     """
     sizes = _check(border, n, self, padding)
     for name, expected, got in zip(

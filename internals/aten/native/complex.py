@@ -228,6 +228,7 @@ def _from_two(
 
 
 def _pair(real: Array, imag: Array, out: Array) -> None:
+    """real + i imag."""
     out.real, out.imag = real, imag
 
 
@@ -237,6 +238,7 @@ complex = partial(_from_two, "complex_cpu", _pair)
 
 
 def _from_polar(absolute: Array, direction: Array, out: Array) -> None:
+    """absolute * (cos(direction) + i sin(direction))."""
     np.multiply(absolute, np.cos(direction), out=out.real)
     np.multiply(absolute, np.sin(direction), out=out.imag)
 
@@ -264,5 +266,6 @@ def _real_direction(a: Array, out: Array) -> None:
 
 
 def _retyped(t: Tensor, sizes: Sequence[int], strides: Sequence[int], dtype: dt.dtype) -> Any:
+    """A geometry like that of `t`, with other sizes, strides and dtype."""
     g = t._geometry
     return geometry(sizes, strides, dtype, g.device, g.keys)

@@ -3,6 +3,8 @@
 
 In this order a kernel of K elements is K matrix products: element k multiplies the input from time
 k on by its (channels, outputs) matrix, and the products are added up.
+
+How the real one differs: `addmm_` adds each product to a part of the result.
 """
 
 from __future__ import annotations

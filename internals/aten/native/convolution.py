@@ -215,6 +215,7 @@ def conv1d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, L) with `weight` (O, C/groups, K)."""
     return _convolve(
         "conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups
     )
@@ -229,6 +230,7 @@ def conv2d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, H, W) with `weight` (O, C/groups, KH, KW)."""
     return _convolve(
         "conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups
     )
@@ -243,6 +245,7 @@ def conv3d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, D, H, W) with `weight` (O, C/groups, KD, KH, KW)."""
     return _convolve(
         "conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups
     )
@@ -271,6 +274,7 @@ def conv1d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv1d` with the padding "valid" or "same"."""
     return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -283,6 +287,7 @@ def conv2d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv2d` with the padding "valid" or "same"."""
     return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -295,6 +300,7 @@ def conv3d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv3d` with the padding "valid" or "same"."""
     return _convolve_named("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -322,6 +328,7 @@ def conv_transpose1d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, L) with `weight` (C, O/groups, K), transposed."""
     return _convolve(
         "conv_transpose1d",
         1,
@@ -347,6 +354,7 @@ def conv_transpose2d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, H, W) with `weight` (C, O/groups, KH, KW), transposed."""
     return _convolve(
         "conv_transpose2d",
         2,
@@ -372,6 +380,7 @@ def conv_transpose3d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, D, H, W) with `weight` (C, O/groups, KD, KH, KW), transposed."""
     return _convolve(
         "conv_transpose3d",
         3,

@@ -1,7 +1,9 @@
 """Covariances and correlations of variables (`aten/src/ATen/native/Correlation.cpp`).
 
 Each row of a matrix is a variable, each column an observation. Observations may count several times
-(`fweights`), or be more reliable than others (`aweights`). All is composed of other operators.
+(`fweights`), or be more reliable than others (`aweights`).
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations

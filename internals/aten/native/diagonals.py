@@ -3,6 +3,8 @@
 
 A diagonal is a view whose stride is the sum of those of two dimensions (`views.diagonal`). Values
 are put on a diagonal by writing to that view.
+
+How the real one differs: `diag_embed` makes its zeros with an operator.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 
 `gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from
 one (`edge_order=1`) or two (`edge_order=2`) on the one side there is. Where samples lie at unequal
-distances a and b, the samples are weighted so that the derivative of a parabola is exact. All is
-composed of other operators.
+distances a and b, the samples are weighted so that the derivative of a parabola is exact.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def _compiled_with_indices(argextreme: Any, self: Tensor, dims: tuple[int, ...])
 
 
 def check_not_empty(name: str, self: Tensor, d: int, parentheses: str = "()") -> None:
-    """Raises IndexError when dimension `d` has size 0: there is no largest of no elements."""
+    """Raises IndexError when dimension `d` has size 0: then there is no largest element."""
     if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
         raise IndexError(f"{name}{parentheses}: Expected reduction dim {d} to have non-zero size.")
 

@@ -2,6 +2,8 @@
 
 Both operands are converted to float64, or to complex128, before `pow`: so integers do not overflow,
 and single precision does not lose digits.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations

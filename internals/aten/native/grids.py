@@ -130,7 +130,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
 
 
 def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """The views that `meshgrid` returns, each with a dimension for every tensor. Raises as that."""
+    """The views that `meshgrid` returns, each with a dimension for every tensor. Raises as
+    `meshgrid`.
+    """
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
@@ -152,6 +154,7 @@ def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _check_vector(t: Tensor) -> None:
+    """Raises RuntimeError unless there is one dimension."""
     if t.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 

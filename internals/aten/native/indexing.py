@@ -217,7 +217,7 @@ def _selected_by_machine_code(
     wanted: AdvancedIndex, indices: Sequence[Tensor | None], out: Tensor
 ) -> bool:
     """Let machine code copy the slices that a single index tensor names to `out`. Returns whether
-    it did: it does not for masks and for what it has no kernel for.
+    it did: there is no kernel for masks and for some dtypes.
     """
     (index,) = (i for i in indices if i is not None)
     if index.dtype in MASKS:

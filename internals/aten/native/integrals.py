@@ -1,8 +1,9 @@
 """Integrals by the trapezoidal rule (`aten/src/ATen/native/Integration.cpp`).
 
 Between two samples the function is assumed to be a straight line: the area is the distance times
-the mean of both. The distance is `dx` everywhere, or that of the coordinates `x`. All is composed
-of other operators.
+the mean of both. The distance is `dx` everywhere, or that of the coordinates `x`.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def fft_fftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
 
 
 def fft_ifftn(self: Tensor, s: Sizes, dim: Sizes, norm: str | None) -> Any:
-    """The inverse of `fftn`. Raises as that."""
+    """The inverse of `fftn`. Raises the same errors."""
     shape, dims = shape_and_dims(self, s, dim)
     return ops._fft_c2c(
         resized(promoted(self, True), dims, shape), dims, divisor(norm, False), False

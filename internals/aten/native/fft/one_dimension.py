@@ -30,7 +30,7 @@ def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
 
 
 def fft_ifft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The inverse of `fft`. Raises as that."""
+    """The inverse of `fft`. Raises the same errors."""
     if self.is_complex():
         return _c2c(self, n, dim, norm, forward=False)
     return _r2c("ifft", self, n, dim, norm, forward=False, onesided=False)

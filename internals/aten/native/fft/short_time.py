@@ -5,6 +5,8 @@
 overlapping rows, which is multiplied by the window and transformed. `istft` transforms back,
 multiplies by the window again and adds the frames at their positions. The sum is divided by the sum
 of the squares of the windows at each point, so that must not be 0 anywhere.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations

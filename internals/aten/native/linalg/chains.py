@@ -81,6 +81,9 @@ def cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def _check_dims(tensors: Sequence[Any]) -> None:
+    """Raises RuntimeError unless these are two or more matrices of one dtype; the first and the
+    last may be vectors.
+    """
     if len(tensors) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     for which, t in (("first", tensors[0]), ("last", tensors[-1])):
@@ -100,6 +103,7 @@ def _check_dims(tensors: Sequence[Any]) -> None:
 
 
 def _check_sizes(matrices: Sequence[Any]) -> None:
+    """Raises RuntimeError unless each matrix has as many columns as the next one has rows."""
     for i, (a, b) in enumerate(zip(matrices, matrices[1:])):
         if a.shape[1] != b.shape[0]:
             raise RuntimeError(

@@ -3,6 +3,8 @@
 
 `name` is the operator's name in the messages. Each operator makes the checks that it makes in
 PyTorch, and in that order: some ask for more than others.
+
+How the real one differs: its checks are inline functions of a header.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ From P A = L U: the determinant of U is the product of its diagonal, that of L i
 is 1 or -1, depending on whether the number of row exchanges is even or odd. The product of many
 numbers overflows soon; `slogdet` gives its sign and the logarithm of its absolute value instead.
 The factors are results of `_linalg_det` too, for the derivative.
+
+How the real one differs: it computes the sign of P and the products with operators.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 They are the result of Gaussian elimination with the largest element of a column as its pivot. Both
 are triangular, and stored in one matrix; `pivots` says for each row with which one it was
 exchanged, counted from 1. Determinants, solutions and inverses are computed from them.
+
+How the real one differs: LAPACK factors in the memory of the result.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ It is Cholesky's decomposition for matrices that need not be positive-definite: 
 diagonal, and D is diagonal except for some 2 by 2 blocks, which negative pivots mark. With
 `hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower triangle is read.
 There is no derivative, as in PyTorch.
+
+How the real one differs: LAPACK factors in the memory of the result.
 """
 
 from __future__ import annotations

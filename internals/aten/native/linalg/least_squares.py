@@ -81,7 +81,7 @@ def linalg_lstsq(
     elif driver == "gels" or not m:
         array(buffer)[...] = 0
     check_errors(info, NAME, self.dim() == 2)
-    # only where A has more rows than columns and full rank; gelsy does not leave them in the buffer
+    # only where A has more rows than columns and full rank; PyTorch omits them for gelsy
     residuals = empty_contiguous((0,), real)
     if m > n and driver != "gelsy" and (driver == "gels" or (array(rank) == n).all()):
         residuals = from_array((np.abs(array(buffer)[..., n:, :]) ** 2).sum(-2, dtype=real.np))
@@ -143,6 +143,9 @@ def _solver(driver: str, A: Tensor, rcond: float, rhs: int) -> Callable[[Any, An
 
 
 def _check(A: Tensor, B: Tensor) -> None:
+    """Raises RuntimeError unless A is (..., m, n), B (..., m, rhs) or (..., m), of one dtype that
+    LAPACK knows.
+    """
     if A.dim() < 2:
         raise RuntimeError(f"{NAME}: input must have at least 2 dimensions.")
     if B.dim() < 1:

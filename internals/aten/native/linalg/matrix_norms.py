@@ -6,6 +6,8 @@ The norm of a matrix says how much longer it can make a vector: its largest sing
 smallest. "nuc" is the sum of the singular values, "fro" the 2-norm of all elements. `linalg.norm`
 calls `vector_norm` or `matrix_norm`, depending on its dimensions. All are composite: their
 derivatives are those of `linalg_vector_norm`, `_linalg_svd`, `amax`.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -173,6 +175,7 @@ def _smallest(t: Tensor, dim: int, keepdim: bool) -> Any:
 
 
 def _check_dims(self: Tensor, dim: Sequence[int] | None, asked: bool) -> None:
+    """Raises RuntimeError for more than two dimensions; without an order, all may be reduced."""
     if dim is not None and len(dim) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
@@ -187,6 +190,7 @@ def _check_dims(self: Tensor, dim: Sequence[int] | None, asked: bool) -> None:
 def _check(
     self: Tensor, dim: Sequence[int], dtype: dtype | None, low_precision: bool
 ) -> tuple[int, int]:
+    """The two dimensions, counted from the front. Raises RuntimeError for other arguments."""
     checks.matrices(_NAME, self)
     checks.floating(_NAME, self, low_precision)
     if len(dim) != 2:

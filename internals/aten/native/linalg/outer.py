@@ -2,6 +2,8 @@
 
 An outer product is a pointwise product: of one vector seen as a column and another seen as a row,
 which are broadcast. So addr is a pointwise operator with three operands.
+
+How the real one differs: its loop is vectorised C++ (`cpu/LinearAlgebraKernel.cpp`).
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
 
 @loops.in_single
 def _add_outer(a: Array, x: Array, y: Array, out: Array, beta: Scalar, alpha: Scalar) -> None:
+    """`addr` of numbers; with beta = 0, `a` is not read, so that its NaN do not count."""
     if beta == 0:
         np.multiply(alpha * x, y, out=out)
     else:
@@ -56,4 +59,5 @@ def _add_outer(a: Array, x: Array, y: Array, out: Array, beta: Scalar, alpha: Sc
 
 
 def _any(a: Any, x: Any, y: Any, out: Any, beta: bool, alpha: bool) -> None:
+    """`addr` of bools."""
     out[...] = (a if beta else False) | (x & y if alpha else False)

@@ -67,7 +67,7 @@ def linalg_pinv_atol_rtol_tensor(
 def linalg_pinv_atol_rtol_float(
     self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
-    """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
+    """`linalg_pinv.atol_rtol_tensor` with numbers. Raises the same errors."""
     return ops.linalg_pinv_atol_rtol_tensor(
         self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
     )

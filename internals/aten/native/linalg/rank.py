@@ -2,6 +2,8 @@
 
 The rank is the number of singular values that do not count as zero. The tolerances are those of the
 pseudo-inverse (`pseudo_inverse`).
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def linalg_matrix_rank_atol_rtol_tensor(
 def linalg_matrix_rank_atol_rtol_float(
     self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
-    """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises as that."""
+    """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises the same errors."""
     return ops.linalg_matrix_rank_atol_rtol_tensor(
         self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
     )
