@@ -63,8 +63,8 @@ class AdvancedIndex:
         self.arrays = [arrays[d] for d in self.dims]
         self.index_shape = _broadcast(self.arrays)
         self.adjacent = all(b - a == 1 for a, b in zip(self.dims, self.dims[1:]))
-        # (A, B, C, D) indexed in B and C gives (A, *index_shape, D); in B and D, (*index_shape, A,
-        # C)
+        # (A, B, C, D) indexed in B and C becomes (A, *index_shape, D); indexed in B and D, it
+        # becomes (*index_shape, A, C)
         rest = [n for n, a in zip(sizes, arrays) if a is None]
         self.place = self.dims[0] if self.adjacent and self.dims else 0
         self.shape = (*rest[: self.place], *self.index_shape, *rest[self.place :])
@@ -169,7 +169,7 @@ class AdvancedIndex:
 
 
 def _strides(index: Any) -> Sequence[int]:
-    """The strides of an index, of an array in bytes: only their order matters here."""
+    """The strides of an index; those of an array count bytes, but only their order matters here."""
     strides: Sequence[int] = index.stride() if isinstance(index, TensorImpl) else index.strides
     return strides
 

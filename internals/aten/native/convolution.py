@@ -123,8 +123,7 @@ def forward(
     """The convolution of arrays x (N, C, *S) and w (O, C/groups, *K): an array (N, O, *S')."""
     windows = unfold_windows(pad_spatial(x, padding), w.shape[2:], stride, dilation)
     n, outputs, spatial = x.shape[0], w.shape[0], windows.shape[2 + len(padding) :]
-    # (groups, O/groups, C/groups * K) @ (groups, C/groups * K, N * S') -> (groups, O/groups, N *
-    # S')
+    # (groups, O/groups, C/groups * K) @ (groups, C/groups * K, N * S')
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:]))
     y = np.matmul(rows, _columns(windows, w.shape[2:], groups))
     return y.reshape(outputs, n, *spatial).swapaxes(0, 1)
@@ -152,6 +151,7 @@ def input_gradient(
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
     # (groups, C/groups * K, O/groups) @ (groups, O/groups, N * S'): the gradient of each column
     columns = np.matmul(rows, _by_channel(g, groups))
+    # back to (N, C, *K, *S'), as `unfold_windows` returns them
     windows = np.moveaxis(
         columns.reshape(input_size[1], *w.shape[2:], n, *spatial), 1 + len(spatial), 0
     )
@@ -177,6 +177,7 @@ def weight_gradient(
     # with output_padding there may be more windows than outputs
     windows = windows[(..., *(slice(s) for s in spatial))]
     if channels == 1 and groups == outputs > 1:
+        # depthwise: for each offset in the kernel, the sum over samples and positions
         others = (0, *range(2, g.ndim))
         offsets = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
         return np.stack(

@@ -47,8 +47,7 @@ def convolution_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias), with None for those that `output_mask` does not ask
-    for.
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
 
     `weight` is (O, C/groups, *K), or transposed (C, O/groups, *K). Raises RuntimeError for sizes or
     dtypes that do not fit.

@@ -474,9 +474,7 @@ def _adopt(
 
 
 def _untyped(t: Tensor, source: Any) -> Storage:
-    """The storage of `source`, typed or not. Raises RuntimeError for another type than that of
-    `t`.
-    """
+    """The storage of `source`, typed or not. Raises RuntimeError if its type is not that of `t`."""
     kind = getattr(source, "dtype", None)
     if kind is not None and kind is not t.dtype:
         raise RuntimeError(

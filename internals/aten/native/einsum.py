@@ -4,9 +4,10 @@
 `einsum("bij,bjk->bik", a, b)`: letters that appear in the output are kept, all others are summed
 over. First every operand gets one dimension for every letter of the equation, in the same order,
 output letters first (a repeated letter takes the diagonal, a missing one has size 1). Then two
-operands at a time are contracted, until one is left, which is the output. A contraction is one
-batched matrix product: letters that both operands have and that are kept are the batch, letters of
-one operand are rows or columns, letters that no other operand has are summed, the inner dimension.
+operands at a time are contracted, until only the output is left. A contraction is one batched
+matrix product: letters of both operands that are still needed are the batch, those of only one of
+them are rows or columns. Letters that neither the output nor another operand needs are the inner
+dimension, which is summed.
 
 All of it is views, `bmm` and `sum`, which autograd differentiates.
 

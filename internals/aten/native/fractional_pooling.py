@@ -65,8 +65,8 @@ def _pool(
     if dims == 2:
         u = u[:, ::-1]  # the first number is for the width
     starts = [_starts(u[:, d], inside[d], size[d], kernel[d]) for d in range(dims)]
-    # Element `offset` of all windows at once: `at` are its coordinates, (planes, m, 1) and (planes,
-    # 1, m) in two dimensions, which index x together with `plane`.
+    # Element `offset` of all windows at once: its coordinates, (planes, m, 1) and (planes, 1, m) in
+    # two dimensions, index x together with `plane`, (planes, 1, 1).
     plane = np.arange(planes).reshape(-1, *[1] * dims)
     maxima = np.full((planes, *size), -np.inf, x.dtype)
     positions = np.zeros((planes, *size), np.int64)
@@ -75,7 +75,7 @@ def _pool(
             _along(start + i, d, dims) for d, (start, i) in enumerate(zip(starts, offset))
         ]
         value = x[(plane, *coordinates)]
-        better = (value > maxima) | (value != value)  # NaN is not itself
+        better = (value > maxima) | (value != value)  # NaN is not equal to itself
         if not any(offset):
             better[...] = True  # a window's first element counts until a larger one is found
         np.copyto(maxima, value, where=better)
@@ -143,7 +143,7 @@ def _check(
             raise RuntimeError(
                 f"{name}(): kernel_size must not be negative, but got {list(kernel)}"
             )
-        if m + k - 1 > n - (dims == 3):  # a volume must have one place more than it needs
+        if m + k - 1 > n - (dims == 3):  # PyTorch asks for one element more in volumes
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if samples.dtype is not t.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")

@@ -204,7 +204,7 @@ def _base_grid(space: Sequence[int], align_corners: bool, dtype: Any) -> Any:
     grid = np.ones((*space, len(space) + 1), dtype)
     for d, n in enumerate(reversed(space)):
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
-        # -1 and 1 are then the outer edges: the middles of the elements lie half an element inside
+        # without align_corners -1 and 1 are the outer edges, half an element from the first middle
         if not align_corners and n:
             steps = steps * (n - 1) / n
         grid[..., d] = steps.astype(dtype).reshape(-1, *[1] * d)

@@ -100,7 +100,7 @@ def _moved(position: Tensor | Array, n: int, padding: int, align_corners: bool) 
 
 def _reflected(position: Any, n: int, align_corners: bool) -> tuple[Any, Any]:
     """Positions reflected at the middles, or at the outer edges, of the first and the last element,
-    as often as needed; and the derivative, 1 or -1.
+    as often as needed; and the derivative, 1 or -1, or 0 if there is one element only.
     """
     low, span = (0, n - 1) if align_corners else (-0.5, n)
     if span == 0:
@@ -117,6 +117,7 @@ def _cubic(distance: Any, near: bool) -> tuple[Any, Any, Any]:
     """The weight of Keys' cubic kernel with a = -0.75 at this signed distance, and its first and
     second derivatives. |distance| is at most 1 if `near`, else from 1 to 2.
     """
+    # (a + 2) d³ - (a + 3) d² + 1 up to 1, and a (d³ - 5 d² + 8 d - 4) from 1 to 2
     a, d = -0.75, abs(distance)
     sign = 1 - 2 * ((distance < 0) * 1)
     if near:

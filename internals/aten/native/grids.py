@@ -130,9 +130,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
 
 
 def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """The views that `meshgrid` returns, each with a dimension for every tensor. Raises as
-    `meshgrid`.
-    """
+    """The views that `meshgrid` returns, each with a dimension for every tensor."""
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:

@@ -236,9 +236,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 def _histogram(
     self: Tensor, edges: Array, weight: Tensor | None, density: bool, out: Sequence[Tensor] | None
 ) -> Any:
-    """(counts, edges) in one dimension, for given edges; both are written to `out` if it is
-    given.
-    """
+    """(counts, edges) in one dimension, for given edges; both are written to `out` if there is one."""
     hist, bin_edges = out or (None, None)
     check_same_dtype("torch.histogram", self, hist, "hist")
     check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
@@ -306,9 +304,7 @@ def _tally(bin_indices: list[Any], weights: Array | None, shape: tuple[int, ...]
 
 
 def _densities(counts: Array, edges: list[Any]) -> Any:
-    """The counts divided by their sum and by the volume of each bin, so that they integrate to
-    1.
-    """
+    """The counts over their sum and over the volume of each bin: they integrate to 1."""
     result = counts / counts.sum()
     for d, e in enumerate(edges):
         result = result / np.diff(e).reshape([-1 if d == i else 1 for i in range(len(edges))])

@@ -211,7 +211,7 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor, out: Tensor | Non
     Raises RuntimeError for a mask that is not bool, a source of another dtype, or too few elements.
     """
     if out is self and mask.shape != self.shape:
-        ops.expand(mask, self.shape, False)  # raises, with PyTorch's message
+        ops.expand(mask, self.shape, False)  # raises unless the mask fits `self`
     shape = broadcast_shapes(mask.shape, self.shape)
     if source.dtype is not self.dtype:
         raise RuntimeError(

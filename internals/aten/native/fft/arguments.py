@@ -44,8 +44,8 @@ def promoted(t: Tensor, complex_wanted: bool = False) -> Any:
 
 
 def divisor(norm: str | None, forward: bool) -> int:
-    """What to divide by, as one of the three constants above. Raises RuntimeError for an unknown
-    `norm`.
+    """One of the three constants above, for PyTorch's name of a norm; None means "backward". Raises
+    RuntimeError for an unknown name.
     """
     if norm is None or norm == "backward":
         return NOT_DIVIDED if forward else BY_NUMBER

@@ -55,9 +55,7 @@ def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: boo
 
 
 def _with_mirror_image(half: Array, dims: Sequence[int], points: int) -> Any:
-    """The whole spectrum: the value at frequency -k, in all of `dims`, is the conjugate of that at
-    k.
-    """
+    """The whole spectrum: the value at -k, in all of `dims`, is the conjugate of that at k."""
     # In the last dimension frequency j of the missing ones is -(points - j). In the others, -k is
     # position n - k, and 0 stays: a flip, then a roll by one.
     *others, last = dims

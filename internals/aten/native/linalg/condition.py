@@ -86,9 +86,7 @@ def _norm_of_inverse(A: Tensor, norm: Callable[..., Any]) -> Any:
 
 
 def _without_nan(number: Any) -> Any:
-    """`number` with infinity for NaN: of the zero matrix, 0 times infinity, which is singular,
-    too.
-    """
+    """`number` with infinity for NaN, which is 0 times infinity, from the zero matrix."""
     return ops.nan_to_num(number, float("inf"), float("inf"), float("-inf"))
 
 

@@ -85,9 +85,7 @@ def ormqr(
 
 
 def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
-    """Raises RuntimeError unless sizes and dtypes fit; Q meets the rows or the columns of
-    `other`.
-    """
+    """Raises RuntimeError unless sizes and dtypes fit for Q C, or C Q without `left`."""
     name, d = "torch.ormqr", -2 if left else -1
     for argument, t in (("input", input), ("other", other)):
         if t.dim() < 2:
