@@ -140,16 +140,16 @@ def to_dtype_layout(
     converted copy. With `copy`, always a copy.
     """
     where = self.device if device is None else resolve(device)
-    kind = dtype or self.dtype
+    result_dtype = dtype or self.dtype
     preserve = memory_format is None or memory_format is preserve_format
     if (
         not copy
-        and kind is self.dtype
+        and result_dtype is self.dtype
         and where is self.device
         and (preserve or self.is_contiguous(memory_format))
     ):
         return self
-    return ops._to_copy(self, kind, layout, where, pin_memory, non_blocking, memory_format)
+    return ops._to_copy(self, result_dtype, layout, where, pin_memory, non_blocking, memory_format)
 
 
 def to_device(
@@ -269,7 +269,9 @@ def resize_(self: Tensor, size: Sequence[int], memory_format: memory_format | No
 
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None) -> Any:
-    """Change the sizes to those of another tensor; with `preserve_format` the memory order, too."""
+    """Change the sizes to those of another tensor; with `preserve_format` the result is in
+    channels_last order if that tensor is.
+    """
     if memory_format is preserve_format:
         memory_format = channels_last if the_template.is_contiguous(channels_last) else None
     return ops.resize_(self, list(the_template.shape), memory_format)
@@ -403,10 +405,10 @@ def _pin_memory(self: Tensor, device: device | None = None) -> Any:
     g = self._geometry
     if g.device is not CPU:
         name = SCALAR_TYPE_NAME[g.dtype]
-        kind = f"{g.device.type.capitalize()}{name}Type"
+        type_name = f"{g.device.type.capitalize()}{name}Type"
         if g.device.type == "cuda":
-            kind = f"torch.cuda.{name}Tensor"
-        raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
+            type_name = f"torch.cuda.{name}Tensor"
+        raise RuntimeError(f"cannot pin '{type_name}' only dense CPU tensors can be pinned")
     if not hooks("cuda").device_count():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return _write(empty_pinned(geometry(g.sizes, strides_like(self, None), g.dtype)), self)
@@ -429,12 +431,12 @@ def _write(target: Tensor, source: Tensor, non_blocking: bool = False) -> Any:
         return write_uncounted(ops.copy__op, target, source, non_blocking)
     if target._geometry.numel >= settings.least and _copied_by_machine_code(target, source):
         return target
-    values, kind = array(source), target.dtype
-    if source.dtype is not kind:
-        if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):
+    values, target_dtype = array(source), target.dtype
+    if source.dtype is not target_dtype:
+        if source.is_complex() and target_dtype.category in (dt.INTEGRAL, dt.FLOATING):
             values = values.real
         with np.errstate(all="ignore"):
-            if kind is dt.float16 and values.dtype == np.float64:
+            if target_dtype is dt.float16 and values.dtype == np.float64:
                 values = values.astype(np.float32)  # as PyTorch converts: two roundings
             array(target)[...] = values
     else:
@@ -475,11 +477,11 @@ def _adopt(
 
 def _untyped(t: Tensor, source: Any) -> Storage:
     """The storage of `source`, typed or not. Raises RuntimeError if its type is not that of `t`."""
-    kind = getattr(source, "dtype", None)
-    if kind is not None and kind is not t.dtype:
+    source_dtype = getattr(source, "dtype", None)
+    if source_dtype is not None and source_dtype is not t.dtype:
         raise RuntimeError(
             f"Expected a Storage of type {TYPE_META_NAME[t.dtype]} or an UntypedStorage, but got "
-            f"type {SCALAR_TYPE_NAME[kind]} for argument 1 'storage'"
+            f"type {SCALAR_TYPE_NAME[source_dtype]} for argument 1 'storage'"
         )
     return source if isinstance(source, Storage) else source.untyped()
 

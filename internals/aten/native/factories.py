@@ -327,7 +327,8 @@ def arange_start_step(
     """start, start + step, ... up to `end`, which is not included. The dtype is int64 if all three
     are integers, else the default dtype. An `out` with as many elements keeps its shape.
 
-    Raises RuntimeError for a step of 0 or of the wrong sign, and for infinite bounds.
+    Raises RuntimeError for a step of 0 or of the wrong sign, and for infinite bounds, ValueError
+    for a step that int64 rounds to 0, NotImplementedError for bool and complex dtypes.
     """
     if out is not None:
         return range_out(

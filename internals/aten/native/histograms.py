@@ -236,7 +236,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 def _histogram(
     self: Tensor, edges: Array, weight: Tensor | None, density: bool, out: Sequence[Tensor] | None
 ) -> Any:
-    """(counts, edges) in one dimension, for given edges; both are written to `out` if there is one."""
+    """(counts, edges) in one dimension, for given edges; both are written to `out` if given."""
     hist, bin_edges = out or (None, None)
     check_same_dtype("torch.histogram", self, hist, "hist")
     check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
