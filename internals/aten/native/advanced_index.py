@@ -175,6 +175,7 @@ def _strides(index: Any) -> Sequence[int]:
 
 
 def _is_contiguous(index: Tensor | Array) -> bool:
+    """Whether an index, a tensor or an array, is contiguous."""
     return bool(
         index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous
     )

@@ -31,9 +31,10 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """query (..., L, E), key (..., S, E), value (..., S, V) give (..., L, V).
 
-    `attn_mask` broadcasts to (..., L, S): False means that query i does not attend to key j,
-    numbers are added to the scores. With `is_causal` position i attends only to positions up to i.
-    `scale` is 1 / sqrt(E) unless given. With `enable_gqa` groups of query heads share a key head.
+    `attn_mask` broadcasts to (..., L, S): where a bool mask is False, query i does not attend to
+    key j; numbers are added to the scores. With `is_causal` position i attends only to positions up
+    to i. `scale` is 1 / sqrt(E) unless given. With `enable_gqa` groups of query heads share a key
+    head.
 
     Raises RuntimeError for both a mask and `is_causal`, for dtypes that are not floating, and for
     fewer than two dimensions.

@@ -63,7 +63,7 @@ def diff(
 def gradient_scalarint(
     self: Tensor, spacing: Scalar | None = None, dim: int | None = None, edge_order: int = 1
 ) -> Any:
-    """The derivatives along `dim`, or along every dimension, of samples at equal distances: a list
+    """The derivatives along `dim`, or along every dimension, of samples at equal distances: a tuple
     of tensors with the sizes of `self`. The distance is 1 if `spacing` is not given.
 
     Raises RuntimeError for uint8, and for fewer than edge_order + 1 samples.
@@ -159,6 +159,7 @@ def _of_coordinates(
         else:
             a, b, c = _terms(f, steps[0], steps[1])
             first = a + b + c
+            # seen from the end, the coordinates descend: the sign of the derivative changes
             c, b, a = _terms(g, steps[-1], steps[-2])
             last = -(a + b + c)
         derivatives.append(cat((first, middle, last), d))
@@ -177,6 +178,7 @@ def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 
 def _slice(t: Tensor, dim: int, start: int, end: int | None = None) -> Any:
+    """t[start:end] along `dim`."""
     return ops.slice_Tensor(t, dim, start, end, 1)
 
 

@@ -279,6 +279,7 @@ def _letters(labels: str) -> str:
 
 
 def _bad_subscript(index: int) -> RuntimeError:
+    """The error for a character of the equation that is not a letter."""
     return RuntimeError(
         f"einsum(): invalid subscript given at index {index} in the equation string, subscripts "
         "must be in [a-zA-Z]"

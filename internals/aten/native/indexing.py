@@ -118,7 +118,7 @@ def _index_put_impl_(
                 added = source.size >= settings.least and _added_by_machine_code(
                     wanted, indices, values
                 )
-                # None: an index was out of range, and nothing was added
+                # None: machine code found an index out of range
                 if added is None:
                     raise IndexError
                 if added:

@@ -83,7 +83,7 @@ def linalg_eigvals(self: Tensor) -> Any:
 
 
 def _linalg_eigvals(self: Tensor) -> Any:
-    """`linalg_eigvals` where no gradient is needed, which would take the eigenvectors. Raises as
+    """`linalg_eigvals` where no gradient is needed: that takes the eigenvectors, too. Raises as
     `linalg_eig`.
     """
     return _geev(self, "linalg.eigvals", False)[0]
