@@ -1,5 +1,5 @@
-"""What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`,
-`c10/cuda/impl/CUDAGuardImpl.h`).
+"""The functions through which the core reaches this backend, without importing it
+(`aten/src/ATen/cuda/detail/CUDAHooks.cpp`, `c10/cuda/impl/CUDAGuardImpl.h`).
 
 How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CUDAHooks(BackendHooks):
-    """See `BackendHooks`."""
+    """The hooks of `BackendHooks` for CUDA devices, real or simulated."""
 
     @property
     def simulated(self) -> bool:
@@ -56,7 +56,7 @@ class CUDAHooks(BackendHooks):
         backend.driver().copy(
             index, stream, ctypes.addressof(buffer), storage.data_ptr(), nbytes, "d2h"
         )
-        backend.driver().synchronize_stream(index, stream)
+        backend.driver().synchronize_stream(index, stream)  # before that the bytes are not there
         return buffer.raw
 
     def copy_bytes(
@@ -71,7 +71,7 @@ class CUDAHooks(BackendHooks):
     ) -> None:
         from .native.elementwise import run_loop
 
-        # looked up once: an import takes a microsecond in each call
+        # the next call finds the function itself in this object: an import takes a microsecond
         vars(self)["run_loop"] = run_loop
         run_loop(iterator, decisions, loop)
 
@@ -92,6 +92,7 @@ class CUDAHooks(BackendHooks):
         return backend.side_streams_of_thread()
 
     def set_streams(self, streams: dict[int, int]) -> None:
+        # devices that have a side stream now and are not in `streams` go back to their default one
         for index in {*backend.side_streams_of_thread(), *streams}:
             backend.set_stream(index, streams.get(index, 0))
 

@@ -304,8 +304,8 @@ class DeviceStats:
         ) = self.num_device_free = 0
 
     def nested(self, max_split_size: int) -> dict[str, Any]:
-        """All counts as nested dicts, those of `torch.cuda.memory_stats_as_nested_dict`. "No limit",
-        the largest unsigned number, becomes -1, as it would read as a signed one.
+        """All counts as nested dicts, those of `torch.cuda.memory_stats_as_nested_dict`. No limit,
+        the largest unsigned number, becomes -1: it would read so as a signed one.
         """
         result: dict[str, Any] = {
             "num_alloc_retries": self.num_alloc_retries,
