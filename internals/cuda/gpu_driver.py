@@ -150,6 +150,7 @@ class GpuDriver(Driver):
 
     def _ask_properties(self, device: int) -> DeviceProperties:
         """The properties of a device, asked of the driver one by one."""
+
         def attribute(name: str) -> int:
             code = getattr(self._binding.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
             return int(self.call("cuDeviceGetAttribute", code, device))
