@@ -151,6 +151,7 @@ class Request:
         return ceil(self.nbytes / SECTOR) if self.array.space == "global" else 0
 
     def _touched(self, unit: int) -> tuple[int, ...]:
+        """The numbers of the aligned units of `unit` bytes that the accesses touch."""
         if self.array.space != "global":
             return ()
         last = self.array.itemsize - 1  # offset of an element's last byte
@@ -184,9 +185,9 @@ class Request:
         for lane, address in zip(self.lanes, self.addresses):
             words = waves[lane * size // WARP]
             for word in range(address // WORD, address // WORD + size):
-                again = word in words[word % BANKS]
+                wanted_before = word in words[word % BANKS]
                 # one read of a word answers all lanes that want it, but atomics go one by one
-                if self.kind == "atomic" or not again:
+                if self.kind == "atomic" or not wanted_before:
                     words[word % BANKS].append(word)
         return [
             {bank: tuple(words) for bank, words in sorted(wave.items())} for wave in waves if wave
@@ -390,6 +391,7 @@ class AccessLog:
         loaded, stored = self.nbytes("load"), self.nbytes("store") + self.nbytes("atomic")
         outputs = len({(a.array, a.element) for a in self.of(space="global") if a.kind != "load"})
         inputs = len({(a.array, a.element) for a in self.of(space="global", kind="load")})
+        # an element counts once, however many threads touch it
         parts = []
         if outputs:
             parts.append(

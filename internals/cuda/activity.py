@@ -96,8 +96,8 @@ class Recording:
         """A small number for each (device, stream): 0 for default streams, then by handle."""
         numbers: dict[tuple[int, int], int] = {}
         for device, stream in sorted({(a.device, a.stream) for a in self._found}):
-            taken = [n for (d, _), n in numbers.items() if d == device]
-            numbers[device, stream] = max(taken, default=0) + 1 if stream else 0
+            used = [n for (d, _), n in numbers.items() if d == device]
+            numbers[device, stream] = max(used, default=0) + 1 if stream else 0
         return numbers
 
     def chrome_trace(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def parse(text: str) -> Choice:
     kind, colon, number = text.strip().lower().partition(":")
     if not kind:
         return "auto", 0, 0
-    simulated = kind.endswith("simulator")
+    simulated = kind.endswith("simulator")  # "simulator" or "numba-simulator"
     if kind not in KINDS or (
         colon and not (simulated and number.isdecimal() and 1 <= int(number) <= 16)
     ):

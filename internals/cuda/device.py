@@ -147,7 +147,7 @@ def device_index(device: DeviceLike | None, optional: bool = False) -> int:
     TypeError for another type.
     """
     where = device
-    if isinstance(where, _context):
+    if isinstance(where, _context):  # the context manager of this module, used as a device
         return where.idx
     if isinstance(where, str):
         where = Device(where)

@@ -108,7 +108,7 @@ def type_name(value: object) -> str:
 
     `value` is a type or an example. Raises TypeError for anything that a kernel cannot take.
     """
-    if isinstance(value, str):
+    if isinstance(value, str):  # one dimension means a contiguous array, as from `flat`
         return value.replace(" ", "").replace("[:]", "[::1]")
     if isinstance(value, tuple):
         return f"({', '.join(type_name(v) for v in value)}{',' if len(value) == 1 else ''})"

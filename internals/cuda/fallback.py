@@ -77,6 +77,7 @@ def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., An
             return own(*args)
         except NoKernel:
             _count(op.name, f"'{op.name}' has no CUDA kernel for these arguments", shown=True)
+        # outside of the handler, so that errors on the CPU do not show NoKernel as their context
         return _on_copies(op, args)
 
     return kernel

@@ -246,8 +246,10 @@ class GpuDriver(Driver):
     def _launch(
         self, device: int, stream: int, call: Any, grid: Dim3, block: Dim3, numbers: list[Any]
     ) -> None:
+        """Write `numbers` as the parameters of `call`, and queue its kernel."""
         with call.lock:  # two threads share the memory of the parameters until the launch returns
             call.fill(numbers)
+            # the 0 behind the block is the dynamic shared memory, the last 0 means no extra options
             if self._recording is None:
                 (status,) = self._launch_kernel(
                     call.function, *grid, *block, 0, stream, call.pointer, 0

@@ -30,6 +30,7 @@ class CUDAHooks(BackendHooks):
 
     @property
     def simulated(self) -> bool:
+        """Whether `cuda` is, or would be, a simulated device. Does not initialise it."""
         return (
             backend.driver().simulated
             if backend.initialized()
@@ -37,6 +38,7 @@ class CUDAHooks(BackendHooks):
         )
 
     def resolve(self, index: int | None) -> device:
+        """The device `cuda:index` (None: the current one). Raises CudaError if there is none."""
         backend.driver()
         if index is None:
             index = backend.current_device()
@@ -48,6 +50,7 @@ class CUDAHooks(BackendHooks):
         return allocator_for(device.index or 0)
 
     def read(self, storage: Storage) -> bytes:
+        """The bytes of a storage, copied to the host."""
         index, nbytes = storage.device.index or 0, storage.nbytes()
         if not nbytes:
             return b""
@@ -56,7 +59,7 @@ class CUDAHooks(BackendHooks):
         backend.driver().copy(
             index, stream, ctypes.addressof(buffer), storage.data_ptr(), nbytes, "d2h"
         )
-        backend.driver().synchronize_stream(index, stream)  # before that the bytes are not there
+        backend.driver().synchronize_stream(index, stream)
         return buffer.raw
 
     def copy_bytes(

@@ -38,6 +38,7 @@ def memory_summary(device: device | None = None, abbreviated: bool = False) -> s
         DOUBLE_RULE,
         "        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  ",
     ]
+    # a row for both pools, which sets the units, then one for each pool
     for key, title, form in METRICS:
         lines.append(RULE)
         units = _values(stats, f"{key}.all")

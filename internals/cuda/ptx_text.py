@@ -47,9 +47,9 @@ class Ptx(str):
     name: str
 
     def __new__(cls, text: str, name: str) -> Ptx:
-        made = super().__new__(cls, readable(text, name))
-        made.name = name
-        return made
+        self = super().__new__(cls, readable(text, name))
+        self.name = name
+        return self
 
     @property
     def body(self) -> str:

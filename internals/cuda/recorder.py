@@ -144,10 +144,10 @@ class Recorder:
         instruction after the one that the source means.
         """
         key = []
-        at: FrameType | None = frame
-        while at is not None and at.f_globals.get("__name__") != _INTERPRETER:
-            key.append((at.f_code, self._position(at)))
-            at = at.f_back
+        caller: FrameType | None = frame
+        while caller is not None and caller.f_globals.get("__name__") != _INTERPRETER:
+            key.append((caller.f_code, self._position(caller)))
+            caller = caller.f_back
         found = self._places.get(tuple(key))
         if found is None:
             found = self._places[tuple(key)] = len(self.log.places)
@@ -199,9 +199,9 @@ class RecordedArray(CheckedArray):
 
     def _note(self, kind: str, index: int, frame: FrameType) -> None:
         """Report an access to the element at `index`."""
-        at = index if index.__class__ is tuple else (index,)
-        element = sum(int(i) * n for i, n in zip(at, self.steps))
-        offset = sum(int(i) * s for i, s in zip(at, self.data.strides))
+        indices = index if index.__class__ is tuple else (index,)
+        element = sum(int(i) * n for i, n in zip(indices, self.steps))
+        offset = sum(int(i) * s for i, s in zip(indices, self.data.strides))  # in bytes
         self.recorder.note(kind, self.number, element, offset, frame)
 
 
@@ -227,6 +227,7 @@ class _Memory:
         """
         if isinstance(value, TensorImpl):
             g = value._geometry
+            # -1: no device; the pointer is the CPU's, or that of a device's memory to be copied
             found = DeviceArray(backed_ptr(value), tuple(g.sizes), tuple(g.strides), g.dtype, -1)
             if value.device.type == "cpu":
                 self.starts[name] = value.storage_offset() * g.dtype.itemsize % ALIGNED
@@ -262,14 +263,14 @@ class _Memory:
         """Copy the memory on devices to the host, in one piece wherever arguments overlap or
         touch.
         """
-        # sorted by device and address, a range either extends the stretch before it or begins one
-        stretches: list[tuple[int, int, int]] = []
+        # sorted by device and address, an array either extends the last range or begins a new one
+        ranges: list[tuple[int, int, int]] = []
         for pointer, end, device in sorted(self._remote, key=lambda r: (r[2], r[0])):
-            if stretches and stretches[-1][2] == device and pointer <= stretches[-1][1]:
-                stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]), device)
+            if ranges and ranges[-1][2] == device and pointer <= ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]), device)
             else:
-                stretches.append((pointer, end, device))
-        for pointer, end, device in stretches:
+                ranges.append((pointer, end, device))
+        for pointer, end, device in ranges:
             copy = np.empty(end - pointer, np.uint8)
             self._copies.append((pointer, end, device, copy))
             self._move(device, copy.ctypes.data, pointer, end - pointer, "d2h")
@@ -293,6 +294,7 @@ class _Memory:
             self._remote.append((array.pointer, array.pointer + array.nbytes, device))
 
     def _move(self, device: int, target: int, source: int, nbytes: int, kind: str) -> None:
+        """Copy bytes between host and device, and wait for it."""
         from . import backend
 
         driver = backend.driver()

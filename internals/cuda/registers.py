@@ -62,8 +62,8 @@ class Registers:
 
     def grid(self, ndim: int) -> Any:
         """The position of the thread in the whole grid: an int for `ndim` 1, a tuple for 2 or 3."""
-        at = [b * n + t for b, n, t in zip(self.blockIdx, self.blockDim, self.threadIdx)]
-        return at[0] if ndim == 1 else tuple(at[:ndim])
+        index = [b * n + t for b, n, t in zip(self.blockIdx, self.blockDim, self.threadIdx)]
+        return index[0] if ndim == 1 else tuple(index[:ndim])
 
     def gridsize(self, ndim: int) -> Any:
         """The number of threads of the grid in each dimension: an int for `ndim` 1, else a
@@ -108,6 +108,7 @@ class _Shared:
         self.arrays: dict[Any, Any] = {}
 
     def array(self, shape: int, dtype: Any, alignment: int | None = None) -> Any:
+        """The block's array of this place in the source, made when its first thread gets there."""
         frame = sys._getframe(1)
         place = (frame.f_code, frame.f_lasti)  # the calling instruction
         found = self.arrays.get(place)

@@ -224,6 +224,9 @@ class CachingAllocator(Allocator):
             block.pool.stats.change_split(-1, -block.size)
 
     def _free(self, block: Block, frames: Frames | None) -> None:
+        """Make a block free, or pending if other streams still use it. The caller holds the lock.
+        Raises RuntimeError if the block is not in use.
+        """
         if self.allocated.get(block.pointer) is not block:
             raise RuntimeError(
                 f"invalid device pointer: {block.pointer:#x}: the block is not in use"

@@ -156,7 +156,7 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
         return replace(config, max_split_size=_megabytes(key, value, config.large_buffer))
     if key == "max_non_split_rounding_mb":
         return replace(config, max_non_split_rounding=_megabytes(key, value, config.large_buffer))
-    if key == "large_segment_size_mb":
+    if key == "large_segment_size_mb":  # segments for requests of up to 10 MB must be larger
         size = _number(key, value) * MIB
         if size <= config.min_large_alloc:
             raise ValueError("CachingAllocator option large_segment_size_mb must be > 10 MB")
@@ -167,7 +167,7 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
         return replace(config, pinned_max_round_threshold=_number(key, value) * MIB)
     if key == "pinned_max_cached_size_mb":
         return replace(config, pinned_max_cached_size=_number(key, value) * MIB)
-    if key == "expandable_segments":
+    if key == "expandable_segments":  # accepted, but without effect
         if options.boolean(value):
             warnings.warn(
                 "expandable_segments not supported on this platform: they need the virtual memory "
@@ -216,7 +216,7 @@ class _Options:
     def list(self) -> list[tuple[str, str]]:
         """The pairs of `[size:number,size:number]`."""
         self.expect("[")
-        pairs: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []  # (size, number)
         if self.at < len(self.tokens) and self.tokens[self.at] == "]":
             self.at += 1
             return pairs
@@ -277,6 +277,7 @@ def _megabytes(key: str, value: str, at_least: int) -> int:
 
 
 def _threshold(value: str) -> float:
+    """A fraction of the memory. Raises ValueError unless it lies between 0 and 1."""
     try:
         threshold = float(value)
     except ValueError:

@@ -87,6 +87,7 @@ def use_allocator(allocator: CachingAllocator) -> Iterator[CachingAllocator]:
 
 
 def _make(index: int) -> CachingAllocator:
+    """Make the allocator of a device, unless another thread has made it meanwhile."""
     backend.check_index(index)
     driver = backend.driver()
     with _lock:

@@ -145,6 +145,7 @@ class PinnedAllocator(Allocator):
         return self.free_blocks.pop(at)[2]
 
     def _new_block(self, size: int) -> HostBlock:
+        """A block of new page-locked memory."""
         start = time.perf_counter_ns()
         pointer = self.segments.malloc(size)
         self.stats.host_alloc_time.add((time.perf_counter_ns() - start) // 1000)
@@ -169,16 +170,21 @@ class PinnedAllocator(Allocator):
                 self._make_free(block)
 
     def _make_free(self, block: HostBlock) -> None:
+        """Put a block that no stream uses into the list of free ones, or give it back to the system
+        if it is too large to be kept.
+        """
         self.stats.active_requests.decrease(1)
         self.stats.active_bytes.decrease(block.size)
         if block.size > self.config.pinned_max_cached_size:
             self._destroy(block)
             return
         self._returns += 1
+        # later ones sort to the end of their size, where `_take` looks; in 1.0.1 by address
         order = self._returns if self.config.pinned_power_of_two else block.pointer
         insort(self.free_blocks, (block.size, order, block))
 
     def _destroy(self, block: HostBlock) -> None:
+        """Give a block back to the system (`cudaFreeHost`)."""
         del self.blocks[block.pointer]
         start = time.perf_counter_ns()
         self.segments.free(block.pointer)

@@ -138,9 +138,9 @@ class FakeSegments(Segments):
     def malloc(self, nbytes: int) -> int:
         if self.in_use + nbytes > self.capacity:
             raise DeviceOutOfMemory(f"{nbytes} bytes wanted, {self.capacity - self.in_use} free")
-        again = self.returned.get(nbytes)
-        if again:
-            pointer = again.pop()
+        used_before = self.returned.get(nbytes)
+        if used_before:
+            pointer = used_before.pop()
         else:
             pointer = self.next
             self.next += -(-nbytes // 512) * 512  # rounded up: cudaMalloc aligns, too

@@ -84,6 +84,7 @@ def settings(config: AllocatorConfig) -> dict[str, Any]:
 
 
 def _segment(allocator: CachingAllocator, head: Block, python_only: bool) -> dict[str, Any]:
+    """The segment that begins with the block `head`, in PyTorch's schema."""
     blocks = chain(head)
     active = [block for block in blocks if not block.is_free()]
     return {
@@ -103,6 +104,7 @@ def _segment(allocator: CachingAllocator, head: Block, python_only: bool) -> dic
 
 
 def _block(block: Block, python_only: bool) -> dict[str, Any]:
+    """A block in PyTorch's schema, with its state."""
     return {
         "address": block.pointer,
         "size": block.size,

@@ -257,6 +257,7 @@ class DeviceStats:
         return self.small_pool.bytes + self.large_pool.bytes
 
     def add_segment(self, pool: PoolStats, nbytes: int) -> None:
+        """Count a new segment, for its pool and for both together."""
         self.num_device_alloc += 1
         for stat in (self.segment, pool.segment):
             stat.increase(1)
@@ -264,6 +265,7 @@ class DeviceStats:
             stat.increase(nbytes)
 
     def remove_segment(self, pool: PoolStats, nbytes: int) -> None:
+        """Count a segment that went back to the device."""
         self.num_device_free += 1
         for stat in (self.segment, pool.segment):
             stat.decrease(1)
@@ -278,6 +280,7 @@ class DeviceStats:
         self._reset_counters()
 
     def reset_peak(self) -> None:
+        """Set every peak to the current value."""
         small, large = self.small_pool.current(), self.large_pool.current()
         self.small_pool.peak.set(small)
         self.large_pool.peak.set(large)
@@ -319,6 +322,8 @@ class DeviceStats:
             "oversize_segments": self.oversize_segments.as_dict(),
         }
         small, large = self.small_pool, self.large_pool
+        # the name of a row, its segment counts, then tuples in the order of COUNTS: current values,
+        # peaks, sums of increases, and the values at the last reset
         rows = (
             ("all", self, _sum(small.current(), large.current()), self.both, _sum(
                 small.totals(), large.totals(),

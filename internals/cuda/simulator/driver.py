@@ -147,6 +147,7 @@ class SimulatedDriver(Driver):
 
     def host_free(self, pointer: int) -> None:
         with self._lock:
+            # a copy on any device may still use the memory
             pending = [
                 task
                 for device in range(self.device_count())
@@ -186,6 +187,7 @@ class SimulatedDriver(Driver):
         block: Dim3,
         args: tuple[Any, ...],
     ) -> None:
+        # a kernel of this package has a `name`; a plain function has `__name__`
         name = str(getattr(kernel, "name", None) or getattr(kernel, "__name__", kernel))
         blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
         if not 1 <= threads <= 1024 or min(*grid, *block) < 1:
@@ -231,6 +233,7 @@ class SimulatedDriver(Driver):
             else:
                 name, duration, engine = "Memcpy PtoP", self.model.peer_copy(nbytes), "d2h"
 
+            # runs when the task ends: only then are the source's bytes read
             def transfer() -> None:
                 ctypes.memmove(_address(target, dst, nbytes), _address(source, src, nbytes), nbytes)
 
